@@ -264,8 +264,7 @@ static void events_come_in_order(rt_loop *loop) {
   CHECK_STATUS(rt_eventsource_set_method(source, "GET"), RT_ERROR_STATE);
   TURN_UNTIL(loop, s.messages + s.odd == 8);
   settle(loop);
-  /* The second stream continued where the first ended. The last event reached only its message
-   * handler, which closed the event source. */
+  /* The second stream continued. The last event reached only its message handler, which closed. */
   CHECK(strcmp(s.order, "oam1aoamaoamaoam") == 0);
   CHECK(s.opened == 2 && s.errors == 1 && s.status == RT_ERROR_CLOSED && s.comments == 8);
   CHECK(s.retries == 2);

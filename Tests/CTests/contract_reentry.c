@@ -100,7 +100,7 @@ static void *run_again_and_again(void *user) {
   return NULL;
 }
 
-/* Another thread's `run` may be ended by a plain stop, but not by a stop that a thread waits for. */
+/* A plain stop may end another thread's `run`, but a stop that waits for its thread may not. */
 static void beside_another_run(rt_loop *loop) {
   turn t = {0};
   pthread_t thread;

@@ -1,12 +1,12 @@
 /*
- * The client under test of an Autobahn fuzzing server: runs every case it offers, echoing each
- * message with its kind, then has the reports written.
+ * The client for an Autobahn fuzzing server: runs every case that the server offers, echoes each
+ * message with its kind, then asks for the reports.
  *
  *   autobahn_client ws://127.0.0.1:9001 AGENT [no-context]
  *
- * no-context offers client_no_context_takeover, which cases 13.2, 13.5 and 13.6 ask for. What the
- * library reports in a case is the server's to judge; the exit code is 1 when a connection that
- * must work does not open.
+ * no-context offers client_no_context_takeover, which cases 13.2, 13.5 and 13.6 need. The server
+ * judges how the library behaves in a case; the exit code is 1 if a connection that must work does
+ * not open.
  */
 #include <realtime.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static void on_open(const rt_opened *opened, void *user) {
 
 static void echo(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
   rt_websocket *websocket = ((struct client *)user)->websocket;
-  /* A connection that the last frames have ended takes no more; that is part of the cases. */
+  /* In some cases the peer's last frames end the connection, so that no echo can be sent. */
   rt_status status = kind == RT_MESSAGE_TEXT
                          ? rt_websocket_send_text(websocket, (const char *)data, length)
                          : rt_websocket_send_binary(websocket, data, length);
@@ -48,7 +48,7 @@ static void echo(rt_message_kind kind, const uint8_t *data, size_t length, void 
 static void read_case_count(
     rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
   (void)kind;
-  /* Nothing ends the bytes of a message but its length. */
+  /* The bytes of a message do not end in NUL. */
   char digits[16];
   snprintf(digits, sizeof digits, "%.*s", (int)length, (const char *)data);
   ((struct client *)user)->case_count = strtol(digits, NULL, 10);
@@ -64,10 +64,8 @@ static void on_close(const rt_closed *closed, void *user) {
   rt_loop_stop(((struct client *)user)->loop);
 }
 
-/*
- * Some cases hold megabytes in small fragments, and some wait for seconds. Those of deflate want
- * every echo compressed, however small.
- */
+/* Some cases have megabytes in small fragments, and some wait for seconds. Those of deflate want
+ * every echo compressed, however small. */
 static bool configure(struct client *client, rt_websocket_message_fn on_message) {
   rt_websocket *websocket = client->websocket;
   return check(rt_websocket_set_open_timeout_ms(websocket, TIMEOUT_MS), "open timeout") &&
@@ -84,7 +82,7 @@ static bool configure(struct client *client, rt_websocket_message_fn on_message)
          check(rt_websocket_on_close(websocket, on_close, client, NULL), "on_close");
 }
 
-/* One connection, from its start to its end. */
+/* Runs one connection from start to end. */
 static bool converse(struct client *client, const char *path, rt_websocket_message_fn on_message) {
   char url[URL_SIZE];
   int length = snprintf(url, sizeof url, "%s%s", client->server, path);

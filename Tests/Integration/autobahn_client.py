@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The client under test for an Autobahn fuzzing server, with Python's callback face.
+"""The client for an Autobahn fuzzing server, with Python's callback face.
 
 autobahn_client.py ws://127.0.0.1:9001 AGENT [no-context]
 
-no-context offers client_no_context_takeover, which cases 13.2, 13.5 and 13.6 ask for.
+no-context offers client_no_context_takeover, which cases 13.2, 13.5 and 13.6 need.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import librealtime
 
-# Some cases hold megabytes in small fragments, and some wait for seconds. Those of deflate want
+# Some cases have megabytes in small fragments, and some wait for seconds. Those of deflate want
 # every echo compressed, however small.
 connect = functools.partial(
     librealtime.connect,
@@ -29,15 +29,15 @@ connect = functools.partial(
 
 
 async def run_case(url: str, compression: librealtime.Deflate) -> None:
-    # Answered inside the callback: messages before a bad frame of the same read are to be echoed,
-    # and once the frame is seen nothing more can be sent.
+    # Echo inside the callback: messages before a bad frame in the same read must be echoed, and
+    # once the frame is parsed nothing can be sent any more.
     def echo(message: str | bytes) -> None:
-        # A connection that the last frames have ended takes no more; that is part of the cases.
+        # In some cases the peer's last frames end the connection, so that no echo can be sent.
         with contextlib.suppress(librealtime.ConnectionClosed):
             ws.send_nowait(message)
 
     ws = await connect(url, on_message=echo, compression=compression)
-    # Most cases end by breaking the protocol: the server judges, not the client.
+    # Most cases break the protocol: the server judges them, not the client.
     await ws.wait_closed()
 
 

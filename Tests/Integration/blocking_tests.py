@@ -1,4 +1,4 @@
-"""C programs without an event loop: their connections live while they do something else."""
+"""C programs without an event loop: their connections stay alive while they do something else."""
 
 import asyncio
 import subprocess
@@ -12,7 +12,7 @@ from websockets.asyncio.server import ServerConnection
 
 
 def wake(build: Build, url: str, count: int, may_wake: threading.Event, patience: float) -> str:
-    """What the program prints that sleeps until then."""
+    """Runs the program, which sleeps until `may_wake` is set; returns what it prints."""
     process = subprocess.Popen(
         [build.helper("sleeper"), url, str(count)],
         stdin=subprocess.PIPE,
@@ -22,7 +22,7 @@ def wake(build: Build, url: str, count: int, may_wake: threading.Event, patience
     )
     try:
         expect(may_wake.wait(patience), "the connection was lost")
-        output, _ = process.communicate("go on\n", PATIENCE_S)
+        output, _ = process.communicate("continue\n", PATIENCE_S)
     finally:
         process.kill()
         process.wait()
@@ -35,8 +35,8 @@ def wake(build: Build, url: str, count: int, may_wake: threading.Event, patience
 def test_a_program_that_sleeps_stays_connected(
     build: Build, servers: Servers, interval: float, count: int
 ) -> None:
-    """The server pings each interval and closes after two without a pong. In between it sends 20
-    messages."""
+    """The server pings each interval, and closes after two intervals without a pong. In between it
+    sends 20 messages."""
     has_sent = threading.Event()
 
     async def handle(connection: ServerConnection) -> None:
@@ -54,8 +54,8 @@ def test_a_program_that_sleeps_stays_connected(
 
 
 def test_a_program_that_sleeps_loses_no_event(build: Build) -> None:
-    """Each stream has 400 events and ends. While the program sleeps its event source reconnects,
-    until as many wait as may; the others follow when it has taken them."""
+    """Each stream has 400 events and ends. While the program sleeps, its event source reconnects
+    until the buffer of events is full; it receives the others once the program has taken these."""
     is_third = threading.Event()
 
     def script(exchange: Exchange) -> None:

@@ -1,4 +1,4 @@
-"""A Spreadbot connection in C that is driven by tests."""
+"""A Spreadbot connection in C that tests drive."""
 
 import dataclasses
 import queue
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from harness import PATIENCE_S, Build, Failed, expect
 
 WEBSOCKET, SSE, POLL = 1, 2, 3
-#: Every credential of these tests has this word in it.
+#: Every credential in these tests contains this word.
 SECRET = "s3cret"
-#: Tries again at once.
+#: Options that retry without delay.
 QUICKLY: dict[str, object] = {"max_delay": 20}
 
 
@@ -25,8 +25,8 @@ class Message:
 
 
 class Bot:
-    """Tests/Integration/spreadbot.c: commands in, lines out, each read once. Its log, which has the
-    texts of errors too, must not have a credential in it."""
+    """Tests/Integration/spreadbot.c: commands in, lines out, each read once. Its log, which
+    contains the texts of errors, must not contain a credential."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Bot:
         prefix: Sequence[str] = (),
         **options: object,
     ) -> None:
-        """path: established at once; None for not yet."""
+        """path: establish this at once; None to wait for a command."""
         arguments = [
             f"{name}={int(value) if isinstance(value, bool) else value}"
             for name, values in options.items()
@@ -53,9 +53,9 @@ class Bot:
             env=build.environment(grind),
         )
         self._lines: queue.Queue[str | None] = queue.Queue()
-        #: What this one logged.
+        #: The lines that this program logged.
         self.log: list[str] = []
-        #: Messages, when lines were waited for by `until`.
+        #: The messages that `until` has skipped.
         self.messages: list[Message] = []
         self._threads = [
             threading.Thread(target=self._read_output, daemon=True),
@@ -109,7 +109,7 @@ class Bot:
             expect(not guilty, f"{len(guilty)} lines of its log have a credential: {guilty[:1]}")
 
     def has_logged(self, *signs: str) -> None:
-        """All of them stand in its log: there is something to look for credentials in."""
+        """Checks that its log has these, so that the search for credentials is not in vain."""
         log = "".join(self.log)
         for sign in signs:
             expect(sign in log, f"{sign!r} is not in the log")
@@ -123,7 +123,7 @@ class Bot:
         try:
             line = self._lines.get(timeout=patience)
         except queue.Empty:
-            raise Failed("the client says nothing; its log: " + "".join(self.log[-20:])) from None
+            raise Failed("the client prints nothing; its log: " + "".join(self.log[-20:])) from None
         if line is None:
             self._process.wait()
             code = self._process.returncode
@@ -131,7 +131,7 @@ class Bot:
         return line
 
     def expect(self, *patterns: str) -> re.Match[str]:
-        """The next lines, which must match; the last match."""
+        """Reads the next lines, which must match; returns the last match."""
         for pattern in patterns:
             line = self.next()
             found = re.fullmatch(pattern, line)
@@ -142,7 +142,8 @@ class Bot:
         return found
 
     def until(self, pattern: str, *known: str) -> re.Match[str]:
-        """The first line that matches; those before it are messages, or match one of `known`."""
+        """Reads until a line matches, and returns it. Lines before it must be messages or match
+        `known`."""
         while True:
             line = self.next()
             if line.startswith("message "):
@@ -155,30 +156,30 @@ class Bot:
                 raise Failed(f"expected {pattern!r}, received {line!r}")
 
     def message(self) -> Message:
-        """The next line, which must be one."""
+        """Reads the next line, which must be a message."""
         line = self.next()
         expect(line.startswith("message "), f"expected a message, received {line!r}")
         return parse(line)
 
     def send(self, text: str, kind: str = "text") -> int:
-        """Sends it; the number it is told by."""
+        """Sends a message, and returns its number, by which its end is reported."""
         self.tell(f"{kind} {text}")
         return int(self.expect(r"numbered (\d+)")[1])
 
     def wait_for_state(self, wanted: str) -> None:
-        """Asks until it stands there: state, phase, leg and id. Nothing else must be said."""
+        """Asks until the state is as wanted: state, phase, leg and id. No other line may come."""
         while True:
             self.tell("state")
             if self.expect("state (.*)")[1] == wanted:
                 return
 
     def is_silent(self) -> None:
-        """Nothing else was said until now: the answer to a question is the next line."""
+        """Checks that it has printed nothing else: the response to a command is the next line."""
         self.tell("state")
         self.expect("state .*")
 
     def end(self) -> None:
-        """Has it free all it has, and checks that it ends well."""
+        """Makes it free everything, and checks its exit code."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         code = self._process.wait(PATIENCE_S)

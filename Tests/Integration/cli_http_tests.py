@@ -1,4 +1,4 @@
-"""What the command-line tool receives over HTTP."""
+"""The command-line tool receives events, polls and answers through proxies."""
 
 import signal
 import tempfile
@@ -58,14 +58,14 @@ def test_events_are_chosen(tool: Tool, servers: Servers) -> None:
 
 
 def test_types_that_look_alike(tool: Tool, servers: Servers) -> None:
-    """They are compared by their bytes."""
+    """Types are compared byte by byte."""
     body = "event: e\u0301\ndata: two scalars\n\nevent: \u00e9\ndata: one\n\n"
     url = http(servers.script(says(*STREAM, body=body)))
     result = tool.run("sse", url, "--no-reconnect", "--event", "\u00e9")
     expect(result.stdout == "one\n", repr(result.stdout))
 
 
-def test_events_that_cannot_be_had(tool: Tool, servers: Servers) -> None:
+def test_event_stream_is_refused(tool: Tool, servers: Servers) -> None:
     for answer, culprit in (
         (("HTTP/1.1 404 Not Found", "Content-Length: 0"), "404"),
         (("HTTP/1.1 204 No Content",), "204"),
@@ -93,7 +93,7 @@ def test_events_interrupted(tool: Tool, servers: Servers) -> None:
 
 
 def test_ids_are_kept(tool: Tool, servers: Servers) -> None:
-    """Between runs, however they end."""
+    """The file keeps ids between runs, however a run ends."""
     ids: list[str] = []
 
     async def script(peer: Peer) -> None:
@@ -106,7 +106,7 @@ def test_ids_are_kept(tool: Tool, servers: Servers) -> None:
     url = http(servers.script(script))
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["sse", url, "--id-file", f"{folder}/ids"]
-        # Behind the last that was told, and nothing else.
+        # Resumes after the last event that was printed.
         tool.run(*arguments, "--count", "1")
         with running(tool, *arguments) as process:
             expect([line_of(process), line_of(process)] == ["one", "two"], "no events")
@@ -122,7 +122,7 @@ def test_ids_are_kept(tool: Tool, servers: Servers) -> None:
 
 
 class Board:
-    """Answers each poll with the next message, and holds the one behind the last."""
+    """Answers each poll with the next message, and holds the poll after the last one."""
 
     def __init__(self, *messages: bytes) -> None:
         self.messages = messages
@@ -166,7 +166,7 @@ def test_polls_as_json(tool: Tool, servers: Servers) -> None:
     expect([seen for _, seen in board.polls] == ["0:0", "784111777:1"], f"{board.polls}")
 
 
-def test_polls_that_cannot_be(tool: Tool, servers: Servers) -> None:
+def test_polls_that_are_refused(tool: Tool, servers: Servers) -> None:
     url = http(servers.script(says("HTTP/1.1 403 Forbidden", "Content-Length: 0")))
     said = tool.run("poll", url, status=REFUSED).stderr
     expect("403" in said and "127.0.0.1" in said, said)
@@ -186,7 +186,7 @@ def test_polls_interrupted(tool: Tool, servers: Servers) -> None:
 
 
 def test_a_proxy_that_wants_credentials(tool: Tool, servers: Servers) -> None:
-    """It is named, and not the server."""
+    """The error names the proxy, not the server."""
     refusal = ("HTTP/1.1 407 No", 'Proxy-Authenticate: Basic realm="a"', "Content-Length: 0")
     proxy = http(servers.script(says(*refusal)))
     for command in (
@@ -205,7 +205,7 @@ def test_a_proxy_that_wants_credentials(tool: Tool, servers: Servers) -> None:
 
 
 def test_a_proxy_that_refuses(tool: Tool, servers: Servers) -> None:
-    """It opens no tunnel: no server has answered."""
+    """The proxy opens no tunnel, so no server has answered."""
     proxy = http(servers.script(says("HTTP/1.1 403 No", "Content-Length: 0")))
     for command in (
         ["get", "https://server.invalid/"],
@@ -217,7 +217,7 @@ def test_a_proxy_that_refuses(tool: Tool, servers: Servers) -> None:
         expect("answered 403 to CONNECT" in said and "Check the proxy's URL" in said, said)
 
 
-def test_a_server_that_plays_proxy(tool: Tool, servers: Servers) -> None:
+def test_a_server_that_answers_407(tool: Tool, servers: Servers) -> None:
     """Without a proxy, a 407 is an answer like any other."""
     url = servers.script(says("HTTP/1.1 407 No", "Content-Length: 0"))
     for command in (

@@ -1,4 +1,4 @@
-"""`realtime ws`: how standard input becomes messages, and what follows its end."""
+"""`realtime ws`: how standard input becomes messages, and what happens at its end."""
 
 import signal
 import tempfile
@@ -21,18 +21,19 @@ def test_all_is_sent_before_it_closes(tool: Tool, servers: Servers) -> None:
     arguments = ("--no-compress", "--close", "--wait", "0")
     tool.run("ws", servers.script(script), *arguments, text=text)
     expect(received.pop() == (8, b"\x03\xe8"), "no close frame with 1000")
-    expect([payload for _, payload in received] == text.encode().split(), "not what was sent")
+    expect([payload for _, payload in received] == text.encode().split(), "wrong data")
 
 
-def test_what_the_server_still_sends_comes_before_it_closes(tool: Tool, servers: Servers) -> None:
-    """A server that has seen a close frame answers nothing any more."""
+def test_messages_that_the_server_still_sends_are_received(tool: Tool, servers: Servers) -> None:
+    """A server that has received a close frame answers nothing any more."""
     text = "".join(f"{number} {'x' * 1000}\n" for number in range(3000))
     result = tool.run("ws", servers.echo(), "--close", text=text)
     expect(result.stdout == text, f"{len(result.stdout)} of {len(text)} characters")
 
 
 def test_a_close_waits_for_the_server(tool: Tool, servers: Servers) -> None:
-    """However long it takes to read: until it has answered a ping behind everything."""
+    """The tool waits until the server has answered a ping after all messages, however long that
+    takes."""
     received: list[int] = []
 
     async def script(peer: Peer) -> None:
@@ -51,7 +52,7 @@ def test_a_close_waits_for_the_server(tool: Tool, servers: Servers) -> None:
     expect(result.stdout == "late\n", repr(result.stdout))
 
 
-def test_an_input_that_has_ended_is_told(tool: Tool, servers: Servers) -> None:
+def test_end_of_input_is_reported(tool: Tool, servers: Servers) -> None:
     with running(tool, "ws", servers.echo()) as process:
         assert process.stdin is not None
         process.stdin.write(b"one\n")
@@ -65,15 +66,15 @@ def test_an_input_that_has_ended_is_told(tool: Tool, servers: Servers) -> None:
         ends(process, INTERRUPTED)
 
 
-def test_bytes_that_are_no_text(tool: Tool, servers: Servers) -> None:
+def test_input_that_is_not_utf_8(tool: Tool, servers: Servers) -> None:
     with running(tool, "ws", servers.echo()) as process:
         output, said = process.communicate(b"good\n\xff\xfe\n", PATIENCE_S)
         expect(b"line 2 of the input is not UTF-8" in said, repr(said))
         ends(process, USAGE)
 
 
-def test_bytes_go_as_they_are(tool: Tool, servers: Servers) -> None:
-    """A line end is a byte like any other, both ways."""
+def test_binary_input_is_sent_unchanged(tool: Tool, servers: Servers) -> None:
+    """A line end is a byte like any other, in both directions."""
     kinds: set[int] = set()
 
     async def script(peer: Peer) -> None:

@@ -1,4 +1,4 @@
-"""`realtime listen`: the way messages come, each change of it, and how it ends."""
+"""`realtime listen`: the transport, each change of it, and how the tool ends."""
 
 import signal
 
@@ -29,8 +29,8 @@ async def streams(peer: Peer, body: str) -> None:
     await peer.read_to_end()
 
 
-def test_the_legs_are_told(tool: Tool, servers: Servers) -> None:
-    """No WebSocket here: events come, and each has its id."""
+def test_transports_are_reported(tool: Tool, servers: Servers) -> None:
+    """There is no WebSocket here, so events come, and each has its id."""
 
     async def script(peer: Peer) -> None:
         if peer.header("Upgrade"):
@@ -93,8 +93,8 @@ def test_lines_are_sent(tool: Tool, servers: Servers) -> None:
         ends(process, INTERRUPTED)
 
 
-def test_a_line_that_is_refused_is_told(tool: Tool, servers: Servers) -> None:
-    """And the next one is sent all the same."""
+def test_a_refused_line_is_reported(tool: Tool, servers: Servers) -> None:
+    """The next line is sent all the same."""
 
     async def script(peer: Peer) -> None:
         if b"POST " not in peer.request:
@@ -147,7 +147,7 @@ def test_what_is_fatal(tool: Tool, servers: Servers) -> None:
 
 
 def test_a_server_that_was_never_reached(tool: Tool, servers: Servers) -> None:
-    """One round is enough, unless more are asked for."""
+    """The tool ends after one round, unless more are asked for."""
     said = tool.run("listen", "http://127.0.0.1:1/", "--transports", "poll", status=UNREACHABLE)
     last = said.stderr.splitlines()[-1]
     expect("127.0.0.1:1" in last and "whether the server is running" in last, said.stderr)
@@ -159,8 +159,8 @@ def test_a_server_that_was_never_reached(tool: Tool, servers: Servers) -> None:
     expect("--ca-file" in said.stderr, said.stderr)
 
 
-def test_an_outage_is_outlived(tool: Tool, servers: Servers) -> None:
-    """Of a server that was reached, without an option."""
+def test_an_outage_is_survived(tool: Tool, servers: Servers) -> None:
+    """Once the server was reached, the tool reconnects without an option."""
     visits: list[str] = []
 
     async def script(peer: Peer) -> None:

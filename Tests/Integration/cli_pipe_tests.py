@@ -1,5 +1,4 @@
-"""The command-line tool between others: who reads its output, or writes its input, and who does
-not."""
+"""The command-line tool in pipes: other programs read its output or write its input, or do not."""
 
 import fcntl
 import os
@@ -25,14 +24,14 @@ def fills(process: subprocess.Popen[bytes], pipe: int) -> None:
 
 
 def spent(process: subprocess.Popen[bytes]) -> float:
-    """Seconds of CPU."""
+    """Seconds of CPU time."""
     with open(f"/proc/{process.pid}/stat") as stat:
         times = stat.read().rpartition(")")[2].split()[11:13]
     return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
 def test_interrupted_with_a_reader_that_does_not_read(tool: Tool, servers: Servers) -> None:
-    """It is waited for no longer than for a closing handshake."""
+    """The tool waits for the reader no longer than for a closing handshake."""
 
     async def flood(peer: Peer) -> None:
         await peer.send(peer.answer())
@@ -73,8 +72,8 @@ def test_output_has_no_room(tool: Tool, servers: Servers) -> None:
 
 
 def test_output_that_does_not_block(tool: Tool, servers: Servers) -> None:
-    """A parent has made it so, and reads slowly: that is waited for, and not asked again and
-    again."""
+    """Its parent made standard output non-blocking, and reads slowly: the tool must wait without
+    polling."""
     line = "x" * 4095
 
     async def script(peer: Peer) -> None:
@@ -96,20 +95,20 @@ def test_output_that_does_not_block(tool: Tool, servers: Servers) -> None:
 
 
 def test_input_that_does_not_block(tool: Tool, servers: Servers) -> None:
-    """Nor is it at its end when there is nothing yet."""
+    """If a non-blocking input has no data yet, that is not its end."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     with running(tool, "ws", servers.echo(), "--close", stdin=reader) as process:
         os.close(reader)
         line_of(process, "stderr")
         os.write(writer, b"one\n")
-        expect(line_of(process) == "one", "not what was sent")
+        expect(line_of(process) == "one", "wrong data")
         os.close(writer)
         ends(process, DONE)
 
 
 def test_what_the_parent_has_closed(tool: Tool, servers: Servers) -> None:
-    """Standard error is not needed, the others are."""
+    """The tool does not need standard error, but the others."""
     url = servers.echo()
 
     def runs(closed: int, status: int, *arguments: str) -> tuple[str, str]:
@@ -127,7 +126,7 @@ def test_what_the_parent_has_closed(tool: Tool, servers: Servers) -> None:
 
 
 def test_a_line_without_end(tool: Tool, servers: Servers) -> None:
-    """It is not kept in memory for ever."""
+    """A line is not kept in memory without limit."""
     for arguments, status in (
         (["ws", servers.echo()], USAGE),
         (["listen", http(servers.echo()), "--send"], INTERRUPTED),

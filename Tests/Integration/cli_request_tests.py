@@ -30,7 +30,7 @@ OK = "HTTP/1.1 200 OK"
 
 
 def test_all_of_it(tool: Tool, nchan: Nchan) -> None:
-    """What is posted comes by every transport, and one cursor serves them."""
+    """Posted messages come by every transport, and one cursor serves all of them."""
     lines = ["one", "zwei ü", "three"]
     trust = ["--ca-file", str(nchan.ca_file)]
     for line in lines:
@@ -51,7 +51,7 @@ def test_all_of_it(tool: Tool, nchan: Nchan) -> None:
 
 
 class Recorder:
-    """Answers 200 with "done", or what it is told first, and keeps what was sent."""
+    """Answers 200 with "done", or other statuses first, and keeps the requests."""
 
     def __init__(self, *statuses: int) -> None:
         self.requests: list[tuple[str, str, bytes]] = []
@@ -109,7 +109,7 @@ def test_answers_into_a_file(tool: Tool, servers: Servers) -> None:
         expect(result.stdout == "" and path.read_text() == "hello", result.stdout)
         (line,) = tool.json("get", url, "-o", str(path))
         expect(line["file"] == str(path) and "data" not in line, f"{line}")
-        # What is there stays until there is an answer.
+        # The file is not truncated until there is a response.
         tool.run(
             "get", "http://127.0.0.1:1/", "-o", str(path), "--attempts", "1", status=UNREACHABLE
         )
@@ -136,7 +136,7 @@ def test_nobody_reads_the_answer(tool: Tool, servers: Servers) -> None:
         ends(process, OTHER)
 
 
-def test_errors_are_told(tool: Tool, servers: Servers) -> None:
+def test_errors_are_reported(tool: Tool, servers: Servers) -> None:
     url = http(servers.script(says("HTTP/1.1 404 Not Found", "Content-Length: 4", body="none")))
     result = tool.run("get", url + "a?token=secret", status=REFUSED)
     expect(result.stdout == "none" and "404 Not Found" in result.stderr, result.stderr)
@@ -168,20 +168,20 @@ def test_data_is_sent(tool: Tool, servers: Servers) -> None:
     expect([bool(key) for key in server.keys] == [False] * 3 + [True, False], "keys")
 
 
-def test_what_fails_is_tried_again(tool: Tool, servers: Servers) -> None:
+def test_failed_requests_are_retried(tool: Tool, servers: Servers) -> None:
     server = Recorder(503, 503)
     expect(tool.run("get", http(servers.script(server))).stdout == "done", "no answer")
     expect(len(server.requests) == 3, f"{server.requests}")
     server = Recorder(503, 503)
     url = http(servers.script(server))
     tool.run("get", url, "--attempts", "1", status=REFUSED)
-    # That it was not done is not known.
+    # A POST is not repeated, since the server may have executed it.
     server = Recorder(500, 500)
     tool.run("post", http(servers.script(server)), "-d", "x", status=REFUSED)
     expect(len(server.requests) == 1, f"{server.requests}")
 
 
-def test_requests_that_cannot_be(tool: Tool) -> None:
+def test_invalid_requests(tool: Tool) -> None:
     for arguments, culprit in (
         (["get", "http://127.0.0.1/", "--data", "x"], "sends no body"),
         (["post", "http://127.0.0.1/", "--data", "x", "--data-file", "y"], "--data-file"),
@@ -211,7 +211,7 @@ def test_an_answer_that_stands_still(tool: Tool, servers: Servers) -> None:
 
     url = http(servers.script(script))
     arguments = ["get", url, "--attempts", "1", "--idle-timeout"]
-    # The beginning must come within that time, too.
+    # The first byte must come within that time, too.
     result = tool.run(*arguments, "1", status=UNREACHABLE)
     expect(result.stdout == "begin", result.stdout)
     expect("sent nothing more of its answer" in result.stderr, result.stderr)
@@ -273,7 +273,7 @@ def test_answers_on_a_terminal(tool: Tool, servers: Servers) -> None:
 
 
 def test_messages_have_no_control(tool: Tool, servers: Servers) -> None:
-    """Nor where they are written to a file, which a terminal may show later."""
+    """Control characters are escaped even in a file, because a terminal may show it later."""
     status, header = "HTTP/1.1 404 \x1b[2Jno\x07", "X-Evil: \x1b]0;own\x07"
     url = http(servers.script(says(status, header, "Content-Length: 5", body="\x1b[31m")))
     answer = tool.run("get", "--include", url, status=REFUSED)
@@ -292,7 +292,7 @@ def test_messages_have_no_control(tool: Tool, servers: Servers) -> None:
 
 
 def test_long_transfers_are_shown(tool: Tool, servers: Servers) -> None:
-    """On a terminal, when the body goes elsewhere; and the line is taken away at the end."""
+    """Progress is shown on a terminal if the body goes elsewhere, and removed at the end."""
     piece = bytes(100_000)
     more = servers.event()
 
@@ -300,7 +300,7 @@ def test_long_transfers_are_shown(tool: Tool, servers: Servers) -> None:
         await peer.send(f"{OK}\r\nContent-Length: {len(piece) * 1000}\r\n\r\n".encode())
         for _ in range(500):
             await peer.send(piece)
-        # It goes on until the screen has shown it.
+        # Send until the screen has shown it.
         sent = 500
         while sent < 999 and not more.is_set():
             await peer.send(piece)

@@ -44,7 +44,7 @@ async def echo(peer: Peer) -> None:
 # By itself
 
 
-def test_help_tells_the_exit_codes(tool: Tool) -> None:
+def test_help_lists_the_exit_codes(tool: Tool) -> None:
     text = tool.run("--help").stdout
     for name in ("NO_PROXY", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"):
         expect(name in text, text)
@@ -58,7 +58,7 @@ def test_help_tells_the_exit_codes(tool: Tool) -> None:
     expect(re.fullmatch(r"realtime \d+\.\d+\.\d+\n", tool.run("--version").stdout) is not None, "")
 
 
-def test_arguments_that_cannot_be(tool: Tool) -> None:
+def test_invalid_arguments(tool: Tool) -> None:
     for arguments, culprit in (
         (["ws"], "<url>"),
         (["ws", "nonsense"], "nonsense"),
@@ -84,7 +84,7 @@ def test_arguments_that_cannot_be(tool: Tool) -> None:
     ):
         said = tool.run(*arguments, status=USAGE).stderr
         expect(culprit in said, f"{arguments}: {culprit!r} is not in {said!r}")
-        # Advice for a URL is none for a proxy.
+        # Advice about a URL must not come with errors about a proxy.
         expect("gopher" not in said or "ws and wss" not in said, said)
 
 
@@ -128,7 +128,7 @@ def test_json_lines(tool: Tool, servers: Servers) -> None:
         expect(base64.b64decode(line["base64"], validate=True) == data.encode(), f"{line}")
 
 
-def test_what_the_request_says(tool: Tool, servers: Servers) -> None:
+def test_headers_of_the_request(tool: Tool, servers: Servers) -> None:
     requests: list[dict[str, str]] = []
     names = ["X-One", "Authorization", "Origin", "Sec-WebSocket-Protocol", "Host"]
     names.append("Sec-WebSocket-Extensions")
@@ -150,7 +150,7 @@ def test_what_the_request_says(tool: Tool, servers: Servers) -> None:
     tool.run("ws", url, "--user", "Aladdin:open sesame", "--origin", "https://example.org")
     elsewhere = url.replace("127.0.0.1", "name.invalid")
     tool.run("ws", elsewhere, "--no-compress", "--resolve", f"name.invalid:{port}:127.0.0.1")
-    # A colon and a blank are bytes, whatever is combined with them.
+    # Headers are split at bytes: a colon or space counts even before a combining character.
     tool.run("ws", url, "--user", "me:\u0301", "-H", "X-One:\u0301 b")
     first, filed, second, third, combined = requests
     expect(combined["Authorization"] == "Basic bWU6zIE=", f"{combined}")
@@ -276,7 +276,7 @@ def test_round_trips(tool: Tool, servers: Servers) -> None:
 
 
 class Recorder:
-    """A server that says when a client is there, and with what it left."""
+    """A server that reports when a client is there, and with which code it closed."""
 
     def __init__(self, answers_close: bool = True) -> None:
         self.came = threading.Event()
@@ -324,7 +324,7 @@ def test_interrupted_while_connecting(tool: Tool, servers: Servers) -> None:
 
 
 def test_interrupted_twice(tool: Tool, servers: Servers) -> None:
-    """The peer does not answer the close frame, and ten seconds are too long for somebody."""
+    """The peer does not answer the close frame, and the user does not wait ten seconds."""
     server = Recorder(answers_close=False)
     with running(tool, "ws", servers.script(server)) as process:
         line_of(process)
@@ -359,7 +359,7 @@ def test_terminal_interrupted(tool: Tool, servers: Servers) -> None:
     expect(server.code == 1001, f"closed with {server.code}")
 
 
-def test_terminal_is_not_given_control(tool: Tool, servers: Servers) -> None:
+def test_control_characters_are_escaped_on_a_terminal(tool: Tool, servers: Servers) -> None:
     async def script(peer: Peer) -> None:
         evil = frame(1, "a\x1b[2J\u009bb".encode()) + frame(2, b"\x1b[2J")
         await peer.send(peer.answer() + evil + frame(8, b"\x0f\xa0\x1b[2Jbye"))

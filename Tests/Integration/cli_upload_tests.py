@@ -1,4 +1,4 @@
-"""Files and pipes as the bodies of requests, sent by the command-line tool while they are read."""
+"""The command-line tool sends files and pipes as request bodies, while it reads them."""
 
 import asyncio
 import os
@@ -14,12 +14,12 @@ from harness import PATIENCE_S, expect
 from servers import Peer, Servers
 
 LARGE = 200_000_000
-#: Half of what is sent.
+#: Half of the size of the body.
 MOST_RESIDENT = 100_000_000
 
 
 class Upload:
-    """Takes bodies, counts them, and answers with the statuses it is told, then 200 and "done"."""
+    """Receives bodies, counts them, answers with the given statuses, then with 200 and "done"."""
 
     def __init__(self, *statuses: int, keep: bool = True) -> None:
         self.bodies: list[bytes] = []
@@ -37,7 +37,7 @@ class Upload:
         self.sizes.append(0)
 
     async def piece(self, peer: Peer, most: int) -> int:
-        """At most so many bytes of what is left; 0 at the end."""
+        """Reads at most this many bytes of the rest; 0 at the end."""
         framing = self.framings[-1]
         if framing == "chunked":
             size = int(await peer.reader.readuntil(b"\r\n"), 16)
@@ -63,7 +63,7 @@ class Upload:
 
 
 def test_files_have_a_length(tool: Tool, servers: Servers) -> None:
-    """Also as standard input, from where that has come to."""
+    """Also as standard input, from its current offset."""
     server = Upload()
     url = http(servers.script(server))
     data = bytes(range(256)) * 1000
@@ -85,7 +85,7 @@ def test_files_have_a_length(tool: Tool, servers: Servers) -> None:
 
 
 def test_pipes_come_in_chunks(tool: Tool, servers: Servers) -> None:
-    """Each as it comes: the next is written when the server has the last."""
+    """Each piece is sent as it comes: the test writes the next when the server has the last."""
     came: list[threading.Event] = [threading.Event() for _ in range(3)]
     server = Upload()
 
@@ -111,7 +111,7 @@ def test_pipes_come_in_chunks(tool: Tool, servers: Servers) -> None:
 
 
 def test_files_are_sent_again(tool: Tool, servers: Servers) -> None:
-    """After a status that asks for it, and after a connection that broke within the body."""
+    """After a retryable status, and after the connection broke within the body."""
     data = os.urandom(300_000)
     server = Upload(503)
 
@@ -130,7 +130,7 @@ def test_files_are_sent_again(tool: Tool, servers: Servers) -> None:
 
 
 def test_pipes_are_sent_once(tool: Tool, servers: Servers) -> None:
-    """What was taken cannot be taken again, so the answer is the last one."""
+    """Data read from a pipe cannot be read again, so the response is final."""
     server = Upload(503)
     url = http(servers.script(server))
     result = tool.run("put", url, "--data-file", "-", text="some", status=REFUSED)
@@ -139,7 +139,7 @@ def test_pipes_are_sent_once(tool: Tool, servers: Servers) -> None:
 
 
 def resident(process: "subprocess.Popen[bytes]") -> int:
-    """The most memory it ever had, in bytes."""
+    """The process's peak memory, in bytes."""
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
     found = re.search(r"VmHWM:\s+(\d+) kB", status)
     return int(found[1]) * 1024 if found else 0
@@ -182,7 +182,7 @@ def test_large_pipes_are_not_kept(tool: Tool, servers: Servers) -> None:
         takes_little_memory(tool, servers, "chunked", "-", stdin=writer.stdout)
 
 
-def test_files_that_change_are_told(tool: Tool, servers: Servers) -> None:
+def test_files_that_change_are_reported(tool: Tool, servers: Servers) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.truncate(LARGE)
 
@@ -195,7 +195,7 @@ def test_files_that_change_are_told(tool: Tool, servers: Servers) -> None:
         expect(file.name in said and "became shorter" in said, said)
 
 
-def test_folders_are_no_bodies(tool: Tool) -> None:
+def test_folders_cannot_be_bodies(tool: Tool) -> None:
     said = tool.run("put", "http://127.0.0.1:1/", "--data-file", "/tmp", status=OTHER).stderr
     expect("/tmp" in said and "Is a directory" in said, said)
 
@@ -214,13 +214,13 @@ def test_waiting_for_input_is_interrupted(tool: Tool, servers: Servers) -> None:
 
 
 def test_uploads_are_shown(tool: Tool, servers: Servers) -> None:
-    """On a terminal, and taken away before the answer is shown there."""
+    """Progress is shown on a terminal, and removed before the response is shown there."""
     server = Upload(keep=False)
     seen = servers.event()
 
     async def script(peer: Peer) -> None:
         await server.head(peer)
-        # Slowly, until the screen has shown it.
+        # Read slowly, until the screen has shown it.
         while server.sizes[-1] < LARGE // 2 and not seen.is_set():
             await server.piece(peer, 100_000)
             await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""The command-line tool for its tests: in pipes, and in a terminal."""
+"""Runs the command-line tool, in pipes and in a terminal."""
 
 import contextlib
 import fcntl
@@ -24,7 +24,7 @@ Script = Callable[[Peer], Any]
 
 
 class Tool:
-    """Runs it."""
+    """Runs the tool."""
 
     def __init__(self, build: Build) -> None:
         self.program = str(build.library / "bin" / "realtime")
@@ -41,7 +41,7 @@ class Tool:
     def run(
         self, *arguments: str, text: str = "", status: int = DONE
     ) -> subprocess.CompletedProcess[str]:
-        """To its end, which must be with this status."""
+        """Runs it to the end; the exit code must be this one."""
         result = subprocess.run(
             [self.program, *arguments],
             input=text,
@@ -62,7 +62,7 @@ class Tool:
 
 @contextlib.contextmanager
 def running(tool: Tool, *arguments: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """One that is not awaited; ended with the test in any case."""
+    """A process that the test does not wait for; it is ended with the test in any case."""
     process = tool.start(*arguments, **options)
     guard = threading.Timer(PATIENCE_S, process.kill)
     guard.start()
@@ -90,7 +90,7 @@ def ends(process: subprocess.Popen[bytes], status: int) -> None:
 
 
 class Terminal:
-    """A pseudo-terminal whose other side is the tool's."""
+    """A pseudo-terminal that the tool runs in."""
 
     def __init__(self, tool: Tool, *arguments: str) -> None:
         self._master, slave = pty.openpty()
@@ -99,7 +99,7 @@ class Terminal:
         termios.tcsetattr(slave, termios.TCSANOW, attributes)
 
         def control() -> None:
-            # Only then is Ctrl-C a signal.
+            # In a session of its own, Ctrl-C becomes a signal.
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
@@ -133,14 +133,14 @@ class Terminal:
             self.said += more.decode()
 
     def read_to_end(self) -> None:
-        """What is left of one that has ended."""
+        """Reads the rest of the output of a tool that has ended."""
         with contextlib.suppress(OSError):
             while more := os.read(self._master, 65536):
                 self.said += more.decode()
 
 
 def says(*answer: str, body: str = "") -> Script:
-    """An HTTP answer, and the end."""
+    """Sends an HTTP response and disconnects."""
 
     async def script(peer: Peer) -> None:
         await peer.send("\r\n".join([*answer, "", body]).encode())

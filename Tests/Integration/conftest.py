@@ -1,4 +1,4 @@
-"""What the integration tests are given: the library, servers, and clients of it."""
+"""Fixtures and options of the integration tests: the library, servers, and clients."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from nchan import Nchan
 from servers import Servers
 from token_server import TokenServer
 
-# What is started in the background ignores Ctrl-C, and so does what it starts; tests press it.
+# Programs started in the background ignore SIGINT, and so do their children; tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 for variable in [name for name in os.environ if name.lower().endswith("_proxy")]:
-    # Proxies of this machine's environment are none of the tests'.
+    # Tests must not use this machine's proxies.
     del os.environ[variable]
 
 
@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     library = pathlib.Path(config.getoption("--library")).resolve() / "librealtime.so"
     if not library.exists():
         pytest.exit(f"{library} is missing: run `make build` first", 2)
-    # Python loads it when the package is imported.
+    # Python loads the library when the package is imported.
     os.environ["LIBREALTIME_PATH"] = str(library)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """A test that is a coroutine is run to its end."""
+    """Runs tests that are coroutines."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
@@ -106,11 +106,11 @@ def grind() -> bool:
 
 @pytest.fixture
 def make(build: Build, grind: bool) -> Callable[..., Probe]:
-    """Makes WebSocket clients, which say what they do."""
+    """Makes WebSocket clients, which print their events."""
     return functools.partial(Probe, build, valgrind=grind, log=4)
 
 
 @pytest.fixture
 def path(tmp_path: pathlib.Path) -> pathlib.Path:
-    """A file of ids, in a folder of its own."""
+    """A file for ids, in its own folder."""
     return tmp_path / "ids"

@@ -1,4 +1,4 @@
-"""Why there is no connection: what errors say of it, and which certificates are trusted."""
+"""Why connecting failed: the texts of errors, and which certificates are trusted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ asyncio.run(main())
 async def failures(
     url: str, timeout: float = PATIENCE_S, **network: Any
 ) -> list[librealtime.RealtimeError]:
-    """What a request and a WebSocket to the same place say."""
+    """The errors of a request and a WebSocket to the same address."""
     errors = []
     options = {"network": librealtime.Network(**network)} if network else {}
     async with librealtime.RESTClient(attempts=1, timeout=timeout, **options) as client:
@@ -114,7 +114,7 @@ async def test_silence() -> None:
 
 
 async def test_no_accept() -> None:
-    """The kernel drops connections once the queue of those to accept is full."""
+    """The kernel drops connections once the accept queue is full."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
         with socket.create_connection(listener.getsockname()):
             place = f"127.0.0.1:{listener.getsockname()[1]}"
@@ -127,7 +127,7 @@ async def test_no_accept() -> None:
 
 @contextlib.contextmanager
 def answering(answer: bytes) -> Iterator[str]:
-    """Host and port of who answers all that connect in this way."""
+    """Host and port of a server that answers every connection in this way."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def run() -> None:
@@ -163,7 +163,8 @@ async def test_proxy_refuses(status: int) -> None:
 
 
 async def test_streams() -> None:
-    """Each request but the last is answered by a head, and its body comes after the last one's."""
+    """The server answers each request but the last with a head only; the bodies follow the last
+    one."""
     waiting: list[int] = []
 
     def script(connection: Any, stream: int, number: int) -> bool:

@@ -1,5 +1,5 @@
-"""The cases of the contract tests for clients of event streams, as tables: what a server sends, and
-what the client tells. Those that need more than that are in contract_service_tests.py."""
+"""The cases of the contract tests for event stream clients, as tables: what the server sends, and
+the events that the client reports. contract_service_tests.py has the cases that need more."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ def comment(text: str) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Case:
-    """Chunks that are sent, and all that is told of them, in order."""
+    """Chunks to send, and all reports that must follow, in order."""
 
     name: str
     chunks: list[bytes]
@@ -113,7 +113,7 @@ COMMENTS = [
     case("one", ":Hello\n", comment("Hello")),
     case("two", [":Hello\n", ":World\n"], comment("Hello"), comment("World")),
     case("before an event", [":Hello\n", "data: x\n\n"], comment("Hello"), event("x")),
-    case("behind an event", ["data: x\n\n", ":Hello\n"], event("x"), comment("Hello")),
+    case("after an event", ["data: x\n\n", ":Hello\n"], event("x"), comment("Hello")),
 ]
 
 ENDS = {"LF": "\n", "CR LF": "\r\n", "CR": "\r"}

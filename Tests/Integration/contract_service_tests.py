@@ -1,4 +1,4 @@
-"""Tests/Support/sse-contract-service, driven as a contract-test harness drives it, case by case."""
+"""Drives Tests/Support/sse-contract-service as a contract-test harness does, case by case."""
 
 import contextlib
 import http.client
@@ -34,11 +34,11 @@ class CallbackServer(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """A service that ends resets its connections."""
+        """Does nothing: a service that ends resets its connections."""
 
 
 class Callbacks:
-    """Receives what the service reports, and sorts it by its numbers."""
+    """Receives the service's reports, and sorts them by number."""
 
     def __init__(self) -> None:
         self._queues: dict[str, queue.Queue[tuple[int, Message]]] = {}
@@ -71,7 +71,7 @@ class Callbacks:
 
 
 class Client:
-    """An event source in the service, and what it reports."""
+    """An event source in the service, and its reports."""
 
     def __init__(self, runner: "Runner", url: str, parameters: Message) -> None:
         self._runner = runner
@@ -98,7 +98,7 @@ class Client:
     def tells(self, *expected: Message) -> None:
         for wanted in expected:
             told = self.message()
-            expect(told == wanted, f"expected {str(wanted)[:300]}, told {str(told)[:300]}")
+            expect(told == wanted, f"expected {str(wanted)[:300]}, received {str(told)[:300]}")
 
     def error(self) -> str:
         told = self.message()
@@ -111,7 +111,7 @@ class Client:
 
 
 class Runner:
-    """The service, started for the first that needs it."""
+    """The service, started by the first test that needs it."""
 
     def __init__(self, build: Build) -> None:
         self._library = build.library / "librealtime.so"
@@ -151,7 +151,7 @@ class Runner:
             process.stdout.close()
 
     def wait(self) -> int:
-        """For the service to end by itself; the next test starts another."""
+        """Waits for the service to end; the next test starts another."""
         process = self._process
         assert process is not None
         code = process.wait(PATIENCE_S)
@@ -159,7 +159,7 @@ class Runner:
         return code
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, str]:
-        """Status and Location of the service's answer, or its body without one."""
+        """The status and Location of the service's response, or its body if it has no Location."""
         self._start()
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_S)
         with contextlib.closing(connection):
@@ -177,13 +177,13 @@ class Runner:
 
     @contextlib.contextmanager
     def connected(self, **parameters: Any) -> Iterator[tuple["Streams", "Stream", Client]]:
-        """A server, the first stream from it, and whose it is."""
+        """A server, the first stream from it, and the client that reads it."""
         with Streams() as streams, self.client(streams.url, **parameters) as client:
             yield streams, streams.next(), client
 
 
 class Stream:
-    """A stream that a test writes on."""
+    """A stream that a test writes to."""
 
     def __init__(self, exchange: Exchange) -> None:
         self.request = exchange
@@ -194,12 +194,12 @@ class Stream:
             self.request.chunk(chunk)
 
     def end(self) -> None:
-        """Breaks the connection inside of the stream."""
+        """Breaks the connection inside the stream."""
         self.is_over.set()
 
 
 class Streams:
-    """A server whose streams are handed to the test, one after the other."""
+    """A server that passes its streams to the test, one after the other."""
 
     def __init__(self) -> None:
         self._streams: queue.Queue[Stream] = queue.Queue()
@@ -263,7 +263,7 @@ def test_defaults(runner: Runner) -> None:
 
 
 def test_stops(runner: Runner) -> None:
-    """204: no other request comes, though the delay is none."""
+    """After 204 no other request comes, even without a delay."""
     with StreamServer(lambda exchange: exchange.answer("204 No Content")) as server:
         with runner.client(server.url(), initialDelayMs=0) as client:
             client.error()
@@ -272,7 +272,7 @@ def test_stops(runner: Runner) -> None:
                 server.requests.get(timeout=1)
             except queue.Empty:
                 return
-            raise Failed("it came back")
+            raise Failed("it reconnected")
 
 
 @pytest.mark.parametrize("status", (301, 307))
@@ -328,7 +328,7 @@ def test_restarts(runner: Runner) -> None:
 
 
 def sent_id(runner: Runner, *events: tuple[bytes, Message]) -> str | None:
-    """The id of the request behind a stream of these events."""
+    """The id that the request after a stream with these events sends."""
     with runner.connected(initialDelayMs=0) as (streams, stream, client):
         expect("last-event-id" not in stream.request.headers, f"{stream.request.headers}")
         for chunk, told in events:

@@ -1,5 +1,5 @@
-"""Connections that are dead without a word, as behind a router that forgot them: nobody stays on
-one, also over HTTP/2, where one serves all."""
+"""Connections that die silently, as behind a router that forgot them: no object keeps using one.
+This includes HTTP/2, where one connection serves all."""
 
 import asyncio
 import contextlib
@@ -21,20 +21,20 @@ from rest_server import RESTServer
 from servers import Peer, Servers
 from watch import Watch
 
-#: Of what is lost, each wait for it.
+#: Timeouts that notice a lost connection.
 NOTICED_S = 0.5
 
 _channels = itertools.count(1)
 
 
 class Relay:
-    """Carries bytes to nginx until they are lost; connections that come later carry them again."""
+    """Carries bytes to nginx until they are lost; later connections carry them again."""
 
     def __init__(self, servers: Servers, nchan: Nchan) -> None:
         self.nchan = nchan
         self.connections = 0
         self._lost = 0
-        # asyncio itself holds no task that waits for a stream.
+        # asyncio keeps no reference to a task that waits for a stream.
         self._tasks: set[asyncio.Task[None] | None] = set()
         self.port = urllib.parse.urlsplit(servers.listen(self._accept)).port
 
@@ -42,7 +42,7 @@ class Relay:
         return f"https://localhost:{self.port}{path}"
 
     def lose(self) -> None:
-        """All connections there are carry nothing more, and do not end."""
+        """From now on the existing connections carry nothing, and do not end."""
         self._lost = self.connections
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -85,7 +85,8 @@ def options(request: pytest.FixtureRequest, nchan: Nchan) -> dict[str, Any]:
 
 
 async def test_request(relay: Relay, options: dict[str, Any]) -> None:
-    """Whatever else was kept; and over HTTP/2 those behind it go there, too."""
+    """All kept connections are dead, not only the one that failed. Over HTTP/2 the requests that
+    follow use the new connection, too."""
     async with librealtime.RESTClient(relay.url("/"), timeout=NOTICED_S, **options) as client:
         await asyncio.gather(*(client.get("/rest/protocol") for _ in range(4)))
         kept = relay.connections
@@ -119,7 +120,7 @@ async def test_silence(relay: Relay, options: dict[str, Any]) -> None:
 
 
 async def test_restart(relay: Relay, options: dict[str, Any]) -> None:
-    """Without a time to wait for."""
+    """Without a timeout, a restart leaves the dead connection."""
     name = channel()
     with watching(relay, f"/ps/{name}", options | {"response_timeout": None}) as watch:
         await watch.opened()
@@ -132,7 +133,7 @@ async def test_restart(relay: Relay, options: dict[str, Any]) -> None:
 
 
 async def test_poll(relay: Relay, options: dict[str, Any]) -> None:
-    """A poll that is held for its time may be one whose connection is dead."""
+    """If a poll lasts its full time, its connection may be dead."""
     name = channel()
     options |= {"poll_timeout": NOTICED_S, "min_hold": NOTICED_S / 2}
     async with librealtime.LongPoll(relay.url(f"/ps/{name}"), **options) as source:
@@ -144,7 +145,8 @@ async def test_poll(relay: Relay, options: dict[str, Any]) -> None:
 
 
 async def test_probes() -> None:
-    """By the kernel: an event stream may be on one of them later, and stand still for long."""
+    """The kernel probes kept connections, because an event stream may use one later and be idle for
+    long."""
     with RESTServer() as server:
         async with librealtime.RESTClient(server.url) as client:
             await client.get("/echo")
@@ -161,7 +163,7 @@ async def test_probes() -> None:
 
 @in_namespaces
 def test_vanishes(build: Build, servers: Servers) -> None:
-    """The way back is gone without a word: a stream that stands still ends, by default options."""
+    """The route back disappears silently: an idle stream ends by the default options."""
 
     async def script(peer: Peer) -> None:
         head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
@@ -174,7 +176,7 @@ def test_vanishes(build: Build, servers: Servers) -> None:
             expect(line_of(process) == "hello", "no event")
             lost = time.monotonic()
             wire.server(f"ip route add blackhole {CLIENT}/32")
-            expect("connected to" in line_of(process, "stderr"), "it does not say so")
+            expect("connected to" in line_of(process, "stderr"), "it did not report the connection")
             told = line_of(process, "stderr")
             noticed = time.monotonic() - lost
             expect("timed out" in told, told)
@@ -182,7 +184,7 @@ def test_vanishes(build: Build, servers: Servers) -> None:
 
 
 def connected_to(port: int) -> socket.socket:
-    """A duplicate of this process's socket."""
+    """A duplicate of this process's socket that is connected to the port."""
     for number in [int(name) for name in os.listdir("/proc/self/fd")]:
         with contextlib.suppress(OSError):
             end = socket.socket(fileno=os.dup(number))

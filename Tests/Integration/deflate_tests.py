@@ -27,7 +27,7 @@ def test_deflates(
     build: Build, servers: Servers, side: str, parameters: dict[str, object], grind: bool
 ) -> None:
     """Messages of many sizes go both ways, whichever side asks for the parameters."""
-    # Above the largest message, so that nothing is told of a buffer that has drained.
+    # Above the largest message, so that no drained event comes.
     options: dict[str, object] = {"send_high_water_bytes": 1_000_000}
     if side == "server":
         factory = ServerPerMessageDeflateFactory(**parameters)  # type: ignore[arg-type]

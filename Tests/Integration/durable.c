@@ -1,12 +1,12 @@
 /*
- * Sends numbers by a Spreadbot connection with an outbox, and says each one whose call has
+ * Sends numbers on a Spreadbot connection with an outbox, and prints each one whose call has
  * returned.
  *
  *   durable BASE_URL OUTBOX FIRST [COUNT]
  *
- * Numbers go to the path "in", from FIRST on: as texts, each third by rt_spreadbot_post. After
- * COUNT of them it waits for the end of its standard input. Lines out: the numbers; without COUNT
- * "sent" for each that the server has; and on standard error what went wrong.
+ * Numbers go to the path "in", from FIRST up: as texts, every third one by rt_spreadbot_post. After
+ * COUNT numbers it waits for the end of its standard input. Lines out: the numbers; without COUNT,
+ * "sent" for each one that the server has confirmed. Errors go to standard error.
  */
 #include <inttypes.h>
 #include <realtime.h>

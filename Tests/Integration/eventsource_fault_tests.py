@@ -1,4 +1,4 @@
-"""Event sources against servers that do what a good one never does."""
+"""Event sources against faulty servers."""
 
 import asyncio
 import pathlib
@@ -15,12 +15,12 @@ from servers import Servers
 from watch import Exchange, watching
 
 MB = 1 << 20
-#: More memory than this a stream must not take that says little.
+#: The limit for the memory that a stream without events may take.
 MOST_MEMORY = 48 * MB
 
 
 async def loses_once(script: Callable[[Exchange], Any], name: str, text: str = "") -> None:
-    """The first answer is spoilt behind an event, which is told once; the next is good."""
+    """The first response breaks after an event, which comes once; the next response is good."""
 
     def spoilt(exchange: Exchange) -> None:
         if exchange.number == 0:
@@ -65,7 +65,7 @@ async def test_too_long() -> None:
 
 
 async def test_too_short() -> None:
-    """The body ends where the length says, in order; what is behind it is nobody's."""
+    """The body ends normally where its length says; the bytes after it are ignored."""
 
     def script(exchange: Exchange) -> None:
         exchange.begin(f"Content-Length: {len(FIRST)}")
@@ -83,7 +83,7 @@ async def test_reset() -> None:
             exchange.send(f"data: from {exchange.headers['last-event-id']}\n\n")
             return exchange.hold()
         exchange.send(FIRST)
-        # A reset drops what the client has not read.
+        # A reset drops the bytes that the client has not read.
         go.get(timeout=PATIENCE_S)
         return exchange.reset()
 
@@ -105,7 +105,7 @@ async def test_no_http() -> None:
 
 
 async def test_endless_head() -> None:
-    """Headers are bounded: this is no server to come back to."""
+    """Headers have a limit: the client does not return to such a server."""
 
     def script(exchange: Exchange) -> None:
         exchange.send("HTTP/1.1 200 OK\r\n")
@@ -130,7 +130,7 @@ async def test_stalled(begin: bytes) -> None:
 
 
 async def test_stalled_handshake() -> None:
-    """A server that never says hello in TLS: it waits for an HTTP head."""
+    """The server never answers the TLS handshake; the timeout is the one for an HTTP head."""
     async with watching(lambda exchange: None) as (_, server):
         secure = server.url().replace("http:", "https:")
         errors: asyncio.Queue[librealtime.ErrorEvent] = asyncio.Queue()
@@ -161,7 +161,7 @@ async def test_idle() -> None:
     ],
 )
 async def test_idle_but_alive(beat: bytes, fields: list[str]) -> None:
-    """What is no event keeps coming for longer than twice the idle timeout."""
+    """Bytes without an event keep coming for longer than twice the idle timeout."""
     stop: queue.Queue[None] = queue.Queue()
     encode: Encoder = zlib_encoder(31) if fields else bytes
 
@@ -181,7 +181,7 @@ async def test_idle_but_alive(beat: bytes, fields: list[str]) -> None:
         await watch.opened()
         try:
             told = await asyncio.wait_for(watch.news.get(), 2.5)
-            expect(False, f"told {told}")
+            expect(False, f"received {told}")
         except asyncio.TimeoutError:
             stop.put(None)
         await watch.data("still here")
@@ -205,7 +205,7 @@ async def test_trickle() -> None:
 
 
 class Memory:
-    """The most memory this process takes, from now on."""
+    """The growth of this process's memory, from now on."""
 
     def __init__(self) -> None:
         pathlib.Path("/proc/self/clear_refs").write_text("5")
@@ -222,7 +222,7 @@ class Memory:
 
 
 def endless(*pieces: bytes) -> Callable[[Exchange], None]:
-    """100 MB of each, then an event."""
+    """Sends 100 MB of each piece, then an event."""
 
     def script(exchange: Exchange) -> None:
         exchange.begin()
@@ -240,7 +240,7 @@ async def test_long_line() -> None:
     memory = Memory()
     async with watching(endless(b"data:" + b"x" * 1019), max_line_size=MB) as (watch, server):
         await watch.fails("RT_ERROR_TOO_LARGE", f"127.0.0.1:{server.port}: ")
-        expect(server.requests.qsize() == 1, "it came back")
+        expect(server.requests.qsize() == 1, "it reconnected")
     memory.check()
 
 
@@ -275,7 +275,7 @@ def greeting(exchange: Exchange) -> None:
 
 
 async def test_unknown_authority(servers: Servers) -> None:
-    """It may be a server that is set up anew: not fatal."""
+    """Not fatal, because the server may be under maintenance."""
     context = servers.tls().context
     async with watching(greeting, context=context, ca_file=servers.tls().ca_file) as (watch, _):
         await watch.loses("RT_ERROR_TLS", "certificate")
@@ -328,7 +328,7 @@ ENCODERS: dict[str, Callable[[], Encoder]] = {
 @pytest.mark.parametrize("in_chunks", (False, True), ids=("whole", "in chunks"))
 @pytest.mark.parametrize("coding", ENCODERS)
 async def test_coded(coding: str, in_chunks: bool) -> None:
-    """Each event is sent when the one before was received."""
+    """Each event is sent when the one before it was received."""
     texts = [f"{number} in {coding} " * 100 for number in range(20)]
     go: queue.Queue[str] = queue.Queue()
 
@@ -385,7 +385,7 @@ async def test_nobody_listens() -> None:
 
 
 async def test_exhausted() -> None:
-    """Streams without an event count; one with an event begins the count anew."""
+    """Streams without an event count as failures; a stream with an event resets the count."""
 
     def script(exchange: Exchange) -> None:
         exchange.begin()
@@ -395,15 +395,15 @@ async def test_exhausted() -> None:
     async with watching(script, max_reconnects=1) as (watch, _):
         expect((await watch.loses("RT_ERROR_CLOSED")).attempt == 2, "the first")
         await watch.data("x")
-        expect((await watch.loses("RT_ERROR_CLOSED")).attempt == 1, "behind an event")
+        expect((await watch.loses("RT_ERROR_CLOSED")).attempt == 1, "after an event")
         expect((await watch.loses("RT_ERROR_CLOSED")).attempt == 2, "the third")
         error = await watch.fails("RT_ERROR_RECONNECTS_EXHAUSTED")
         expect(isinstance(error.error, librealtime.ReconnectsExhausted), f"{error}")
 
 
 async def test_delays_grow() -> None:
-    """C9 with a base of 10 ms: the first within a fifth of it, then the half and more of 500 ms,
-    1 s, and no more than max_delay."""
+    """C9 with a base of 10 ms: the first delay is within a fifth of it, the next are at least half
+    of 500 ms and 1 s, and none is above max_delay."""
     bounds = [(0.01, 0.013), (0.25, 0.5), (0.3, 0.6), (0.3, 0.6)]
     async with watching(lambda exchange: exchange.begin(), max_delay=0.6) as (watch, _):
         for number, (least, most) in enumerate(bounds):

@@ -1,4 +1,4 @@
-"""Id files that are not the library's own: they are refused, and stay as they are."""
+"""The library refuses id files that it did not write, and leaves them unchanged."""
 
 import os
 import pathlib
@@ -10,24 +10,24 @@ from watch import watching
 
 
 async def refused(path: pathlib.Path, why: str) -> None:
-    """It is told once, and the stream goes on; nothing is beside the file afterwards."""
+    """The error is reported once, the stream continues, and there is no new file afterwards."""
     before = sorted(entry.name for entry in path.parent.iterdir())
     async with watching(numbered, id_file=path, store_key="k") as (watch, server):
         error = await watch.error()
         expect(isinstance(error.error, StoreError) and not error.fatal, f"{error}")
         expect(why in error.error.message, f"{why!r}: {error.error.message}")
         await watch.data("1", "2", "3")
-        # By the time of another stream an id would have been written.
+        # Until the next stream, an id would have been written.
         watch.source.restart()
         await watch.data("4", "5", "6")
-        expect(len(watch.states) == 1, "told again")
+        expect(len(watch.states) == 1, "reported again")
         expect("last-event-id" not in server.request().headers, "an id was sent")
     after = sorted(entry.name for entry in path.parent.iterdir())
     expect(after == before, f"{after}, before {before}")
 
 
 async def test_linked(path: pathlib.Path) -> None:
-    """Wherever it leads, also to a file of ours, or to none."""
+    """A symbolic link is refused wherever it leads: to one of our files or to a missing one."""
     target = path.with_name("target")
     for content in (None, FIRST_LINE + "k 1\n", "mine"):
         if content is not None:
@@ -38,7 +38,7 @@ async def test_linked(path: pathlib.Path) -> None:
         expect((target.read_text() if target.exists() else None) == content, "it was written")
         path.unlink()
         target.unlink(missing_ok=True)
-    # And its lock, which another process of ours would make.
+    # A link in place of the lock file, which another process of the library would create.
     path.with_name("ids.lock").symlink_to("target")
     await refused(path, "symbolic link")
     expect(not target.exists(), "a lock was made elsewhere")
@@ -72,7 +72,7 @@ async def test_in_the_way(path: pathlib.Path) -> None:
     left = path.with_name("ids.new")
     left.write_text("mine")
     async with watching(numbered, id_file=path, store_key="k") as (watch, _):
-        # It comes between the events, or after them.
+        # The error comes between the events or after them.
         while not isinstance(error := await watch.next(), ErrorEvent):
             pass
         expect(isinstance(error.error, StoreError), f"{error}")

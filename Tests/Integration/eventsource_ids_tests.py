@@ -1,4 +1,4 @@
-"""What becomes of ids in their file: URLs that change, full disks, resets, many at once."""
+"""Ids in their file: changing URLs, full disks, resets, many sources at once."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ from watch import Exchange, StreamServer, watching
 
 
 async def test_renewed(path: pathlib.Path) -> None:
-    """A token in the URL, another for each attempt."""
+    """The URL has a token, a new one for each attempt."""
     with StreamServer(numbered) as server:
         for run, last in enumerate((None, "3", "6")):
 
@@ -56,7 +56,7 @@ with librealtime.sync.EventSource(url, id_file=path, store_key="k" * 1000) as so
 
 
 async def test_disk_full(path: pathlib.Path) -> None:
-    """A limit on the size of files stands for it: a part is written."""
+    """A limit on the size of files simulates it: only a part is written."""
     path.write_text(FIRST_LINE + "other 1\n")
     environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(librealtime.__file__).parents[1])}
     with StreamServer(numbered) as server:
@@ -74,19 +74,19 @@ async def test_disk_full(path: pathlib.Path) -> None:
 
 
 async def test_no_room(path: pathlib.Path) -> None:
-    """It could not be read again, with all that others have in it."""
+    """With another key the file would be too large to read again."""
     limit = 16 << 20
     text = FIRST_LINE + "k 1\npad "
     text += "p" * (limit - len(text) - 1) + "\n"
     path.write_text(text)
     async with watching(numbered, id_file=path, store_key="another") as (watch, _):
-        # In which order is by how the bytes come.
+        # Their order depends on how the bytes arrive.
         items = [item for item in [await watch.next() for _ in range(5)] if item != "open"]
         errors = [item for item in items if isinstance(item, librealtime.ErrorEvent)]
         expect((len(items), len(errors)) == (4, 1), f"{items}")
         expect("no room" in errors[0].error.message and not errors[0].fatal, f"{errors}")
     expect(path.read_text() == text, "it has changed")
-    # What needs no more of it goes on.
+    # A source that already has an entry can store its ids.
     async with watching(numbered, id_file=path, store_key="k") as (watch, _):
         await watch.data("2", "3", "4")
     expect(path.read_text() == text.replace("k 1\n", "k 4\n"), "it has not changed")
@@ -104,12 +104,12 @@ async def test_once_a_second(path: pathlib.Path) -> None:
     options = {"on_store": lambda key, id_: stored.append(id_)}
     async with watching(script, id_file=path, store_key="k", **options) as (watch, _):
         await watch.data(*map(str, range(2000)))
-    # The first, the one at the end, and one for each second between.
+    # The first, the last, and one for each second between.
     expect(1 <= len(stored) <= 3 + time.monotonic() - begun, f"{len(stored)} writes")
     expect(stored[-1] == "1999" and path.read_text() == FIRST_LINE + "k 1999\n", f"{stored}")
 
 
-#: That share a file.
+#: How many sources share a file.
 SOURCES = 40
 
 
@@ -141,7 +141,7 @@ def keys_in(path: pathlib.Path) -> set[str]:
 
 
 async def test_together(path: pathlib.Path) -> None:
-    """At most once a second for all of them."""
+    """All of them together write at most once a second."""
     versions: set[int] = set()
     counts = [0] * SOURCES
     begun = time.monotonic()
@@ -173,13 +173,13 @@ async def test_wait_together(path: pathlib.Path) -> None:
             fcntl.flock(lock, fcntl.LOCK_UN)
             while not path.exists() or len(keys_in(path)) < SOURCES:
                 await asyncio.sleep(0.01)
-            # Each was told once.
+            # Each reported one error.
             expect(len(errors) == SOURCES, f"{len(errors)} errors")
             fcntl.flock(lock, fcntl.LOCK_EX)
             last = [source.last_event_id for source in all_]
             while any(source.last_event_id == old for source, old in zip(all_, last, strict=True)):
                 await asyncio.sleep(0.01)
-            # A half of a second for each would be a third of a minute.
+            # If each waited half a second, they would need 20 seconds.
             given_up = threading.Timer(10, fcntl.flock, (lock, fcntl.LOCK_UN))
             given_up.start()
         expect(given_up.is_alive(), "they waited until the lock was given up")
@@ -187,7 +187,7 @@ async def test_wait_together(path: pathlib.Path) -> None:
 
 
 async def test_in_handler_of_another(path: pathlib.Path) -> None:
-    """The event in whose handler it is closed is not done with, whatever was asked there."""
+    """Closing another source in a handler does not store the id of this handler's event yet."""
     done = asyncio.Event()
 
     def handle(event: librealtime.ServerSentEvent) -> None:
@@ -220,7 +220,7 @@ def two(exchange: Exchange) -> None:
     exchange.hold()
 
 
-#: Has an event source of these options call this with each event.
+#: Makes an event source with these options, which calls the handler with each event.
 Handling = Callable[..., librealtime.EventSource]
 Handler = Callable[[librealtime.EventSource, librealtime.ServerSentEvent], None]
 
@@ -260,7 +260,7 @@ def both(url: str, handler: Handler, **options: Any) -> librealtime.EventSource:
 
 @pytest.mark.parametrize("handling", (plain_handler, listener, coroutine, both))
 async def test_reset_in_handler(handling: Handling, path: pathlib.Path) -> None:
-    """The id of the event in work goes too, those of later ones do not."""
+    """The id of the event in the handler is dropped, too; later ids are stored."""
     await reset_in_first(handling, path, "/", "2", "")
     await reset_in_first(handling, path, "/more", "3", "k 3\n")
 
@@ -282,7 +282,7 @@ async def reset_in_first(
         url = server.url(target)
         async with handling(url, handle, id_file=path, store_key="k") as source:
             await done.wait()
-            # For what is done behind the handlers.
+            # Let the steps after the handlers run.
             for _ in range(10):
                 await asyncio.sleep(0)
             expect(source.last_event_id == ("3" if stored else "1"), source.last_event_id)

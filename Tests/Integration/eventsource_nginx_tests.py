@@ -49,8 +49,8 @@ async def test_events(nchan: Nchan) -> None:
         expect(watch.source.last_event_id == second.id, watch.source.last_event_id)
 
 
-async def test_goes_on(nchan: Nchan) -> None:
-    """A new one with the id of another begins behind that one's event; restart repeats none."""
+async def test_continues(nchan: Nchan) -> None:
+    """A new event source with an id starts after that event; restart repeats no event."""
     name = channel()
     await publish(nchan, name, "one", "two", "three")
     async with reading(nchan, f"/ps/{name}") as watch:
@@ -63,14 +63,14 @@ async def test_goes_on(nchan: Nchan) -> None:
 
 
 async def test_pings(nchan: Nchan) -> None:
-    """Silence longer than the idle timeout, but for the server's pings."""
+    """The server sends only pings for longer than the idle timeout."""
     name = channel()
     async with reading(nchan, f"/beat/{name}", idle_timeout=1.5) as watch:
         await watch.opened()
         quiet_until = time.monotonic() + 3
         with contextlib.suppress(asyncio.TimeoutError):
             told = await asyncio.wait_for(watch.news.get(), quiet_until - time.monotonic())
-            expect(False, f"told {told}")
+            expect(False, f"received {told}")
         await publish(nchan, name, "after all")
         await watch.data("after all")
 
@@ -111,7 +111,7 @@ async def test_reload(nchan: Nchan) -> None:
 
 @pytest.mark.parametrize(("folder", "coding"), [("gz", "gzip"), ("br", "br")], ids=("gzip", "br"))
 async def test_coded(folder: str, coding: str, nchan: Nchan) -> None:
-    """Each event comes before the next is sent; and the server says that it was coded so."""
+    """Each event comes before the next is sent, and the server's log names the coding."""
     name = channel()
     path = f"/{folder}/{name}"
     async with reading(nchan, path) as watch:
@@ -132,7 +132,7 @@ async def test_uncompressed(nchan: Nchan) -> None:
 
 
 async def logged(nchan: Nchan, line: str) -> None:
-    """Waits for a line of nginx's log, which has one for each request that is over."""
+    """Waits for a line in nginx's log, which has one for each finished request."""
     log = nchan.folder / "coding.log"
     deadline = time.monotonic() + PATIENCE_S
     while line not in log.read_text().splitlines():
@@ -155,7 +155,7 @@ async def test_http2(nchan: Nchan) -> None:
 
 
 async def test_several_over_http2(nchan: Nchan) -> None:
-    """Sources of one loop; one that is closed takes nothing from the others."""
+    """Several sources on one loop: closing one does not affect the others."""
     names = [channel() for _ in range(5)]
     async with contextlib.AsyncExitStack() as stack:
         watches = [
@@ -189,7 +189,7 @@ async def test_stop(nchan: Nchan) -> None:
 
 
 async def test_busy(nchan: Nchan) -> None:
-    """What it asks for counts when it is longer than the own delay."""
+    """The server's delay is used if it is longer than our own."""
     async with reading(nchan, "/busy", retry_statuses=librealtime.RESILIENT) as watch:
         error = await watch.loses("RT_ERROR_HTTP_STATUS")
         expect(error.http_status == 503 and error.retry_in == 2, f"{error}")
@@ -216,7 +216,7 @@ async def test_token(nchan: Nchan) -> None:
 
     async with reading(nchan, f"/tok/{name}", credentials=credentials) as watch:
         await watch.data("secret")
-        # It is kept for later connections.
+        # The token is kept for later connections.
         watch.source.restart()
         await publish(nchan, name, "more")
         await watch.data("more")

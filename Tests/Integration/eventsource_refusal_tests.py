@@ -1,4 +1,4 @@
-"""What event sources do when they are refused: credentials, and statuses that pass."""
+"""Event sources that are refused: credentials, and statuses that are retried."""
 
 import asyncio
 import contextlib
@@ -90,7 +90,7 @@ async def test_closed_meanwhile() -> None:
         await was_asked.wait()
         watch.source.close()
         await was_cancelled.wait()
-        expect(server.requests.qsize() == 1 and watch.news.empty(), "told, or sent")
+        expect(server.requests.qsize() == 1 and watch.news.empty(), "an event or a request came")
 
 
 async def test_proxy_status() -> None:
@@ -108,7 +108,8 @@ async def test_proxy_status() -> None:
 
 
 async def test_proxy_refuses() -> None:
-    """It is handed the request, by its whole URL, and named when it wants credentials."""
+    """The proxy gets the request with its whole URL, and the error names it if it wants
+    credentials."""
     with StreamServer(lambda exchange: exchange.answer("407 Proxy")) as proxy:
         watch = Watch("http://name.invalid/x?y", proxy=proxy.url("/").rstrip("/"))
         try:
@@ -125,7 +126,7 @@ def kinds() -> list[Any]:
 
 
 async def test_tunnel_is_refused() -> None:
-    """The proxy alone hears what is for it, and its refusal is an answer like a server's."""
+    """Only the proxy gets its credentials, and its refusal is reported like a server's."""
     asked: list[int] = []
 
     def give(status: int) -> dict[str, str]:
@@ -157,7 +158,7 @@ async def test_tunnel_is_refused() -> None:
 
 
 async def test_tunnel_is_not_opened() -> None:
-    """By what may pass: a rule of the proxy's, or a server out of its reach."""
+    """Retried: a rule of the proxy may change, or the server may come within its reach."""
     with StreamServer(lambda exchange: exchange.answer("403 No")) as proxy:
         watch = Watch("https://name.invalid/", proxy=proxy.origin, max_delay=0.01)
         with contextlib.closing(watch.source):
@@ -168,7 +169,7 @@ async def test_tunnel_is_not_opened() -> None:
 
 
 async def test_restarted_meanwhile() -> None:
-    """The answer is under way: what a restart would send is refused already."""
+    """While credentials are being fetched, a restart must not repeat the refused request."""
     for kind in kinds():
         was_asked, may_answer = asyncio.Event(), asyncio.Event()
 
@@ -197,7 +198,7 @@ async def test_restarted_meanwhile() -> None:
 
 
 async def test_retry_after_and_flaps() -> None:
-    """A network that comes back does not shorten what the server asked for."""
+    """When the network returns, the delay that the server asked for is not shortened."""
     for kind in kinds():
         net = librealtime.Reachability("manual")
         with StreamServer(lambda exchange: exchange.answer("503 Busy", "Retry-After: 2")) as server:
@@ -214,12 +215,12 @@ async def test_retry_after_and_flaps() -> None:
                     await asyncio.sleep(0.01)
                 await told.get()
                 passed = time.monotonic() - began
-                expect(passed >= 2, f"it came back after {passed} s")
+                expect(passed >= 2, f"it reconnected after {passed} s")
                 taken.cancel()
 
 
 async def test_retry_after() -> None:
-    """In seconds or as a date by the server's own clock; capped; what is neither is ignored."""
+    """In seconds or as a date by the server's clock, up to a limit; anything else is ignored."""
     now = 1_000_000_000
     dated = (f"Date: {formatdate(now, usegmt=True)}",)
     for value, fields, least, most in (
@@ -254,7 +255,7 @@ async def test_chosen_statuses() -> None:
 
 
 async def test_silence() -> None:
-    """Whatever the credential, and wherever the request goes; at the level that tells most."""
+    """No credential is logged, wherever the request goes, even at the most detailed level."""
     lines: list[str] = []
     logger = logging.getLogger("librealtime")
     handler = logging.Handler()

@@ -1,4 +1,4 @@
-"""What event sources send: redirects, headers, ids, bodies."""
+"""The requests of event sources: redirects, headers, ids, bodies."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -29,7 +29,8 @@ def stream(exchange: Exchange) -> None:
 async def redirecting(
     path: str = "/", back: bool = False, user: str = "", **options: Any
 ) -> AsyncIterator[tuple[StreamServer, StreamServer, Watch]]:
-    """From one origin to another, whose stream it is; or `back` to a path of the first."""
+    """One server redirects to the other, which has the stream; with `back` that redirects to the
+    first."""
 
     def second(exchange: Exchange) -> None:
         if back:
@@ -49,7 +50,7 @@ async def redirecting(
 
 
 async def test_other_origin() -> None:
-    """Only what G8 lists, and what the caller listed; userinfo of a Location is dropped."""
+    """Only the headers that G8 or the caller lists are sent; userinfo in Location is dropped."""
     options = {"headers": HEADERS, "safe_headers": ["x-listed"], "last_event_id": "7"}
     async with redirecting(**options) as (one, two, _):
         first, second = one.request().headers, two.request().headers
@@ -111,13 +112,13 @@ async def test_few_redirects() -> None:
 
 @pytest.mark.parametrize("location", (None, "", "http://[x", "mailto:x"))
 async def test_bad_location(location: str | None) -> None:
-    """An error, never a silent retry."""
+    """A bad location is an error, never a silent retry."""
     fields = [] if location is None else [f"Location: {location}"]
     async with watching(lambda e: e.answer("301 Go", *fields)) as (watch, server):
         error = await watch.error()
         names = ("RT_ERROR_REDIRECT", "RT_ERROR_UNSUPPORTED_SCHEME")
         expect(error.fatal and error.error.name in names, f"{error}")
-        expect(server.requests.qsize() == 1, "it came back")
+        expect(server.requests.qsize() == 1, "it reconnected")
 
 
 async def test_insecure(servers: Servers) -> None:
@@ -172,7 +173,7 @@ async def test_first_url_again() -> None:
 
 
 async def test_body() -> None:
-    """As it is, with each attempt; its type is text unless the caller says otherwise."""
+    """The body is sent unchanged in each attempt; its type is text unless the caller sets one."""
 
     def script(exchange: Exchange) -> None:
         exchange.begin()
@@ -240,7 +241,7 @@ async def test_bad_ids() -> None:
 
 
 def flaky(exchange: Exchange) -> None:
-    """Ends with its event, up to the third."""
+    """Ends each of the first streams after its event, and holds the third."""
     exchange.begin()
     exchange.send("data: here\n\n")
     if exchange.number >= 2:
@@ -248,7 +249,7 @@ def flaky(exchange: Exchange) -> None:
 
 
 async def test_blank_ids() -> None:
-    """It is none that is empty, which alone sends no header; HTTP can say it without its blanks."""
+    """Only an empty id sends no header. HTTP removes blanks at its ends."""
     ids = ["  ", "\t", " x "]
 
     def script(exchange: Exchange) -> None:
@@ -262,7 +263,7 @@ async def test_blank_ids() -> None:
 
 
 async def test_provider() -> None:
-    """Laid over the headers, for its attempt alone."""
+    """The provider's headers replace the others, for its attempt only."""
     given: list[dict[str, str] | None] = [{"X-A": "2", "x-b": "3"}, None, {"X-C": "4"}]
 
     def provide(attempt: int) -> dict[str, str] | None:
@@ -301,7 +302,7 @@ async def test_changed_request() -> None:
 
 
 async def test_declined_request() -> None:
-    """That closes it, and is no failure."""
+    """Returning False closes the source, without an error."""
     with StreamServer(stream) as server:
         async with librealtime.EventSource(server.url(), on_request=lambda _: False) as source:
             events = [event async for event in source]
@@ -310,7 +311,7 @@ async def test_declined_request() -> None:
 
 
 async def test_restart() -> None:
-    """At once, whatever the delay, and it is no failure."""
+    """A restart reconnects at once, whatever the delay, without an error."""
 
     def script(exchange: Exchange) -> None:
         exchange.begin()

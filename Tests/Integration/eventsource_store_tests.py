@@ -1,4 +1,4 @@
-"""The file that keeps ids between runs: whole, private, shared by processes, never in the way."""
+"""The id file: always complete, private, shared by processes, and no fault in it stops a stream."""
 
 import asyncio
 import fcntl
@@ -17,12 +17,12 @@ from librealtime import StoreError
 from watch import Exchange, StreamServer, watching
 
 FIRST_LINE = "librealtime event ids 1\n"
-#: Processes at once, and what each stores.
+#: How many processes run at once, and how many sources each has.
 PROCESSES, SOURCES = 4, 25
 
 
 def numbered(exchange: Exchange) -> None:
-    """Three events behind the id that was sent."""
+    """Sends the three events after the id that the client sent."""
     exchange.begin()
     last = int(exchange.headers.get("last-event-id", "0"))
     for number in range(last + 1, last + 4):
@@ -32,7 +32,7 @@ def numbered(exchange: Exchange) -> None:
 
 
 async def takes(path: pathlib.Path, *data: str, **options: Any) -> None:
-    """A run that takes events with these data, from the first on."""
+    """A run that must receive events with these data from the start."""
     async with watching(numbered, id_file=path, **options) as (watch, _):
         await watch.data(*data)
 
@@ -45,11 +45,11 @@ async def test_kept(path: pathlib.Path) -> None:
 
 
 async def test_private(path: pathlib.Path) -> None:
-    """Whatever the mask of the process; and each time it is another file."""
+    """The file's mode ignores the umask, and each write creates a new file."""
     old = os.umask(0)
     try:
         await takes(path, "1", store_key="k")
-        # Held open, so that its number is not given to the next one.
+        # Hold the file open, so that the next one cannot get its inode number.
         with path.open() as old_file:
             before = os.fstat(old_file.fileno())
             await takes(path, "4", store_key="k")
@@ -119,11 +119,11 @@ async def test_reset_stays(path: pathlib.Path) -> None:
         await watch.data("1")
         while not path.exists():
             await asyncio.sleep(0.01)
-        # Within a second behind the first, and so not written yet.
+        # Within a second of the first write, so it is not written yet.
         may_go_on.set()
         await watch.data("2")
         watch.source.reset_stored_id()
-    # The close wrote what waited.
+    # Closing wrote the pending id.
     expect(path.read_text() == FIRST_LINE, path.read_text())
 
 
@@ -136,7 +136,7 @@ async def test_damaged(path: pathlib.Path) -> None:
         expect((error.retry_in, error.attempt, error.http_status) == (None, 0, 0), f"{error}")
         await watch.data("1", "2", "3")
         expect("last-event-id" not in server.request().headers, "an id was sent")
-        expect(watch.news.empty(), "told again")
+        expect(watch.news.empty(), "reported again")
     expect(path.read_text() == FIRST_LINE + "k 3\n", path.read_text())
     await takes(path, "4", store_key="k")
 
@@ -161,7 +161,7 @@ async def test_kinds_of_damage(path: pathlib.Path) -> None:
 
 
 async def test_unusable(path: pathlib.Path) -> None:
-    """It is told, and the stream goes on."""
+    """The error is reported, and the stream continues."""
     path.mkdir()
     for place in (path, path.parent / "missing" / "ids"):
         async with watching(numbered, id_file=place, store_key="k") as (watch, _):
@@ -188,19 +188,20 @@ async def test_unusable_in_vain(path: pathlib.Path) -> None:
 
 
 async def test_no_file(path: pathlib.Path) -> None:
-    """A pipe stands for all of them: nobody at its other end is waited for."""
+    """A pipe stands for all special files: the library must not wait for a process at its other
+    end."""
     os.mkfifo(path)
     async with watching(numbered, id_file=path, store_key="k") as (watch, _):
         error = await watch.error()
         expect(isinstance(error.error, StoreError), f"{error}")
         expect("not a regular file" in error.error.message, error.error.message)
         await watch.data("1", "2", "3")
-        # By the time of another stream an id would have been written.
+        # Until the next stream, an id would have been written.
         watch.source.restart()
         await watch.data("4", "5", "6")
-        expect(len(watch.states) == 1, "told again")
+        expect(len(watch.states) == 1, "reported again")
     expect(path.is_fifo(), "it was replaced")
-    expect(sorted(entry.name for entry in path.parent.iterdir()) == ["ids"], "a lock beside it")
+    expect(sorted(entry.name for entry in path.parent.iterdir()) == ["ids"], "it made a lock")
 
 
 async def test_left_over(path: pathlib.Path) -> None:
@@ -229,7 +230,7 @@ async def test_look_alikes(path: pathlib.Path) -> None:
 
 
 async def test_injected(path: pathlib.Path) -> None:
-    """From a file that somebody else wrote."""
+    """From a file that another program wrote."""
     path.write_text(FIRST_LINE + "k 1%0D%0AX-Evil:%20yes\n")
     async with watching(numbered, id_file=path, store_key="k") as (watch, server):
         error = await watch.error()
@@ -240,7 +241,7 @@ async def test_injected(path: pathlib.Path) -> None:
 
 
 async def test_locked(path: pathlib.Path) -> None:
-    """The loop would stand still for as long as another process pleases."""
+    """The library must not block the loop while another process holds the lock."""
     with path.with_name("ids.lock").open("w") as lock:
         async with watching(numbered, id_file=path, store_key="k") as (watch, _):
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -267,7 +268,7 @@ for number in range(int(count)):
 
 
 async def test_processes(path: pathlib.Path) -> None:
-    """Each entry is there in the end, and at any time the file is whole."""
+    """In the end every entry is there, and the file is complete at any time."""
     source = pathlib.Path(librealtime.__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": str(source)}
     with StreamServer(numbered) as server:
@@ -316,7 +317,7 @@ with librealtime.sync.EventSource(url, on_message=take, **options) as source:
 
 @pytest.mark.parametrize("how", ([], ["iterate"]), ids=("in a handler", "while iterating"))
 async def test_crash(how: list[str], path: pathlib.Path) -> None:
-    """A process that ends in the middle of an event gets that event again."""
+    """A process that crashes in the middle of an event gets that event again."""
     source = pathlib.Path(librealtime.__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": str(source)}
     with StreamServer(numbered) as server:
@@ -332,12 +333,12 @@ async def test_crash(how: list[str], path: pathlib.Path) -> None:
             )
             expect(process.returncode == 0, process.stderr)
             now = [int(line) for line in process.stdout.split()]
-            expect(now[0] <= (taken[-1] if taken else 1), f"{now} behind {taken}: one is lost")
+            expect(now[0] <= (taken[-1] if taken else 1), f"{now} after {taken}: one is lost")
             taken = now
 
 
 async def test_unfinished(path: pathlib.Path) -> None:
-    """All three came; the first was done with, the second was being worked on."""
+    """All three events came; the first was processed, the second was being processed."""
 
     def stored() -> str:
         return path.read_text() if path.exists() else FIRST_LINE
@@ -357,7 +358,7 @@ async def test_unfinished(path: pathlib.Path) -> None:
                     break
             expect(stored() != FIRST_LINE + "k 3\n", "kept before it was done with")
         expect(stored() == FIRST_LINE + "k 3\n", stored())
-        # A stream that has ended while its events waited.
+        # The stream ended while its events waited.
         options["reconnect"] = False
         async with librealtime.EventSource(server.url("/end"), **options) as source:
             first = await source.recv()

@@ -1,5 +1,5 @@
-"""The web platform's tests of EventSource that need a connection, each under its name there
-with `_` for `-` and without `eventsource-`."""
+"""The web platform's tests of EventSource that need a connection. The names are the same, with `_`
+for `-` and without `eventsource-`."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,8 @@ def one_then_hold(exchange: Exchange) -> None:
 
 
 async def test_close() -> None:
-    """CONNECTING, OPEN, CLOSED; CONNECTING inside of error at a reconnect, CLOSED at the end."""
+    """CONNECTING, OPEN, CLOSED. In the error handler CONNECTING before a reconnect, CLOSED at the
+    end."""
 
     def script(exchange: Exchange) -> None:
         if exchange.number == 2:
@@ -56,7 +57,7 @@ async def test_reconnect() -> None:
 
 
 async def test_request_cancellation() -> None:
-    """Nothing is told after close, and the server sees that the client has gone."""
+    """No event comes after close, and the server sees that the client has disconnected."""
     gone: queue.Queue[bool] = queue.Queue()
 
     def script(exchange: Exchange) -> None:
@@ -77,7 +78,7 @@ async def test_request_cancellation() -> None:
         source = librealtime.EventSource(server.url(), on_message=close_at_once)
         await closed.wait()
         await asyncio.to_thread(gone.get, True, 60)
-        expect(told == ["1"], f"told {told}")
+        expect(told == ["1"], f"received {told}")
 
 
 async def test_onopen() -> None:
@@ -150,7 +151,7 @@ async def test_cross_origin_redirect_origin() -> None:
 
 
 async def test_format_data_before_final_empty_line() -> None:
-    """It is dropped at the end of the stream, and its id is not used."""
+    """The event is dropped at the end of the stream, and its id is not used."""
 
     def script(exchange: Exchange) -> None:
         exchange.begin()
@@ -164,7 +165,7 @@ async def test_format_data_before_final_empty_line() -> None:
 
 
 async def test_format_field_id_2() -> None:
-    """It goes back as UTF-8, and stays on events without one of later connections."""
+    """The id is sent back as UTF-8, and events of later connections without an id keep it."""
 
     def script(exchange: Exchange) -> None:
         exchange.begin()
@@ -182,7 +183,7 @@ async def test_format_field_id_2() -> None:
 
 
 async def test_format_field_id_3() -> None:
-    """By `id:` and by `id`."""
+    """The line is `id:` or `id`."""
     for line in ("id:", "id"):
 
         def script(exchange: Exchange, line: str = line) -> None:
@@ -226,13 +227,13 @@ async def test_format_field_retry() -> None:
         expect(watch.source.reconnection_time == 3, f"{watch.source.reconnection_time}")
         error = await watch.loses("RT_ERROR_CLOSED")
         expect(error.retry_in is not None and 3 <= error.retry_in <= 3.75, f"{error.retry_in}")
-        # Not the test's time: the delay was told.
+        # Do not wait: the delay was reported.
         watch.source.restart()
         await watch.event()
 
 
 async def test_format_field_retry_bogus() -> None:
-    """What is no number is ignored; the value before it stays."""
+    """A value that is not a number is ignored; the value before it stays."""
 
     def script(exchange: Exchange) -> None:
         exchange.begin()
@@ -267,7 +268,7 @@ async def test_format_mime_valid_bogus() -> None:
 
 
 async def test_format_utf_8() -> None:
-    """Whatever charset the answer names."""
+    """Text is UTF-8, whatever charset the response names."""
 
     def script(exchange: Exchange) -> None:
         exchange.begin(kind="text/event-stream;charset=windows-1252")
@@ -279,7 +280,7 @@ async def test_format_utf_8() -> None:
 
 
 async def test_request_accept() -> None:
-    """A caller's is kept when it names the type."""
+    """The caller's header is kept if it names the type."""
     for given, sent in ((None, None), ("a/b, text/event-stream;q=0.5", True), ("a/b", None)):
         headers = {"accept": given} if given else {}
         async with watching(one_then_hold, headers=headers) as (watch, server):

@@ -1,4 +1,4 @@
-"""The C examples against real servers, plain and TLS, each again under valgrind."""
+"""The C examples against real servers, plain and TLS, each also under valgrind."""
 
 import functools
 import os
@@ -28,7 +28,7 @@ languages = pytest.mark.parametrize(
 
 @pytest.fixture(params=["websockets", "websockets TLS", "aiohttp", "aiohttp TLS"])
 def echo(request: pytest.FixtureRequest, servers: Servers) -> list[str]:
-    """Arguments that lead to a server."""
+    """The URL of a server, as arguments."""
     tls = servers.tls() if request.param.endswith("TLS") else None
     serve = servers.aiohttp_echo if request.param.startswith("aiohttp") else servers.echo
     return [serve(tls), *([str(tls.ca_file)] if tls else [])]
@@ -82,7 +82,7 @@ def test_subscribes(build: Build, nchan: Nchan, scheme: str, grind: bool) -> Non
 
 @also_under_valgrind
 def test_reads_events(build: Build, nchan: Nchan, grind: bool) -> None:
-    """Two runs share a file of ids: the second goes on where the first one stopped."""
+    """Two runs share an id file: the second continues where the first one stopped."""
     channel = f"events_{int(grind)}"
     for number in range(5):
         nchan.publish(channel, f"number {number}")
@@ -99,7 +99,7 @@ def test_reads_events(build: Build, nchan: Nchan, grind: bool) -> None:
 
 @also_under_valgrind
 def test_waits_for_events(build: Build, grind: bool) -> None:
-    """It reconnects behind the end of a stream, and ends when the server has no more."""
+    """It reconnects after the end of a stream, and ends when the server has no more events."""
 
     def script(exchange: Exchange) -> None:
         if exchange.number == 2:
@@ -115,7 +115,7 @@ def test_waits_for_events(build: Build, grind: bool) -> None:
 
 @swift
 def test_reads_events_in_swift(build: Build, nchan: Nchan) -> None:
-    """The second run begins behind the last event of the first one."""
+    """The second run starts after the last event of the first one."""
     program = build.swift_example("events")
     for number in range(5):
         nchan.publish("events_swift", f"number {number}")
@@ -129,7 +129,7 @@ def test_reads_events_in_swift(build: Build, nchan: Nchan) -> None:
         last = lines[-1][0]
     expect(data == [f"number {number}" for number in range(5)], f"received {data}")
     result = build.run(program, nchan.url("/nowhere", "http"), "1")
-    expect(result.returncode == 1 and "404" in result.stderr, f"said {result.stderr!r}")
+    expect(result.returncode == 1 and "404" in result.stderr, f"stderr {result.stderr!r}")
 
 
 @swift
@@ -147,7 +147,7 @@ def test_requests_in_swift(build: Build) -> None:
 
 @languages
 def test_polls(build: Build, nchan: Nchan, language: str, grind: bool) -> None:
-    """The second run begins behind the last message of the first one."""
+    """The second run starts after the last message of the first one."""
     program = build.example("poll") if language == "c" else build.swift_example("poll")
     channel = f"polled_{language}_{int(grind)}"
     for number in range(5):
@@ -164,7 +164,7 @@ def test_polls(build: Build, nchan: Nchan, language: str, grind: bool) -> None:
 
 @languages
 def test_listens(build: Build, nchan: Nchan, language: str, grind: bool) -> None:
-    """The second run begins behind the last message of the first one."""
+    """The second run starts after the last message of the first one."""
     program = build.example("listen") if language == "c" else build.swift_example("listen")
     channel = f"heard_{language}_{int(grind)}"
     for number in range(5):
@@ -179,22 +179,22 @@ def test_listens(build: Build, nchan: Nchan, language: str, grind: bool) -> None
         last = lines[-1][0]
     expect(texts == [f"number {number}" for number in range(5)], f"received {texts}")
     result = build.run(program, base, "nowhere/a", "1", valgrind=grind)
-    expect(result.returncode == 1 and "404" in result.stderr, f"said {result.stderr!r}")
+    expect(result.returncode == 1 and "404" in result.stderr, f"stderr {result.stderr!r}")
 
 
 @swift
 def test_is_refused(build: Build) -> None:
-    """What cannot be polled is told, and is no crash."""
+    """A URL that cannot be polled is an error, not a crash."""
     program = build.swift_example("poll")
     result = build.run(program, "ftp://127.0.0.1/")
     expect(result.returncode == 1, f"exit code {result.returncode}")
-    expect("poll: " in result.stderr and "ftp" in result.stderr, f"said {result.stderr!r}")
+    expect("poll: " in result.stderr and "ftp" in result.stderr, f"stderr {result.stderr!r}")
     for arguments in ((), ("http://127.0.0.1/", "0"), ("http://127.0.0.1/", "x")):
         result = build.run(program, *arguments)
         expect(result.returncode == 2, f"exit code {result.returncode} for {arguments}")
 
 
-def test_makes(build: Build, servers: Servers) -> None:
+def test_examples_build_against_an_installation(build: Build, servers: Servers) -> None:
     """As a user does it: the installed library, its pkg-config file, make."""
     prefix = build.folder / "prefix"
     folder = build.folder / "examples-c"
@@ -205,11 +205,11 @@ def test_makes(build: Build, servers: Servers) -> None:
     result = run(["cmake", "--install", str(build.library), "--prefix", str(prefix)])
     expect(result.returncode == 0, f"cmake --install: {result.stderr}")
     environment["PKG_CONFIG_PATH"] = str(next(prefix.rglob("realtime.pc")).parent)
-    # Programs built by hand in the checkout were copied too.
+    # The install also copied programs that were built by hand in the checkout.
     result = run(["make", "--always-make", "-C", str(folder)])
     expect(result.returncode == 0, f"make: {result.stderr}")
     result = run([folder / "readme", servers.echo()])
-    expect(result.stdout == "hello\n", f"printed {result.stdout!r}, said {result.stderr!r}")
+    expect(result.stdout == "hello\n", f"printed {result.stdout!r}, stderr {result.stderr!r}")
 
 
 @swift
@@ -232,7 +232,7 @@ def test_subscribes_in_swift(build: Build, nchan: Nchan, scheme: str) -> None:
     expect(f"ok: {COUNT} of {COUNT}" in result.stdout, f"printed {result.stdout!r}")
 
 
-def test_tells_a_gap(build: Build, nchan: Nchan) -> None:
+def test_reports_a_gap(build: Build, nchan: Nchan) -> None:
     for number in (0, 1, 3):
         nchan.publish("gap", str(number))
     result = build.run(build.example("subscribe"), nchan.url("/ps/gap"), "3")
@@ -241,31 +241,31 @@ def test_tells_a_gap(build: Build, nchan: Nchan) -> None:
 
 
 @smallest
-def test_tells_refusal(build: Build, name: str) -> None:
-    # Port 1 is below the range of listeners made by tests; nobody listens there.
+def test_reports_refusal(build: Build, name: str) -> None:
+    # Port 1 is below the ports that tests use; nobody listens there.
     result = build.run(build.example(name), "ws://127.0.0.1:1/", valgrind=True)
     expect(result.returncode == 1, f"exit code {result.returncode}")
-    expect("RT_ERROR_CONNECT" in result.stderr, f"said {result.stderr!r}")
+    expect("RT_ERROR_CONNECT" in result.stderr, f"stderr {result.stderr!r}")
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        # The send may be what hears of it first.
+        # The send may fail first.
         ("readme", "RT_ERROR_CLOSED"),
         ("callbacks", "closed with 4000 enough"),
     ],
 )
-def test_tells_close(build: Build, servers: Servers, name: str, said: str) -> None:
+def test_reports_close(build: Build, servers: Servers, name: str, said: str) -> None:
     async def handler(connection: ServerConnection) -> None:
         await connection.close(4000, "enough")
 
     result = build.run(build.example(name), servers.websockets(handler), valgrind=True)
     expect(result.returncode == (name == "readme"), f"exit code {result.returncode}")
-    expect(said in result.stderr, f"said {result.stderr!r}")
+    expect(said in result.stderr, f"stderr {result.stderr!r}")
 
 
-#: Who certifies for which host, and whom the client trusts.
+#: The host of the certificate, and the authorities that the client trusts.
 REFUSED = {
     "unknown authority": ("localhost", "other"),
     "system's authorities do not know it": ("localhost", "system"),
@@ -279,12 +279,12 @@ REFUSED = {
 def test_tls_is_refused(
     build: Build, servers: Servers, host: str, trusted: str, grind: bool
 ) -> None:
-    """Certificates that must not be accepted."""
+    """Certificates that must be refused."""
     tls = servers.tls(host)
     known = {"other": servers.tls().ca_file, "system": None, "it": tls.ca_file}
     url, ca_file = servers.echo(tls), known.get(trusted, trusted)
     extra = [str(ca_file)] if ca_file else []
     result = build.run(build.example("echo"), url, *extra, text="secret\n", valgrind=grind)
     expect(result.returncode == 1, f"exit code {result.returncode}")
-    expect("RT_ERROR_TLS" in result.stderr, f"said {result.stderr!r}")
+    expect("RT_ERROR_TLS" in result.stderr, f"stderr {result.stderr!r}")
     expect(result.stdout == "", f"printed {result.stdout!r}")

@@ -4,7 +4,7 @@
  *
  *   fair FLOOD-URL ECHO-URL COUNT
  *
- * Exit code 0 when all round trips were made and the flood went on between them.
+ * Exit code 0 if all round trips were made and the flood continued between them.
  */
 #include <realtime.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct test {
   bool flooding, open, failed;
 };
 
-/* Round trips count only once the flood is on. */
+/* Round trips count only once the flood has begun. */
 static void begin_when_ready(struct test *test) {
   if (test->flooding || !test->open || test->flooded == 0) return;
   test->flooding = true;

@@ -1,5 +1,5 @@
-"""Echo traffic with reconnection through a proxy that delays, splits, cuts, resets, stalls and
-corrupts, at points in TLS, in the handshake and among the messages."""
+"""Echo traffic with reconnection, through a proxy that delays, splits, cuts, resets, stalls and
+corrupts it: in the TLS handshake, in the WebSocket handshake and among the messages."""
 
 import re
 from collections.abc import Iterator
@@ -10,21 +10,21 @@ from harness import Build, expect, valgrind
 from servers import Servers
 
 MESSAGES = 400
-#: After so many bytes a fault comes, on one connection each; the handshake has some 300 up and 200
-#: down, that of TLS some 600 up and 2000 down.
+#: The number of bytes before the fault, one connection for each. The WebSocket handshake has about
+#: 300 bytes up and 200 down, that of TLS about 600 up and 2000 down.
 POINTS = (0, 30, 180, 700, 2500, 9000, 40_000)
 GARBLED_POINTS = range(0, 3000, 139)
-#: Each stall lasts as long as the limit that ends it.
+#: Each stall lasts until a time limit ends it.
 STALL_POINTS = (30, 700, 9000)
 STALL_MS = 1000
-#: Far more than the sockets' and messages' buffers, far less than all that is sent.
+#: Far above the buffers of sockets and messages, far below all that is sent.
 GROWTH_LIMIT_KIB = 8 << 10
 
-#: What may be said of a connection that was cut or reset, or stands still: in the TLS handshake it
-#: is an error of TLS.
+#: The errors of a connection that was cut, reset or stalled; in the TLS handshake it is an error of
+#: TLS.
 ENDED = {"RT_ERROR_CONNECTION_LOST", "RT_ERROR_TLS"}
 STALLED = {"RT_ERROR_TIMEOUT"}
-#: Without TLS a changed byte is noticed only where it breaks HTTP, the framing or the text.
+#: Without TLS a changed byte is noticed only if it breaks HTTP, the framing or the text.
 GARBLED = {
     "RT_ERROR_HANDSHAKE",
     "RT_ERROR_HTTP_STATUS",
@@ -37,8 +37,8 @@ GARBLED = {
 
 @pytest.mark.parametrize("direction", ("up", "down"))
 def test_garbled(build: Build, servers: Servers, direction: str) -> None:
-    """A connection for each changed byte, since the first may be the end: a request or a frame that
-    the server refuses is not repeated."""
+    """A connection for each changed byte, because the first one may be final: a request or a frame
+    that the server refuses is not repeated."""
     for point in GARBLED_POINTS:
         ways = [Ways(**{direction: Fault(point, Then.CORRUPT)}), Ways()]
         through(build, servers, False, ways, GARBLED, grind=False)
@@ -64,7 +64,7 @@ def spoilt() -> Iterator[object]:
 
 
 @pytest.mark.parametrize(("secure", "then", "direction", "grind"), list(spoilt()))
-def test_spoilt(
+def test_faults(
     build: Build, servers: Servers, secure: bool, then: Then, direction: str, grind: bool
 ) -> None:
     points = STALL_POINTS if then is Then.STALL else POINTS
@@ -79,7 +79,7 @@ def through(
     tls = servers.tls() if secure else None
     proxy = FaultProxy(servers, servers.echo(tls), ways)
     kinds = {fault.then for way in ways for fault in (way.up, way.down)}
-    # Nothing but TLS would notice a changed letter.
+    # Only TLS would notice a changed letter.
     is_lenient = Then.CORRUPT in kinds and not secure
     arguments = [f"ca={tls.ca_file}"] if tls else []
     arguments += [f"timeout_ms={STALL_MS}"] if kinds & {Then.STALL, Then.CORRUPT} else []

@@ -1,7 +1,7 @@
-"""Servers and proxies that send without end, and answers over TLS that were cut short.
+"""Servers and proxies that send without end, and responses over TLS that were cut short.
 
-Whatever comes, the loop goes on turning: a ticker beside the request is not held up, memory stays
-small, and the request ends by an error that says what was wrong.
+In each case the loop keeps turning: a ticker beside the request is not delayed. Memory stays small,
+and the request ends with an error that names the cause.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from http2_server import (
 from streams import StreamServer
 from watch import Exchange, watching
 
-#: A held up loop stood still for 3 to 60 s.
+#: A blocked loop stood still for 3 to 60 s.
 MOST_GAP_S = 1.0
 MOST_MEMORY = 100 << 20
 TICK_S = 0.01
@@ -48,7 +48,7 @@ PROXIES = {
     "long refusal": "",
     "tunnel's header lines": "answered CONNECT with more than 32768 bytes",
 }
-#: Cut or not, the answer says itself where it ends.
+#: Whether cut or not, the response itself says where it ends.
 WHOLE = (
     "ended",
     "cut after its length",
@@ -73,7 +73,7 @@ def memory() -> int:
 
 
 class Watcher:
-    """Ticks beside what is tested."""
+    """Ticks beside the tested request."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -106,7 +106,7 @@ async def watched() -> Any:
 
 
 async def get(url: str, **options: Any) -> Any:
-    """The answer to one request, or the error."""
+    """The response to one request, or the error."""
     async with (
         watched(),
         librealtime.RESTClient(timeout=PATIENCE_S, attempts=1, deadline=None, **options) as client,
@@ -125,14 +125,14 @@ async def exchange(name: str, scheme: str, *options: str) -> Any:
 
 
 def failed(result: Any, name: str, text: str) -> None:
-    expect(isinstance(result, librealtime.RealtimeError), f"no error but {result}")
-    expect(result.name == name, f"expected {name}, was told {result.name}: {result}")
+    expect(isinstance(result, librealtime.RealtimeError), f"expected an error, received {result}")
+    expect(result.name == name, f"expected {name}, received {result.name}: {result}")
     expect(text in str(result), f"expected {text!r} in {result}")
 
 
 @pytest.mark.parametrize("name", [name for name in FRAMES if name != "interim heads"])
 async def test_frames(name: str) -> None:
-    # Of SETTINGS each wants an answer: nghttp2 itself ends it when those pile up.
+    # nghttp2 itself ends a connection when its answers to SETTINGS and pings pile up.
     text = "" if name in ("settings", "pings") else "that carry nothing"
     failed(await exchange(name, "https"), "RT_ERROR_PROTOCOL", text)
 
@@ -143,7 +143,8 @@ async def test_small_frames() -> None:
 
 
 async def test_cancelled() -> None:
-    """24 MiB are on their way when an answer is cancelled. Another one goes on, a third follows."""
+    """24 MiB are in transit when a response is cancelled. Another response continues, a third
+    follows."""
     is_asked, has_begun, is_gone = threading.Event(), threading.Event(), threading.Event()
     piece = b"x" * 16384
     first: list[int] = []
@@ -247,7 +248,7 @@ async def test_good_length(fields: str) -> None:
 
 
 async def test_in_time() -> None:
-    """Its deadline passes when all of it lies in the kernel, and nothing of it is decoded."""
+    """The deadline passes when the kernel has the whole response, but none of it is decoded."""
     body = gzip.compress(bytes(48 << 20))
     may_answer, has_answered = threading.Event(), threading.Event()
 
@@ -272,7 +273,8 @@ async def test_in_time() -> None:
 
 
 async def test_stops_early() -> None:
-    """The server has answered: the caller, who has no more to send, does not hold it up."""
+    """The server answers before the caller's body ends. The time limit for the rest of its response
+    runs although the caller sends nothing."""
 
     def script(exchange: Exchange) -> None:
         exchange.begin("Content-Length: 10", status="413 Too large", kind="text/plain")
@@ -289,11 +291,12 @@ async def test_stops_early() -> None:
                 response = await client.post(server.url("/"), content=endless())
             except librealtime.RealtimeError as error:
                 return failed(error, "RT_ERROR_TIMEOUT", "did not end its answer within")
-    raise Failed(f"no error but {response}")
+    raise Failed(f"expected an error, received {response}")
 
 
 async def test_dirty() -> None:
-    """Bytes behind an answer are not the next one's: the request goes out on a new connection."""
+    """Bytes after a response do not become the next response: the next request uses a new
+    connection."""
     answered, seen = threading.Event(), []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -326,7 +329,7 @@ async def test_dirty() -> None:
 
 @pytest.mark.parametrize("ends_with", ("chunks", "connection"))
 async def test_compressed_stream(ends_with: str) -> None:
-    """Servers close event streams, and seldom end their compression first."""
+    """Servers close event streams, and seldom finish their compression first."""
 
     def script(exchange: Exchange) -> None:
         in_chunks = ends_with == "chunks"

@@ -1,4 +1,4 @@
-"""Flow in both directions: pausing, the send buffer's marks and limits, frame sizes."""
+"""Flow control in both directions: pauses, marks and limits of the send buffer, frame sizes."""
 
 import functools
 import threading
@@ -11,7 +11,7 @@ from websockets.asyncio.server import ServerConnection
 
 
 def test_pause_loses_nothing(make: Callable[..., Probe], servers: Servers) -> None:
-    """Far more than the sockets hold is sent; none of it comes while receiving is paused."""
+    """Far more is sent than the sockets hold; none of it is delivered while receiving is paused."""
     messages = [bytes([i % 256]) * 100_000 for i in range(400)]
     first_was_sent = threading.Event()
     checksum = functools.reduce(lambda value, data: zlib.crc32(data, value), messages, 0)
@@ -27,7 +27,8 @@ def test_pause_loses_nothing(make: Callable[..., Probe], servers: Servers) -> No
         probe.expect("open .*")
         probe.ask("pause", "paused")
         probe.ask("text 2 1", "sent .*")
-        # On loopback what is sent is at the client's socket: only pausing keeps it there.
+        # On loopback, sent bytes are already at the client's socket: only the pause keeps them
+        # there.
         expect(first_was_sent.wait(PATIENCE_S), "the server does not send")
         probe.ask("count", "count 0 .*")
         probe.tell("resume")
@@ -41,12 +42,12 @@ def test_pause_loses_nothing(make: Callable[..., Probe], servers: Servers) -> No
         while (found := probe.ask("count", r"count (\d+) (\d+) (\w+)"))[1] != str(total):
             expect(int(found[1]) < total, f"{found[1]} messages of {total}")
         expect(int(found[2]) == 100_000 * total, f"{found[2]} bytes")
-        expect(found[3] == f"{checksum:08x}", "other bytes than were sent")
+        expect(found[3] == f"{checksum:08x}", "wrong bytes")
         probe.close()
 
 
 def test_drained_follows_high_water(make: Callable[..., Probe], servers: Servers) -> None:
-    """The server reads only when it is told to; then the buffer empties, and that is told."""
+    """The server reads only when the test lets it; then the buffer drains, which is reported."""
     gate = servers.event()
     received: list[int] = []
 
@@ -71,10 +72,10 @@ def test_drained_follows_high_water(make: Callable[..., Probe], servers: Servers
 
 
 @also_under_valgrind
-def test_send_limit_is_told(make: Callable[..., Probe], servers: Servers) -> None:
+def test_send_limit_is_reported(make: Callable[..., Probe], servers: Servers) -> None:
     with make(servers.echo(), send_limit_bytes=10_000, print=False) as probe:
         probe.expect("open .*")
-        # Both commands come in one read, so that nothing is written between them.
+        # Both commands come in one read, so nothing is written between them.
         probe.tell("binary 9000 1\nbinary 9000 2")
         probe.expect("sent .*")
         probe.expect("sent .*")

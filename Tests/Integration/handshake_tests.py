@@ -1,4 +1,4 @@
-"""Answers other than 101: redirects between secure and insecure places, refusals with a body."""
+"""Handshakes without 101: redirects between secure and insecure URLs, refusals with a body."""
 
 import zlib
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from harness import Probe, also_under_valgrind, expect, fails
 from servers import Peer, Script, Servers, frame
 
 KIB = 1 << 10
-#: Of a refusal's body this much is kept.
+#: How much of a refusal's body is kept.
 BODY_LIMIT = 64 * KIB
 
 
@@ -45,7 +45,7 @@ def test_redirect_over_tls(make: Callable[..., Probe], servers: Servers) -> None
 
 
 def test_redirect_to_less_security_is_refused(make: Callable[..., Probe], servers: Servers) -> None:
-    """The insecure place is not even connected to."""
+    """The insecure server is not even connected to."""
     visitors: list[Peer] = []
 
     async def script(peer: Peer) -> None:
@@ -73,10 +73,10 @@ def test_redirect_to_more_security(make: Callable[..., Probe], servers: Servers)
         arrives(probe)
 
 
-def test_redirect_to_a_stranger_takes_no_certificate_for_granted(
+def test_redirect_verifies_the_other_servers_certificate(
     make: Callable[..., Probe], servers: Servers
 ) -> None:
-    """The place it leads to is verified as any other."""
+    """The server that it redirects to is verified like any other."""
     known, stranger = servers.tls(), servers.tls()
     url = servers.script(redirect(servers.script(greet, stranger)), known)
     with make(url, network_ca_file=known.ca_file) as probe:
@@ -96,20 +96,20 @@ def refuse(headers: str, body: bytes, *, then_end: bool = True) -> Script:
 
 
 def told(probe: Probe, body: bytes) -> None:
-    """The refusal comes with this much of the body, then the failure."""
+    """Expects the refusal with this much of the body, then the failure."""
     probe.expect(rf"refused 403 \[Not You\] \d+ {len(body)} {zlib.crc32(body):08x}")
     fails(probe, "RT_ERROR_HTTP_STATUS", text="403")
 
 
 def chunked(*chunks: bytes) -> bytes:
-    """RFC 9112 §7.1, with an extension and trailers, which mean nothing."""
+    """RFC 9112 §7.1, with an extension and trailers, which the client must ignore."""
     coded = b"".join(b"%x;ext=1\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks)
     return coded + b"0\r\nX-Trailer: 1\r\n\r\n"
 
 
 @also_under_valgrind
 def test_refusal_with_chunked_body(make: Callable[..., Probe], servers: Servers) -> None:
-    """Told at the last chunk, while the connection stays."""
+    """Reported at the last chunk, while the connection stays open."""
     body = chunked(b"because", b" of ", b"that" * 300)
     script = refuse("Transfer-Encoding: chunked\r\n", body, then_end=False)
     with make(servers.script(script), open_timeout_ms=0) as probe:
@@ -127,7 +127,7 @@ def test_refusal_with_long_body(make: Callable[..., Probe], servers: Servers) ->
 
 
 def test_refusal_with_endless_body(make: Callable[..., Probe], servers: Servers) -> None:
-    """Told at the limit: the server never ends it."""
+    """Reported at the limit: the server never ends the body."""
 
     async def script(peer: Peer) -> None:
         await peer.send(b"HTTP/1.1 403 Not You\r\n\r\n")
@@ -139,7 +139,7 @@ def test_refusal_with_endless_body(make: Callable[..., Probe], servers: Servers)
 
 
 def test_refusal_with_stalled_body(make: Callable[..., Probe], servers: Servers) -> None:
-    """There is no time limit but the two seconds for a body: without them it would never end."""
+    """The only time limit is the two seconds for a body; without it the test would never end."""
     script = refuse("Content-Length: 100\r\n", b"as far as", then_end=False)
     with make(servers.script(script), open_timeout_ms=0) as probe:
         told(probe, b"as far as")
@@ -151,14 +151,14 @@ def test_refusal_with_cut_body(make: Callable[..., Probe], servers: Servers) -> 
 
 
 def test_refusal_with_broken_chunks(make: Callable[..., Probe], servers: Servers) -> None:
-    """What came before the nonsense is told, and nothing is waited for."""
+    """The body before the broken chunk is reported, without waiting for more."""
     script = refuse("Transfer-Encoding: chunked\r\n", b"4\r\nfour\r\nxyz\r\n", then_end=False)
     with make(servers.script(script), open_timeout_ms=0) as probe:
         told(probe, b"four")
 
 
 def test_refusal_until_the_end(make: Callable[..., Probe], servers: Servers) -> None:
-    """Without a length the end of the connection is the body's."""
+    """Without a length, the body ends with the connection."""
     with make(servers.script(refuse("", b"x" * 3000))) as probe:
         told(probe, b"x" * 3000)
 

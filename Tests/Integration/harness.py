@@ -1,4 +1,4 @@
-"""What the integration tests share: compiling, running, and a WebSocket client driven by lines."""
+"""Shared by the integration tests: builds and runs programs; a client driven by commands."""
 
 import functools
 import os
@@ -18,14 +18,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "Tests" / "Support"))
 sys.path.insert(0, str(ROOT / "bindings" / "python" / "src"))
 
-# A callback need not use all it is given.
+# Callbacks need not use all their parameters.
 COMPILER_FLAGS = [
     *("-Wall", "-Wextra", "-Wno-unused-parameter", "-pedantic", "-Werror"),
     *("-std=c11", "-O1", "-g"),
 ]
 # A guard against hanging, far above what any step needs, also under valgrind on a busy machine.
 PATIENCE_S = 120
-# How many callbacks probe.c sets, each with user data to be destroyed.
+# The number of callbacks that probe.c sets, each with user data to be destroyed.
 CALLBACKS = 7
 VALGRIND = [
     "valgrind",
@@ -38,15 +38,16 @@ VALGRIND = [
 ]
 
 
-#: The half of a test that runs its clients under valgrind.
+#: Marks the half of a test that runs its clients under valgrind.
 valgrind = pytest.mark.long
-#: For a test that asks for `grind`, or for clients: it is run again with them under valgrind.
+#: For a test that uses `grind`, or clients: runs it again with clients under valgrind.
 also_under_valgrind = pytest.mark.parametrize(
     "grind", [False, pytest.param(True, marks=valgrind)], ids=["plain", "valgrind"]
 )
-#: Those that need the Swift examples follow each other, since a folder has one build at a time.
+#: Tests that need the Swift examples run one after the other, because a folder has one build at a
+#: time.
 swift = pytest.mark.xdist_group("swift")
-#: Where there can be no network namespaces the test is left out.
+#: Skips the test if network namespaces cannot be created.
 in_namespaces = pytest.mark.usefixtures("namespaces")
 
 
@@ -61,14 +62,14 @@ def expect(condition: bool, message: str) -> None:
 
 
 class Build:
-    """Compiles C programs against the library, and knows how to run them."""
+    """Compiles C programs against the library, and runs them."""
 
     def __init__(self, library: pathlib.Path, include: pathlib.Path) -> None:
         self.include = include
         self.library = library
         self._folder = tempfile.TemporaryDirectory(prefix="integration-")
         self.folder = pathlib.Path(self._folder.name)
-        # valgrind 3.19 cannot read the debugging information of this compiler; symbols suffice.
+        # valgrind 3.19 cannot read this compiler's debugging information; symbols are enough.
         self.plain = self.folder / "without-debug"
         self.plain.mkdir()
         source = (library / "librealtime.so").resolve()
@@ -82,7 +83,7 @@ class Build:
         output = self.folder / source.stem
         if output.exists():
             return output
-        # clock_gettime, setrlimit and the like are POSIX, which -std=c11 alone hides.
+        # -std=c11 hides clock_gettime, setrlimit and other functions of POSIX.
         result = subprocess.run(
             ["cc", *COMPILER_FLAGS, "-D_POSIX_C_SOURCE=200809L", f"-I{self.include}", str(source)]
             + ["-o", str(output), f"-L{self.library}", "-lrealtime", "-pthread", *libraries],
@@ -96,7 +97,7 @@ class Build:
         return self.program(ROOT / "examples-c" / f"{name}.c")
 
     def swift_example(self, name: str) -> pathlib.Path:
-        """Built with all others, where the demo finds it too; for tests that are marked `swift`."""
+        """Builds all Swift examples in the demo's folder; for tests that are marked `swift`."""
         return self._swift_examples / name
 
     @functools.cached_property
@@ -117,14 +118,14 @@ class Build:
 
     def environment(self, valgrind: bool) -> dict[str, str]:
         folder = self.plain if valgrind else self.library
-        # Proxies of this machine's environment are none of the tests'.
+        # Tests must not use this machine's proxies.
         kept = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
         return {**kept, "LD_LIBRARY_PATH": str(folder)}
 
     def run(
         self, program: pathlib.Path, *arguments: str, text: str = "", valgrind: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Runs to the end. Under valgrind an error of its own is a failure in any case."""
+        """Runs the program to its end. An error that valgrind reports is a failure in any case."""
         result = subprocess.run(
             [*self.command(program, valgrind), *arguments],
             input=text,
@@ -139,7 +140,7 @@ class Build:
 
 
 def soname(library: pathlib.Path) -> str:
-    """The name programs look for, which `swift build` does not set."""
+    """The name that programs look for, which `swift build` does not set."""
     text = subprocess.run(
         ["readelf", "-d", str(library)], capture_output=True, text=True, check=True
     ).stdout
@@ -150,7 +151,7 @@ def soname(library: pathlib.Path) -> str:
 class Probe:
     """Tests/Integration/probe.c: commands in, events out; each event line is read once."""
 
-    # What all of them said in their logs, and all their events: for what must never be there.
+    # The logs and events of all clients, to search for text that must never be there.
     said: ClassVar[list[str]] = []
 
     def __init__(
@@ -217,7 +218,7 @@ class Probe:
         try:
             line = self._lines.get(timeout=patience)
         except queue.Empty:
-            raise Failed("the client says nothing") from None
+            raise Failed("the client prints nothing") from None
         if line is None:
             raise Failed("the client has ended: " + "".join(self._errors))
         return line
@@ -235,27 +236,27 @@ class Probe:
         return self.expect(pattern)
 
     def end(self) -> None:
-        """After the close event: all user data destroyed, exit code 0."""
+        """Checks that, after the close event, all user data is destroyed and the exit code is 0."""
         self.expect(f"destroyed {CALLBACKS}")
         code = self._process.wait(PATIENCE_S)
         self._threads[1].join()
         expect(code == 0, f"exit code {code}: {''.join(self._errors)}")
 
     def close(self) -> None:
-        """Closes in order and checks the end."""
+        """Closes normally and checks the end."""
         self.ask("close 1000 bye", "close 1000 clean.*")
         self.end()
 
 
 def refused(probe: Probe, status: str, *, text: str = "") -> None:
-    """The connection fails with this status, and the text says why."""
+    """Expects an error with this status and text."""
     found = probe.expect(r"error (\w+) (.*)")
     expect(found[1] == status, f"expected {status}, received {found[0]!r}")
     expect(text in found[2], f"expected {text!r} in {found[2]!r}")
 
 
 def fails(probe: Probe, status: str, *, text: str = "") -> None:
-    """As `refused`, then the close callback and the end, and nothing else."""
+    """Expects an error, then the close callback and the end, and nothing else."""
     refused(probe, status, text=text)
     probe.expect("close 1006 unclean.*")
     probe.end()

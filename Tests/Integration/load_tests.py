@@ -1,4 +1,4 @@
-"""Many connections on one loop, and a greedy one beside a modest one."""
+"""Many connections on one loop, and a flooded connection beside a normal one."""
 
 import os
 import re
@@ -18,7 +18,7 @@ ROUND_TRIPS = 200
 def test_many(build: Build, servers: Servers, count: int, grind: bool) -> None:
     result = build.run(build.helper("many"), servers.light_echo(), str(count), valgrind=grind)
     expect(result.returncode == 0, f"{result.stdout}{result.stderr}")
-    # The program makes fewer only when the system's limit forbids more; that is worth a line.
+    # The program makes fewer only if a system limit forbids more; that is worth a line.
     limited = re.search("the limit of .*", result.stdout)
     if limited:
         expect("CI" not in os.environ, f"the gate must try all {count}: {limited[0]}")

@@ -1,5 +1,5 @@
-"""Long polls against Nchan, in every way of a cursor, plain, by TLS and by HTTP/2; and requests
-beside a poll that is held."""
+"""Long polls against Nchan with each kind of cursor, plain, by TLS and by HTTP/2; and requests
+beside a held poll."""
 
 import contextlib
 import dataclasses
@@ -54,7 +54,7 @@ def client(request: pytest.FixtureRequest, build: Build, nchan: Nchan) -> Client
 
 @pytest.mark.parametrize("mode", ("validators", "header_id", "query_id"))
 def test_nchan_by_cursor(client: Client, mode: str) -> None:
-    """Half of the messages wait, half come meanwhile; a second run goes on behind the first."""
+    """Half of the messages wait, half come meanwhile; a second run continues after the first."""
     channel = f"poll_{mode}_{id(client)}"
     url = f"/ps/{channel}"
     for number in range(COUNT // 2):
@@ -83,7 +83,7 @@ def test_nchan_by_cursor(client: Client, mode: str) -> None:
 
 
 def test_nchan_without_cursor(client: Client) -> None:
-    """Each poll begins at the oldest message."""
+    """Each poll starts at the oldest message."""
     channel = f"poll_none_{id(client)}"
     for text in ("first", "second"):
         client.nchan.publish(channel, text)
@@ -93,7 +93,7 @@ def test_nchan_without_cursor(client: Client) -> None:
 
 
 def test_nchan_by_interval(client: Client) -> None:
-    """A server that does not hold answers 304; it is asked every interval."""
+    """A server that does not hold polls answers 304; it is asked once per interval."""
     channel = f"poll_interval_{id(client)}"
     client.nchan.publish(channel, "one")
     with client(f"/ip/{channel}", interval=10, count=2) as poller:
@@ -105,7 +105,7 @@ def test_nchan_by_interval(client: Client) -> None:
 
 
 def test_nchan_in_batches(client: Client) -> None:
-    """What waits comes in one answer; only its last part has an id."""
+    """Waiting messages come in one response; only its last part has an id."""
     channel = f"poll_batch_{id(client)}"
     for number in range(5):
         client.nchan.publish(channel, str(number))
@@ -121,7 +121,7 @@ def test_nchan_in_batches(client: Client) -> None:
 
 
 def test_nchan_holds_and_gives_up(client: Client) -> None:
-    """408 after two seconds is nothing new, and the next poll begins at once."""
+    """408 after two seconds is not an error, and the next poll starts at once."""
     channel = f"poll_408_{id(client)}"
     client.nchan.publish(channel, "before")
     with client(f"/to/{channel}", interval=600_000, count=2) as poller:
@@ -136,7 +136,7 @@ def test_nchan_holds_and_gives_up(client: Client) -> None:
 
 
 def test_nchan_channel_is_deleted(client: Client) -> None:
-    """410 is told, and the polls begin anew."""
+    """410 is reported, and the polls start over."""
     channel = f"poll_410_{id(client)}"
     client.nchan.publish(channel, "before")
     with client(f"/ps/{channel}", interval=10, count=2) as poller:
@@ -151,11 +151,11 @@ def test_nchan_channel_is_deleted(client: Client) -> None:
 
 
 def wait_until_held(nchan: Nchan, channel: str) -> None:
-    """Until the server says that one listens."""
+    """Waits until the server reports a subscriber."""
     deadline = time.monotonic() + PATIENCE_S
     while "active subscribers: 1" not in (said := delete_or_ask(nchan, channel, "GET")):
         expect(time.monotonic() < deadline, f"nobody listens to {channel}: {said}")
-        time.sleep(0.005)  # A server that is asked all the time has none for the poll.
+        time.sleep(0.005)  # A server that we asked all the time could not serve the poll.
 
 
 def delete_or_ask(nchan: Nchan, channel: str, method: str) -> str:
@@ -196,8 +196,8 @@ def test_nchan_redirects(client: Client) -> None:
 
 
 def test_nchan_reloads(client: Client) -> None:
-    """A server that restarts drops the poll, and is come back to. One of its own, since Nchan's
-    workers do not always find each other again."""
+    """A restarting server drops the poll, and the client returns to it. The test has its own
+    server, since Nchan's workers do not always find each other again."""
     with Nchan(tls=client.tls) as own:
         comes_back(dataclasses.replace(client, nchan=own))
 
@@ -206,7 +206,7 @@ def comes_back(client: Client) -> None:
     channel = f"poll_reload_{id(client)}"
     client.nchan.publish(channel, "before")
     url = f"/ps/{channel}"
-    # A worker that goes may keep a poll for ever; the client does not.
+    # A worker that exits may keep a poll forever; the client must not wait for it.
     with client(url, max_delay=10, interval=10, poll_timeout=3000) as poller:
         expect(poller.message()[3] == "before", "not the first")
         poller.wait_for_polls(2)
@@ -215,7 +215,7 @@ def comes_back(client: Client) -> None:
         arrived = threading.Event()
 
         def publish_again_and_again() -> None:
-            # The workers that go take messages with them, and drop publishers.
+            # Exiting workers take messages with them, and drop publishers.
             while not arrived.wait(0.02):
                 with contextlib.suppress(OSError, http.client.HTTPException, NchanError):
                     client.nchan.publish(channel, "after")
@@ -240,8 +240,8 @@ def test_nchan_speaks_the_protocol(client: Client) -> None:
 
 
 def test_a_held_poll_blocks_no_post(client: Client) -> None:
-    """Requests of the same loop to the same server are answered while it holds a poll, which ends
-    by the last of them alone: on a connection of their own, or as streams beside it by HTTP/2."""
+    """While the server holds a poll, it answers requests from the same loop; only the last request
+    ends the poll. They use their own connection, or streams beside the poll by HTTP/2."""
     channel = f"held_{id(client)}"
     version = 20 if client.http2 else 11
     with client(f"/held/{channel}", poll_timeout=0, count=1) as poller:
@@ -250,9 +250,9 @@ def test_a_held_poll_blocks_no_post(client: Client) -> None:
             poller.tell(f"/held/{channel}_{number} other")
             poller.expect(f"posted RT_OK 202 {version}")
         poller.tell(f"/held/{channel} hello")
-        # The answer and the message may change places.
+        # The answer and the message can come in either order.
         lines = [line for line in (poller.line() for _ in range(3)) if line != "open"]
-        # Which says that it was handed to one who waits.
+        # 202 means that nobody got the message, 201 that a subscriber did.
         expect(f"posted RT_OK 201 {version}" in lines, f"received {lines}")
         expect(any(line.endswith(" hello") for line in lines), f"received {lines}")
         poller.end()
@@ -262,7 +262,7 @@ def test_a_held_poll_blocks_no_post(client: Client) -> None:
 
 
 def connections(client: Client, channel: str) -> tuple[set[str], set[str]]:
-    """Those of polls and of requests, by nginx's log, which has a line for each that is over."""
+    """The connections of polls and of requests, from nginx's log of finished requests."""
     log = client.nchan.folder / "held.log"
     deadline = time.monotonic() + PATIENCE_S
     lines: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""Long polls against servers that misbehave."""
+"""Long polls against faulty servers."""
 
 import contextlib
 import functools
@@ -17,18 +17,18 @@ Answer = Callable[[Peer], Awaitable[None]]
 
 @pytest.fixture
 def make(build: Build, grind: bool) -> Iterator[Make]:
-    """Makes clients; what they say has no token in it."""
+    """Makes clients; their output must not contain a token."""
     first = len(Poller.said)
     yield functools.partial(Poller, build, grind)
     said = "".join(Poller.said[first:])
-    expect("polling" in said, "nothing was logged")
-    expect(f"Bearer {TOKEN}" not in said and "Authorization" not in said, "a token was said")
+    expect("polling" in said, "the log is empty")
+    expect(f"Bearer {TOKEN}" not in said and "Authorization" not in said, "a token was logged")
 
 
 @contextlib.contextmanager
 def answering(servers: Servers, *answers: "Answer | bytes") -> Iterator[tuple[str, list[bytes]]]:
-    """Answers one request after the other, over any connections; the last answer stays. Yields the
-    URL and the requests as they come."""
+    """Answers one request after the other, over any connections; the last answer is repeated.
+    Yields the URL and the list of requests."""
     left = list(answers)
     requests: list[bytes] = []
 
@@ -55,7 +55,7 @@ HELD: Answer = Peer.read_to_end
 
 
 def test_one_connection_is_used(make: Make, servers: Servers) -> None:
-    """Ten polls over one connection, each behind the last message's id."""
+    """Ten polls over one connection, each after the last message's id."""
     ports = set()
 
     async def script(peer: Peer) -> None:
@@ -77,7 +77,7 @@ def test_one_connection_is_used(make: Make, servers: Servers) -> None:
 
 
 def test_a_cut_body_is_asked_for_again(make: Make, servers: Servers) -> None:
-    """Nothing of a message is delivered that did not come whole, and the cursor stays."""
+    """A message that was cut is not delivered at all, and the cursor stays."""
 
     async def cut(peer: Peer) -> None:
         await peer.send(ok(b"half", "ETag: 2", length=8))
@@ -102,7 +102,7 @@ def test_a_cut_batch_is_asked_for_again(make: Make, servers: Servers) -> None:
         with make(url, max_delay=10, count=2) as poller:
             line = poller.line()
             expect(line.startswith("error RT_ERROR_PROTOCOL 0 "), f"received {line!r}")
-            # It is open by an answer that can be delivered.
+            # It counts as open once an answer can be delivered.
             poller.expect("open")
             expect(poller.message()[2:] == ("text/plain", "one"), "not the first part")
             expect(poller.message()[2:] == ("-", "two"), "not the second part")
@@ -110,7 +110,7 @@ def test_a_cut_batch_is_asked_for_again(make: Make, servers: Servers) -> None:
 
 
 def test_a_held_poll_is_made_again(make: Make, servers: Servers) -> None:
-    """After poll_timeout without a byte; that is no error."""
+    """After poll_timeout without a byte, which is not an error."""
     with answering(servers, HELD, HELD, ok(b"one"), HELD) as (url, requests):
         with make(url, poll_timeout=50, min_hold=10, count=1) as poller:
             poller.wait_for_polls(3)
@@ -141,7 +141,7 @@ def test_retry_after_is_waited_for(make: Make, servers: Servers) -> None:
             poller.end()
 
 
-def test_what_is_too_large_is_fatal(make: Make, servers: Servers) -> None:
+def test_a_large_answer_is_fatal(make: Make, servers: Servers) -> None:
     async def endless(peer: Peer) -> None:
         await peer.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
         while True:
@@ -154,7 +154,7 @@ def test_what_is_too_large_is_fatal(make: Make, servers: Servers) -> None:
             poller.end()
 
 
-def test_an_event_stream_is_no_answer(make: Make, servers: Servers) -> None:
+def test_an_event_stream_is_fatal(make: Make, servers: Servers) -> None:
     async def stream(peer: Peer) -> None:
         await peer.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: hi\n\n")
         await peer.read_to_end()
@@ -188,7 +188,7 @@ def test_a_compressed_answer_is_decoded(make: Make, servers: Servers) -> None:
 
 
 def test_an_endless_refusal_is_not_read(make: Make, servers: Servers) -> None:
-    """What nobody wants is read to a limit, and then dropped."""
+    """A body that nobody wants is read up to a limit, then dropped."""
 
     async def endless(peer: Peer) -> None:
         await peer.send(b"HTTP/1.1 404 No\r\nConnection: close\r\n\r\n")

@@ -1,10 +1,10 @@
 /*
- * COUNT connections on one loop and one thread: all are opened, each sends a message of its own and
- * has it echoed, each is closed in order.
+ * COUNT connections on one loop and one thread: all are opened, each sends a message and waits for
+ * its echo, and each is closed normally.
  *
  *   many URL COUNT
  *
- * With a descriptor limit that forbids COUNT it makes as many as the limit allows, and says so.
+ * If the limit of descriptors forbids COUNT, it makes as many as the limit allows, and prints that.
  */
 #include <realtime.h>
 #include <stdio.h>

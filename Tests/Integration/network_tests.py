@@ -12,14 +12,14 @@ PASSWORD = "s3cret-key-password"
 
 
 def works(probe: Probe) -> None:
-    """It opens, carries a message there and back, and closes in order."""
+    """It opens, carries a message there and back, and closes normally."""
     probe.expect("open .*")
     checksum = probe.ask("text 1000 1", "sent (.*)")[1]
     probe.expect(f"text 1000 {checksum}")
     probe.close()
 
 
-# Whom TLS trusts
+# Which certificates TLS trusts
 
 
 def test_expired_certificate(make: Callable[..., Probe], servers: Servers) -> None:
@@ -71,7 +71,7 @@ def test_one_pin_of_two(make: Callable[..., Probe], servers: Servers) -> None:
 
 
 def test_wrong_pin(make: Callable[..., Probe], servers: Servers) -> None:
-    """The certificate is good, and for this host; its key is another one."""
+    """The certificate is good and for this host, but its key differs from the pin."""
     tls = servers.tls()
     other = servers.tls().pin()
     with make(servers.echo(tls), network_ca_file=tls.ca_file, pin=other) as probe:
@@ -92,7 +92,7 @@ def test_skipped_verification_keeps_pins(make: Callable[..., Probe], servers: Se
         fails(probe, "RT_ERROR_TLS", text="public key")
 
 
-# What TLS shows
+# What TLS sends
 
 
 @also_under_valgrind
@@ -115,7 +115,7 @@ def test_client_certificate_in_one_file(make: Callable[..., Probe], servers: Ser
 
 
 def test_client_certificate_missing(make: Callable[..., Probe], servers: Servers) -> None:
-    """In TLS 1.3 the server says so only after the client's handshake has ended."""
+    """In TLS 1.3 the server reports it only after the client's handshake has ended."""
     tls = servers.tls(asks_clients=True)
     with make(servers.handshakes(tls), network_ca_file=tls.ca_file) as probe:
         fails(probe, "RT_ERROR_TLS", text="certificate required")
@@ -151,7 +151,7 @@ def test_min_tls_is_kept(make: Callable[..., Probe], servers: Servers) -> None:
 
 
 def test_name_is_sent(make: Callable[..., Probe], servers: Servers) -> None:
-    """The URL's name is asked for by SNI, also when another address is connected to."""
+    """SNI has the URL's name, even if the client connects to another address."""
     tls = servers.tls("name.invalid", "localhost")
     url = servers.echo(tls)
     port = url.split(":")[2].strip("/")
@@ -166,11 +166,11 @@ def test_name_is_sent(make: Callable[..., Probe], servers: Servers) -> None:
     expect(tls.names_asked == ["localhost", "name.invalid"], f"asked for {tls.names_asked}")
 
 
-# Where to
+# Which server
 
 
 async def echo_once(peer: Peer) -> None:
-    """One text back, then the close frame."""
+    """Echoes one text, then closes."""
     await peer.send(peer.answer())
     opcode, payload = await peer.read_frame()
     await peer.send(frame(opcode, payload))
@@ -194,7 +194,7 @@ def test_unix_socket(make: Callable[..., Probe], servers: Servers) -> None:
 
 
 def test_unix_socket_with_tls(make: Callable[..., Probe], servers: Servers) -> None:
-    """The certificate is about the URL's host."""
+    """The certificate is for the URL's host."""
     tls = servers.tls("name.invalid")
     path = servers.folder / "tls.socket"
     servers.script(echo_once, tls, path)
@@ -213,7 +213,7 @@ def test_missing_unix_socket(make: Callable[..., Probe], servers: Servers) -> No
 
 @also_under_valgrind
 def test_resolve_does_not_leak(make: Callable[..., Probe], servers: Servers) -> None:
-    """A name that one connection leads to an address is unknown to another of the same loop."""
+    """An address set for a name on one connection does not apply to others on the same loop."""
     url = servers.echo()
     port = url.split(":")[2].strip("/")
     name = f"ws://name.invalid:{port}/"
@@ -233,7 +233,7 @@ async def until_closed(peer: Peer) -> None:
 
 
 def by_name(url: str) -> str:
-    """libcurl takes both ::1 and 127.0.0.1 for this name, ::1 first, without asking."""
+    """libcurl resolves this name to ::1 and 127.0.0.1 itself, ::1 first."""
     return url.replace("127.0.0.1", "localhost").replace("[::1]", "localhost")
 
 
@@ -242,7 +242,7 @@ def test_ip_version_is_kept(make: Callable[..., Probe], servers: Servers) -> Non
     for version, other in ((4, 6), (6, 4)):
         family = socket.AF_INET6 if other == 6 else socket.AF_INET
         with socket.socket(family) as reserved:
-            # Nobody else's either: bound and not listening, the port refuses.
+            # Bound and not listening, so the port refuses and no other program can have it.
             while True:
                 url = servers.script(until_closed, host=hosts[version])
                 with contextlib.suppress(OSError):
@@ -264,14 +264,14 @@ def test_refused_ipv6_falls_back(make: Callable[..., Probe], servers: Servers) -
 
 
 def test_stalled_ipv6_falls_back(make: Callable[..., Probe], servers: Servers) -> None:
-    """Happy eyeballs, RFC 8305: where IPv6 answers nothing at all, IPv4 is tried meanwhile."""
+    """Happy eyeballs, RFC 8305: if IPv6 does not answer at all, IPv4 is tried meanwhile."""
     with contextlib.ExitStack() as stack:
         url = servers.script(until_closed)
         while not stall(stack, int(url.split(":")[2].strip("/"))):
             url = servers.script(until_closed)
         with make(by_name(url), ip_version=6, open_timeout_ms=500) as probe:
             fails(probe, "RT_ERROR_TIMEOUT", text="cannot connect")
-        # Without an end of its own: only the other address can open it.
+        # Without a timeout only the other address can open it.
         with make(by_name(url), open_timeout_ms=0) as probe:
             probe.expect("open .*")
             probe.ask("socket", "socket v4 .*")
@@ -279,8 +279,8 @@ def test_stalled_ipv6_falls_back(make: Callable[..., Probe], servers: Servers) -
 
 
 def stall(stack: contextlib.ExitStack, port: int) -> bool:
-    """Makes this port of ::1 swallow connections: its listener's queue is full. False when another
-    program has the port."""
+    """Makes this port of ::1 swallow connections: its listener's queue is full. Returns False if
+    another program has the port."""
     listener = stack.enter_context(socket.socket(socket.AF_INET6))
     try:
         listener.bind(("::1", port))
@@ -297,7 +297,7 @@ def stall(stack: contextlib.ExitStack, port: int) -> bool:
     raise Failed("a listener with a full queue still accepts connections")
 
 
-# The socket's options
+# Socket options
 
 
 def sockets(probe: Probe) -> dict[str, int]:
@@ -321,7 +321,7 @@ def check_options(probe: Probe, usual: int) -> None:
         kept == {"no_delay": 0, "keep_alive": 1, "idle": 7, "interval": 7},
         f"keep-alive of 7.9 s without no-delay became {kept}",
     )
-    # Linux doubles what is asked for (socket(7)); other kernels need not.
+    # Linux doubles the requested size (socket(7)); other kernels need not.
     wanted = (usual, 2 * usual)
     expect(found["receive_buffer"] in wanted, f"receive buffer {found}, not one of {wanted}")
 
@@ -341,7 +341,7 @@ def test_socket_options_are_set_under_tls(make: Callable[..., Probe], servers: S
 
 
 def test_idle_timeout(make: Callable[..., Probe], servers: Servers) -> None:
-    """Messages keep it alive, pings do not."""
+    """Messages reset the timeout, pings do not."""
     codes: list[int] = []
 
     async def script(peer: Peer) -> None:

@@ -1,4 +1,4 @@
-"""A long poll in C that is driven by tests."""
+"""A long poll in C that tests drive."""
 
 import contextlib
 import subprocess
@@ -13,7 +13,7 @@ TOKEN = "good"
 class Poller:
     """Tests/Integration/polling.c: its lines, each read once; `poll` lines are left out."""
 
-    # All that was said: for what must never be there.
+    # All output of all clients, to search for text that must never be there.
     said: list[str] = []
 
     def __init__(self, build: Build, grind: bool, url: str, **options: object) -> None:
@@ -50,7 +50,7 @@ class Poller:
         Poller.said += self._errors
 
     def line(self) -> str:
-        """The next line; those that tell of polls are counted."""
+        """The next line; lines about polls are only counted."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             Poller.said.append(line)
@@ -60,13 +60,13 @@ class Poller:
         raise Failed("the client has ended: " + "".join(self._errors))
 
     def tell(self, request: str) -> None:
-        """Has a request sent beside the poll: PATH TEXT."""
+        """Makes it send a request beside the poll: PATH TEXT."""
         assert self._process.stdin is not None
         self._process.stdin.write(request + "\n")
         self._process.stdin.flush()
 
     def wait_for_polls(self, count: int) -> None:
-        """Until so many have begun; nothing else must come meanwhile but the server's answer."""
+        """Waits until this many have begun; meanwhile only the server's answer may come."""
         assert self._process.stdout is not None
         while self.polls < count:
             line = self._process.stdout.readline()
@@ -79,7 +79,7 @@ class Poller:
             expect(line == wanted, f"expected {wanted!r}, received {line!r}")
 
     def message(self) -> tuple[str, bool, str, str]:
-        """Id, whether it is its own, type, text."""
+        """The id, whether the message has its own, the type and the text."""
         line = self.line()
         if line == "open":
             line = self.line()
@@ -89,7 +89,7 @@ class Poller:
         return name, own == "1", kind, text
 
     def end(self) -> str:
-        """After the last line: closed in order. The id it had come to."""
+        """Closes it, and returns its last id."""
         if self._process.poll() is None:
             assert self._process.stdin is not None
             with contextlib.suppress(BrokenPipeError):

@@ -1,5 +1,5 @@
 /*
- * A long poll that is told what to do and says what it is told.
+ * A long poll that tests drive.
  *
  *   polling URL [NAME=VALUE ...]
  *
@@ -8,10 +8,10 @@
  * http2, count (messages until it closes).
  *
  * Lines out: `poll ATTEMPT`, `open`, `message ID HAD_ID TYPE DATA`, `error NAME HTTP_STATUS
- * RETRY_MS` or `fatal NAME HTTP_STATUS`, and last `end ID`. It ends with its standard input, too.
+ * RETRY_MS` or `fatal NAME HTTP_STATUS`, and last `end ID`. It also ends with its standard input.
  *
- * A line in, PATH TEXT, has the text sent there by POST on the same loop; the line out is then
- * `posted NAME HTTP_STATUS HTTP_VERSION`.
+ * A line in, PATH TEXT, posts the text to the path on the same loop; the line out is then `posted
+ * NAME HTTP_STATUS HTTP_VERSION`.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -135,7 +135,7 @@ static void post(char *line) {
   posting++;
 }
 
-/* Lines are written whole, one after the other's answer. */
+/* A line is written whole, once the one before is answered. */
 static void take_line(void) {
   char line[256];
   ssize_t count = read(STDIN_FILENO, line, sizeof line - 1);
@@ -147,7 +147,7 @@ static void take_line(void) {
   post(line);
 }
 
-/* For requests to where the polls go. */
+/* A client for requests to the server of the polls. */
 static rt_status new_client(rt_loop *loop, const char *url) {
   const char *authority = strstr(url, "://");
   char base[128];

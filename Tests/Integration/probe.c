@@ -1,12 +1,12 @@
 /*
- * A WebSocket client driven over standard input, for the integration tests.
+ * A WebSocket client for the integration tests, driven over standard input.
  *
  *   probe URL [OPTION=VALUE]...
  *
- * Commands, one a line: text LENGTH SEED, binary LENGTH SEED, ping, pause, resume, buffered, count,
- * state, socket, other URL, close [CODE [REASON]], free. Events are printed one a line as they
- * come, log lines to standard error. It ends after the close callback, or after free; exit code 2
- * is an error in its own use.
+ * Commands, one per line: text LENGTH SEED, binary LENGTH SEED, ping, pause, resume, buffered,
+ * count, state, socket, other URL, close [CODE [REASON]], free. Events are printed as they come,
+ * one per line; log lines go to standard error. It ends after the close callback, or after free;
+ * exit code 2 means wrong usage.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -100,7 +100,7 @@ static void on_log(rt_log_level level, const char *line, void *user) {
 
 static void on_destroy(void *user) { ((struct probe *)user)->destroyed += 1; }
 
-/* Options of the network; false for a name that is none of them. */
+/* Sets a network option; false if `name` is not one. */
 static bool set_network(rt_network *network, const char *name, const char *text, rt_status *out) {
   long long value = strtoll(text, NULL, 10);
   static const struct {
@@ -141,7 +141,7 @@ static bool set_network(rt_network *network, const char *name, const char *text,
   return true;
 }
 
-/* reconnect=INITIAL_MS,MAX_MS,ATTEMPTS: without jitter, so that delays can be foretold. */
+/* reconnect=INITIAL_MS,MAX_MS,ATTEMPTS: without jitter, so that delays are predictable. */
 static rt_status set_reconnect(rt_websocket *websocket, const char *text) {
   long long initial_ms, max_ms;
   unsigned attempts;
@@ -157,7 +157,7 @@ static rt_status set_reconnect(rt_websocket *websocket, const char *text) {
   return status;
 }
 
-/* Options of one number; false for a name that is none of them. */
+/* Sets an option with one number; false if `name` is not one. */
 static bool set_number(
     rt_websocket *websocket, const char *name, long long value, rt_status *out) {
   static const struct {
@@ -237,7 +237,7 @@ static rt_status set(struct probe *probe, const char *name, const char *text) {
   exit(2);
 }
 
-/* Bytes that compress to about two thirds: a new letter wherever the generator says so. */
+/* Sends bytes that compress to about two thirds: the generator decides when the letter changes. */
 static rt_status send_pattern(struct probe *probe, bool text, size_t length, unsigned seed) {
   uint8_t *bytes = malloc(length ? length : 1);
   if (!bytes) return RT_ERROR_SYSTEM;
@@ -253,7 +253,7 @@ static rt_status send_pattern(struct probe *probe, bool text, size_t length, uns
   return status;
 }
 
-/* What the kernel has for each TCP connection of this process. */
+/* Prints the kernel's options of each TCP connection of this process. */
 static void tell_sockets(void) {
   int count = 0;
   for (int fd = 3; fd < 1024; fd++) {
@@ -289,7 +289,7 @@ static void on_other_error(const rt_failure *failure, void *user) {
   say("other error %s %s", rt_status_name(failure->status), failure->message);
 }
 
-/* A second connection on the same loop, with none of the options. */
+/* Starts a second connection on the same loop, without any options. */
 static rt_status start_other(struct probe *probe, const char *url) {
   rt_websocket_free(probe->other);
   probe->other = NULL;

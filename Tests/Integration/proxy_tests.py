@@ -1,4 +1,4 @@
-"""Through real proxies, tinyproxy and microsocks, with and without credentials."""
+"""Connections through real proxies, tinyproxy and microsocks, with and without credentials."""
 
 import re
 from collections.abc import Callable
@@ -10,19 +10,19 @@ from servers import Peer, Servers
 
 USER = "ann"
 PASSWORD = "s3cret-proxy-password"
-#: Nobody listens there; the port is reserved for something old.
+#: Nobody listens there; the port is reserved for an old service.
 DEAD = "http://127.0.0.1:1"
 
 
 def passes(probe: Probe, proxy: Proxy, url: str) -> None:
-    """It works, and the proxy says that it led there."""
+    """It works, and the proxy's log has the connection."""
     works(probe)
     port = port_of(url)
     expect(led_to(proxy, port), f"the proxy did not lead to port {port}: {proxy.log()}")
 
 
 def passes_by(probe: Probe, proxy: Proxy, url: str) -> None:
-    """It works, and the proxy has not heard of it."""
+    """It works, and the proxy's log does not have the connection."""
     works(probe)
     expect(not led_to(proxy, port_of(url)), f"the proxy led there: {proxy.log()}")
 
@@ -68,7 +68,7 @@ def test_connect_carries_tls(make: Callable[..., Probe], servers: Servers) -> No
 
 
 def test_connect_over_tls(make: Callable[..., Probe], servers: Servers) -> None:
-    """The way to the proxy is encrypted, and the proxy verified, by the same authorities."""
+    """The connection to the proxy is encrypted, and the same authorities verify the proxy."""
     tls, server_tls = servers.tls(), servers.tls()
     server_tls.authority.cert_pem.write_to_path(str(tls.ca_file), append=True)
     with Tinyproxy(servers.folder, USER, PASSWORD) as proxy:
@@ -88,7 +88,7 @@ def test_connect_over_tls(make: Callable[..., Probe], servers: Servers) -> None:
 
 
 def test_connect_refuses_credentials(make: Callable[..., Probe], servers: Servers) -> None:
-    """None, and wrong ones; tinyproxy answers 407 to the one, 401 to the other."""
+    """Without credentials tinyproxy answers 407, to wrong ones 401."""
     url = servers.echo()
     with Tinyproxy(servers.folder, USER, PASSWORD) as proxy:
         for credentials in ((), (USER, f"not-{PASSWORD}")):
@@ -130,7 +130,7 @@ def test_proxy_that_breaks_off(make: Callable[..., Probe], servers: Servers) -> 
 
 
 def test_endless_answer_of_a_proxy(make: Callable[..., Probe], servers: Servers) -> None:
-    """Headers without end are given up by size, not by time."""
+    """Endless headers end by their size, not by time."""
 
     async def script(peer: Peer) -> None:
         await peer.send(b"HTTP/1.1 200 Connected\r\n")
@@ -143,7 +143,7 @@ def test_endless_answer_of_a_proxy(make: Callable[..., Probe], servers: Servers)
 
 
 def test_silent_proxy_times_out(make: Callable[..., Probe], servers: Servers) -> None:
-    """It takes the request and never answers."""
+    """The proxy receives the request and never answers."""
 
     url = servers.script(lambda peer: peer.read_to_end())
     for scheme in ("http", "socks5"):
@@ -179,7 +179,7 @@ def test_socks_carries_tls(make: Callable[..., Probe], servers: Servers) -> None
 
 
 def test_socks_refuses_credentials(make: Callable[..., Probe], servers: Servers) -> None:
-    """None, and wrong ones."""
+    """Without credentials, and with wrong ones."""
     url = servers.echo()
     with Microsocks(servers.folder, USER, PASSWORD) as proxy:
         for credentials in ((), (USER, f"not-{PASSWORD}")):
@@ -188,7 +188,7 @@ def test_socks_refuses_credentials(make: Callable[..., Probe], servers: Servers)
 
 
 def test_socks_leaves_names_to_the_proxy(make: Callable[..., Probe], servers: Servers) -> None:
-    """By socks5h the name goes to the proxy as it is: an address of ours for it is not used."""
+    """With socks5h the proxy gets the name itself: an address that we set for it is not used."""
     port = port_of(servers.echo())
     url = f"ws://name.invalid:{port}/"
     resolve = f"name.invalid:{port}:127.0.0.1"
@@ -197,8 +197,8 @@ def test_socks_leaves_names_to_the_proxy(make: Callable[..., Probe], servers: Se
             fails(probe, "RT_ERROR_PROXY")
 
 
-def test_socks_with_names_of_ours(make: Callable[..., Probe], servers: Servers) -> None:
-    """By socks5 the proxy receives an address."""
+def test_socks_with_names_that_we_resolve(make: Callable[..., Probe], servers: Servers) -> None:
+    """With socks5 the proxy gets an address."""
     port = port_of(servers.echo())
     url = f"ws://name.invalid:{port}/"
     resolve = f"name.invalid:{port}:127.0.0.1"
@@ -217,7 +217,7 @@ def test_socks_cannot_reach_the_server(make: Callable[..., Probe], servers: Serv
 
 
 def test_environment_is_read(make: Callable[..., Probe], servers: Servers) -> None:
-    """http_proxy and ALL_PROXY are for ws, HTTPS_PROXY is not."""
+    """http_proxy and ALL_PROXY apply to ws, HTTPS_PROXY does not."""
     url = servers.echo()
     with Tinyproxy(servers.folder) as proxy:
         with make(url, environment={"http_proxy": proxy.url()}) as probe:
@@ -230,7 +230,7 @@ def test_environment_is_read(make: Callable[..., Probe], servers: Servers) -> No
 
 
 def test_environment_of_tls(make: Callable[..., Probe], servers: Servers) -> None:
-    """HTTPS_PROXY is for wss, http_proxy is not."""
+    """HTTPS_PROXY applies to wss, http_proxy does not."""
     tls = servers.tls()
     url = servers.echo(tls)
     with Tinyproxy(servers.folder, USER, PASSWORD) as proxy:
@@ -254,7 +254,7 @@ def test_environment_names_hosts_without_proxy(
             passes(probe, proxy, url)
 
 
-def test_option_goes_before_environment(make: Callable[..., Probe], servers: Servers) -> None:
+def test_option_overrides_environment(make: Callable[..., Probe], servers: Servers) -> None:
     url = servers.echo()
     dead = {"http_proxy": DEAD, "ALL_PROXY": DEAD}
     with make(url, proxy="", environment=dead) as probe:
@@ -264,7 +264,7 @@ def test_option_goes_before_environment(make: Callable[..., Probe], servers: Ser
             passes(probe, proxy, url)
 
 
-def test_no_proxy_goes_before_environment(make: Callable[..., Probe], servers: Servers) -> None:
+def test_no_proxy_overrides_environment(make: Callable[..., Probe], servers: Servers) -> None:
     url = servers.echo()
     with make(url, proxy=DEAD, no_proxy="example.org,127.0.0.1") as probe:
         works(probe)

@@ -1,7 +1,6 @@
-/*
- * Tells whether there is a network, now and with each change, until standard input ends; log lines
- * go to standard error. There are two that ask, so that what is told once a loop can be told apart.
- */
+/* Prints whether there is a network, now and at each change, until standard input ends; log lines
+ * go to standard error. It has two monitors, so a report that came once per monitor would be seen.
+ * */
 #include <poll.h>
 #include <realtime.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""Whether there is a network, in network namespaces: links, addresses and routes come and go."""
+"""Reachability in network namespaces: links, addresses and routes come and go."""
 
 import contextlib
 import os
@@ -14,16 +14,16 @@ from harness import PATIENCE_S, Build, Failed, Probe, also_under_valgrind, expec
 from namespaces import SERVER, Wire
 from servers import Peer, Servers, frame
 
-#: Of a change, until it is told; a third of it is the longest that is waited for others.
+#: From a change to its report; a third of it is the longest delay to combine changes.
 PROMPTLY_S = 1.0
-#: Tries again at once, and often.
+#: Retries without delay, and often.
 QUICKLY = "10,40,0"
 
 pytestmark = in_namespaces
 
 
 class Watcher:
-    """Tests/Integration/reachability.c in a namespace: what it says, line by line."""
+    """Tests/Integration/reachability.c in a namespace: its output, line by line."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self.process = subprocess.Popen(
@@ -56,7 +56,7 @@ class Watcher:
         try:
             found = self._lines.get(timeout=PATIENCE_S)
         except queue.Empty:
-            raise Failed(f"expected {line!r}, nothing is said: {''.join(self.log)}") from None
+            raise Failed(f"expected {line!r}, received nothing: {''.join(self.log)}") from None
         expect(found == line, f"expected {line!r}, received {found!r}: {''.join(self.log)}")
 
     def end(self) -> None:
@@ -66,7 +66,7 @@ class Watcher:
         for thread in self._threads:
             thread.join()
         expect(code == 0, f"exit code {code}: {''.join(self.log)}")
-        expect(self._lines.empty(), "more was said")
+        expect(self._lines.empty(), "it printed more")
 
 
 @contextlib.contextmanager
@@ -93,10 +93,10 @@ def test_link_goes_and_comes(build: Build) -> None:
         for _ in range(2):
             wire.client("ip link set c0 down")
             watch.expect("offline")
-            # Its address is there again with it, and so is the way to the network it is in.
+            # Its address is back, too, and so is the route to its network.
             wire.client("ip link set c0 up")
             watch.expect("online")
-        # The loopback is no network.
+        # Loopback does not count as a network.
         wire.client("ip link set c0 down")
         watch.expect("offline")
         wire.client("ip link set lo down; ip link set lo up; ip link del c0")
@@ -107,7 +107,7 @@ def test_address_goes_and_comes(build: Build) -> None:
         watch.expect("online")
         wire.client("ip addr flush dev c0 scope global")
         watch.expect("offline")
-        # Link-local addresses lead to no name.
+        # A link-local address is not enough to reach names.
         wire.client("ip addr add 169.254.7.7/16 dev c0; ip addr add 2001:db8::2/64 dev c0")
         watch.expect("online")
 
@@ -115,7 +115,7 @@ def test_address_goes_and_comes(build: Build) -> None:
 def test_route_goes_and_comes(build: Build) -> None:
     with Wire() as wire, watcher(build, wire) as watch:
         watch.expect("online")
-        # All but the link-local ones.
+        # All but the link-local routes.
         wire.client("ip route del default; ip route del 10.77.0.0/24")
         watch.expect("offline")
         wire.client("ip route add unreachable 198.51.100.0/24")
@@ -135,7 +135,7 @@ def test_cable_is_cut(build: Build, grind: bool) -> None:
 
 
 def test_overrun(build: Build) -> None:
-    """The kernel drops what a program that stands still does not read (ENOBUFS)."""
+    """The kernel drops events that a stalled program does not read (ENOBUFS)."""
     with Wire() as wire, watcher(build, wire) as watch:
         watch.expect("online")
         watch.process.send_signal(signal.SIGSTOP)
@@ -154,7 +154,7 @@ def test_overrun(build: Build) -> None:
 
 
 def test_changes_are_prompt(build: Build) -> None:
-    """A machine that is busy with other things may be late: the best of some counts."""
+    """A busy machine may be late, so the best of several counts."""
     with Wire() as wire, watcher(build, wire) as watch:
         watch.expect("online")
         best = {"down": PATIENCE_S * 1.0, "up": PATIENCE_S * 1.0}
@@ -165,11 +165,11 @@ def test_changes_are_prompt(build: Build) -> None:
                 watch.expect(line)
                 best[change] = min(best[change], time.monotonic() - start)
         for change, took in best.items():
-            expect(took < PROMPTLY_S, f"link {change} was told after {took:.2f} s")
+            expect(took < PROMPTLY_S, f"link {change} was reported after {took:.2f} s")
 
 
 def test_netlink_is_forbidden(build: Build) -> None:
-    """Everything counts as reachable then, and one line says so however many ask."""
+    """Then everything counts as reachable, and the log says so once, for any number of monitors."""
     with Wire() as wire:
         wire.client("ip link set c0 down")
         forbidding = str(build.helper("without_netlink"))
@@ -198,7 +198,7 @@ def echoes(probe: Probe, seed: int) -> None:
 
 
 def test_websocket_comes_back(build: Build, servers: Servers) -> None:
-    """The cable is cut under it: it waits, tries nothing, and comes back by itself."""
+    """The cable is cut: the connection waits without attempts, and returns by itself."""
     with Wire() as wire:
         url = servers.script(echo, host=SERVER, at=wire.listen())
         with Probe(
@@ -210,7 +210,7 @@ def test_websocket_comes_back(build: Build, servers: Servers) -> None:
             wire.client("ip link set c0 down")
             probe.expect("error RT_ERROR_(TIMEOUT|CONNECTION_LOST) .*")
             probe.expect("lost [0-9]+ attempt 0 in -1")
-            # Nothing is said, so that nothing is tried.
+            # Nothing is printed, so nothing was tried.
             probe.tell("state")
             probe.expect("state 5")
             wire.client(f"ip link set c0 up; ip route add default via {SERVER}")
@@ -223,7 +223,7 @@ def test_websocket_comes_back(build: Build, servers: Servers) -> None:
 
 
 def test_websocket_starts_without_a_network(build: Build, servers: Servers) -> None:
-    """The first attempt is made in any case: its failure tells what is the matter."""
+    """The first attempt is made in any case: its error shows the cause."""
     with Wire() as wire:
         wire.client("ip link set c0 down")
         url = servers.script(echo, host=SERVER, at=wire.listen())
@@ -248,7 +248,7 @@ def drops(visits: list[int]) -> Callable[[Peer], object]:
 
 
 def test_websocket_to_this_machine(build: Build, servers: Servers) -> None:
-    """It needs no network."""
+    """A connection to this machine needs no network."""
     with Wire() as wire:
         wire.client("ip link set c0 down")
         url = servers.script(drops([]), at=wire.listen(at_client=True))
@@ -263,7 +263,7 @@ def test_websocket_to_this_machine(build: Build, servers: Servers) -> None:
 
 
 def test_websocket_without_netlink(build: Build, servers: Servers) -> None:
-    """Attempts are made, and counted, as if there were a network."""
+    """Attempts are made and counted as if there were a network."""
     with Wire() as wire:
         wire.client("ip link set c0 down")
         url = servers.script(echo, host=SERVER, at=wire.listen())
@@ -276,7 +276,7 @@ def test_websocket_without_netlink(build: Build, servers: Servers) -> None:
 
 
 def test_tool_waits_for_the_network(build: Build, servers: Servers) -> None:
-    """And says so."""
+    """The tool also prints that it waits."""
 
     async def script(peer: Peer) -> None:
         head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"

@@ -51,11 +51,11 @@ def arguments(program: str, demo: str) -> list[str]:
 def first_lines(
     build: Build, language: str, name: str, *arguments: str, count: int = 1
 ) -> list[str]:
-    """What it prints first; then it is ended."""
+    """Returns the program's first lines, then ends it."""
     program: list[str | pathlib.Path] = [sys.executable, PYTHON / "examples" / f"{name}.py"]
     if language != "python":
         program = [build.example(name) if language == "c" else build.swift_example(name)]
-    # Swift's print would wait for a full buffer.
+    # Swift's print buffers unless it writes to a terminal.
     process = subprocess.Popen(
         ["stdbuf", "-oL", *program, *arguments],
         stdout=subprocess.PIPE,
@@ -120,7 +120,7 @@ def test_the_tool_against_the_demo_server(tool: Tool, demo: str) -> None:
 
 @languages
 def test_greets(build: Build, nchan: Nchan, language: str) -> None:
-    """Nchan sends a message to all who read the channel, its sender too."""
+    """Nchan sends a message to all subscribers of the channel, including its sender."""
     lines = first_lines(build, language, "readme", nchan.url(f"/ps/readme_{language}"))
     expect(lines == ["hello"], f"printed {lines}")
 

@@ -1,4 +1,4 @@
-"""Servers that go away and come back; and no credential is in the log of any of it."""
+"""Servers that disappear and return; the log of all this contains no credential."""
 
 from collections.abc import Callable
 
@@ -25,14 +25,14 @@ def echoes(probe: Probe, seed: int) -> None:
 
 
 def lost(probe: Probe, status: str, attempt: int, delay_ms: int) -> None:
-    """A connection is lost, and the next attempt begins after the delay."""
+    """Expects that the connection is lost, and the delay before the next attempt."""
     probe.expect(f"error {status} .*")
     probe.expect(f"lost 1006 attempt {attempt} in {delay_ms}")
     probe.expect(f"attempt {attempt}")
 
 
 def after_attempts(probe: Probe, event: str) -> str:
-    """The next line of this event, behind any number of attempts that fail."""
+    """The next line of this event, after any number of failed attempts."""
     known = ("error RT_ERROR_CONNECT ", "lost 1006 ", "attempt ")
     while not (line := probe.next()).startswith(f"{event} "):
         expect(line.startswith(known), f"received {line!r}")
@@ -57,7 +57,7 @@ def test_server_comes_back(make: Callable[..., Probe], servers: Servers) -> None
 
 
 def test_server_comes_back_under_tls(make: Callable[..., Probe], servers: Servers) -> None:
-    """Cut, then without its certificate, then as it was."""
+    """The connection is cut; then the server lacks its certificate; then it is as before."""
     tls = servers.tls()
     visits: list[int] = []
 
@@ -79,7 +79,7 @@ def test_server_comes_back_under_tls(make: Callable[..., Probe], servers: Server
 
 
 def test_server_stays_silent(make: Callable[..., Probe], servers: Servers) -> None:
-    """It accepts and says nothing: each attempt has the open timeout of its own."""
+    """The server accepts and sends nothing: each attempt has its own open timeout."""
     visits: list[int] = []
 
     async def script(peer: Peer) -> None:
@@ -96,7 +96,7 @@ def test_server_stays_silent(make: Callable[..., Probe], servers: Servers) -> No
 
 
 def test_retry_after_is_waited_for(make: Callable[..., Probe], servers: Servers) -> None:
-    """What the server asks for goes before the backoff, also as a date beside the answer's own."""
+    """Retry-After overrides the backoff, also as a date relative to the response's Date."""
     date = "Date: Fri, 31 Dec 1999 23:59:5{} GMT\r\nRetry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n"
     answers = ["Retry-After: 1\r\n", date.format(8), date.format(9), "Retry-After: soon\r\n"]
 
@@ -124,7 +124,7 @@ def test_attempts_are_limited(make: Callable[..., Probe], servers: Servers) -> N
 
 
 def test_messages_wait_for_the_server(make: Callable[..., Probe], servers: Servers) -> None:
-    """What is sent while it is away comes there in order, once it is back."""
+    """Messages sent while the server is away arrive in order, once it is back."""
     server = servers.stoppable(echo)
     with make(server.url, reconnect=QUICKLY, offline_queue=3, compression=False) as probe:
         probe.expect("open .*")
@@ -165,7 +165,7 @@ def test_freed_while_the_server_is_away(make: Callable[..., Probe], servers: Ser
 
 
 def test_refusal_ends_it(make: Callable[..., Probe], servers: Servers) -> None:
-    """A server that forbids is not asked again."""
+    """A server that forbids access is not asked again."""
 
     async def script(peer: Peer) -> None:
         await peer.send(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
@@ -179,8 +179,8 @@ def test_refusal_ends_it(make: Callable[..., Probe], servers: Servers) -> None:
 
 
 def test_log_is_discreet(build: Build, servers: Servers) -> None:
-    """Neither the log, nor an event, nor an error's text of any client so far, and of these, has a
-    credential in it: each of the tests' has this word."""
+    """Neither the logs nor the events and error texts of all clients so far contain a credential:
+    each credential of the tests contains this word."""
     secret = "s3cret"
     tls = servers.tls(asks_clients=True)
     certificate, key = tls.client(f"{secret}-key")
@@ -203,7 +203,7 @@ def test_log_is_discreet(build: Build, servers: Servers) -> None:
                 run_to_its_end(build, url, {**common, **options})
     said = "".join(Probe.said)
     for sign in ("log 3 connecting to", "RT_ERROR_PROXY", "RT_ERROR_TLS", "is open", "attempt 1"):
-        expect(sign in said, f"{sign!r} is not in what the clients said")
+        expect(sign in said, f"{sign!r} is not in the output of the clients")
     guilty = [line for line in Probe.said if secret in line]
     expect(not guilty, f"{len(guilty)} lines, the first: {guilty[:1]}")
 

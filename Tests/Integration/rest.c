@@ -1,10 +1,10 @@
-/* Sends requests as the command line says, and prints what became of each:
+/* Sends the requests that the command line describes, and prints the result of each:
  *
  *   rest BASE METHOD PATH [NAME=VALUE…]
  *
- *   done INDEX STATUS HTTP ATTEMPTS VERSION BYTES BODY   a line each, in the order they ended
+ *   done INDEX STATUS HTTP ATTEMPTS VERSION BYTES BODY   one per line, in the order they ended
  *
- * count=N requests at once (1), or one after the other with turns=1; path2=P for the second half;
+ * count=N concurrent requests (1), or one at a time with turns=1; path2=P for the second half;
  * body=TEXT; source=N bytes of 'x' by a callback; stream=1; ca=FILE; attempts, timeout, deadline,
  * delay (base_delay, in ms), retry_after, redirects, per_host, http2, compression, keys, unsafe;
  * header=NAME:VALUE; user=NAME:PASSWORD; token=T; safe=NAME. The log of everything goes to stderr.

@@ -1,4 +1,4 @@
-"""Requests that an HTTP/2 server does not begin with: whatever they do, they are sent again."""
+"""Requests that an HTTP/2 server did not process are sent again, whatever their method."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from harness import Build, expect
 from http2_server import CANCEL, REFUSED_STREAM, HTTP2Server, Script
 from rest_tests import Client, check
 
-#: libcurl sends a request so often before it gives up, without a word.
+#: How often libcurl itself sends a request before it gives up.
 TRIES = 6
 FOR_EVER = 1000
 
 
 def posted(build: Build, script: Script, status: str, http: int, attempts: int) -> int:
-    """A POST that ends so; how often it was seen."""
+    """A POST that must end this way; returns how often the server saw it."""
     with tempfile.TemporaryDirectory() as folder:
         tls = TLS(pathlib.Path(folder), "127.0.0.1")
         with HTTP2Server(tls.context, script) as server:
@@ -41,7 +41,7 @@ def test_refused_streams_are_sent_again(build: Build) -> None:
     expect(seen == TRIES + 1, f"seen {seen} times")
 
 
-def test_what_may_have_begun_is_not(build: Build) -> None:
+def test_streams_that_may_have_begun_are_not_sent_again(build: Build) -> None:
     lost = "RT_ERROR_CONNECTION_LOST"
     for script in (HTTP2Server.goes_away(1, 1), HTTP2Server.resets(CANCEL, 1)):
         seen = posted(build, script, lost, 0, 1)

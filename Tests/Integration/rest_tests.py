@@ -1,5 +1,5 @@
-"""Requests with retries: against nginx, plain and by HTTP/2 with TLS, and a server that does
-what a good one never does; and no credential is in the log of any of it."""
+"""Requests with retries, against nginx (plain, and by HTTP/2 with TLS) and against a faulty server.
+The log of all this contains no credential."""
 
 import re
 from collections.abc import Iterator
@@ -9,10 +9,10 @@ from harness import Build, also_under_valgrind, expect
 from nchan import Nchan
 from rest_server import RESTServer
 
-#: What every request of these tests waits before its next attempt, in milliseconds.
+#: How long every request of these tests waits before its next attempt, in milliseconds.
 QUICKLY = "delay=2"
 
-#: Everything that was logged, for what must never be there.
+#: Everything that was logged, to search for text that must never be there.
 logged: list[str] = []
 
 
@@ -35,7 +35,7 @@ class Client:
         self._build, self._base, self._valgrind = build, base, valgrind
 
     def __call__(self, method: str, path: str, *options: str) -> list[Outcome]:
-        """Each request ends exactly once, and the program in order."""
+        """Runs the requests; each must end exactly once, and the program with exit code 0."""
         program = self._build.helper("rest")
         arguments = [self._base, method, path, QUICKLY, *options]
         result = self._build.run(program, *arguments, valgrind=self._valgrind)
@@ -45,7 +45,7 @@ class Client:
         first, *rest = [*lines, *end.rsplit("\nended ", 1)]
         count = int(rest.pop())
         outcomes = [Outcome(first), *(Outcome("done " + line) for line in rest)]
-        expect(len(outcomes) == count, f"{count} ended, and said {len(outcomes)}")
+        expect(len(outcomes) == count, f"{count} ended, and printed {len(outcomes)}")
         return outcomes
 
 
@@ -68,7 +68,7 @@ def client(build: Build, server: RESTServer, grind: bool) -> Client:
 def test_bad_answers_are_repeated(client: Client, server: RESTServer) -> None:
     for fault in ("reset", "short", "chunks"):
         check(client("GET", f"/{fault}/x/2")[0], "RT_OK", 200, 3)
-        # The head of an answer that breaks off is told.
+        # If a response breaks off, its head is reported.
         http = 0 if fault == "reset" else 200
         check(client("GET", f"/{fault}/y/3")[0], "RT_ERROR_CONNECTION_LOST", http, 3)
         check(client("PUT", f"/{fault}/z/1", "body=b")[0], "RT_OK", 200, 2)
@@ -76,7 +76,7 @@ def test_bad_answers_are_repeated(client: Client, server: RESTServer) -> None:
     check(client("GET", "/flaky/x/2")[0], "RT_OK", 200, 3)
 
 
-def test_bad_answers_to_a_post_are_told(client: Client, server: RESTServer) -> None:
+def test_bad_answers_to_a_post_are_final(client: Client, server: RESTServer) -> None:
     for fault in ("reset", "short", "chunks"):
         outcome = client("POST", f"/{fault}/x/1", "body=b")[0]
         expect((outcome.status, outcome.attempts) == ("RT_ERROR_CONNECTION_LOST", 1), fault)
@@ -94,16 +94,17 @@ def test_a_connection_found_dead_is_replaced(client: Client, server: RESTServer)
     check(first, "RT_OK", 200, 1)
     check(second, "RT_OK", 200, 1)
     targets = [(seen.target, seen.connection) for seen in server.seen]
-    # Once more in all, on another connection; libcurl has made one of its own, and not used it.
+    # One attempt more in all, on another connection; libcurl has opened one itself, and not used
+    # it.
     expect(targets[:2] == [("/echo", 1), ("/dead/x", 1)], f"seen: {targets}")
     expect(len(targets) == 3 and targets[2][1] > 1, f"seen: {targets}")
-    # A body from a callback has to be had again.
+    # A body from a callback has to be read again.
     outcomes = client("POST", "/echo", "path2=/dead/y", "count=2", "turns=1", "source=1000")
     check(outcomes[1], "RT_OK", 200, 1)
     expect([len(seen.body) for seen in server.seen[-2:]] == [1000, 1000], "not sent whole")
 
 
-def test_redirects_lead_on(client: Client, server: RESTServer) -> None:
+def test_redirects_are_followed(client: Client, server: RESTServer) -> None:
     check(client("GET", "/redirect/19")[0], "RT_OK", 200, 1)
     check(client("GET", "/redirect/20")[0], "RT_ERROR_REDIRECT", 302, 1)
     check(client("GET", "/loop")[0], "RT_ERROR_REDIRECT", 302, 1)
@@ -116,7 +117,7 @@ def test_redirects_lead_on(client: Client, server: RESTServer) -> None:
         expect(said == (method, body), f"{status} leads to {said}")
 
 
-def test_credentials_stay_behind(client: Client, server: RESTServer) -> None:
+def test_redirects_drop_credentials(client: Client, server: RESTServer) -> None:
     secrets = ("token=s3cret-token", "header=X-Api-Key:s3cret-key", "header=Cookie:a=s3cret-cookie")
     outcome = client("POST", "/away", *secrets, "header=X-Safe:seen", "safe=X-Safe", "body=b")[0]
     check(outcome, "RT_OK", 200, 1)
@@ -148,7 +149,7 @@ def test_bodies_go_and_come(client: Client, server: RESTServer) -> None:
 
 
 def test_times_run_out(client: Client, server: RESTServer) -> None:
-    # Far above what a step needs, and under valgrind, too; what never answers is cut off.
+    # Far above what a step needs, even under valgrind; requests that are never answered time out.
     for fault in ("silent", "headless"):
         options = ("timeout=700", "attempts=1")
         check(client("GET", f"/{fault}/x/9", *options)[0], "RT_ERROR_TIMEOUT", 0, 1)
@@ -209,7 +210,7 @@ def test_the_example(build: Build) -> None:
 
 
 def test_the_log_is_discreet(build: Build) -> None:
-    """Every kind of credential, through every kind of end."""
+    """Every kind of credential, with every kind of end."""
     with RESTServer() as server:
         place = server.url.replace("http://", "http://s3cret-user:s3cret-password@")
         client = Client(build, place)
@@ -229,6 +230,6 @@ def test_the_log_is_discreet(build: Build) -> None:
         expect(any("s3cret-query" in seen.target for seen in server.seen), "no query was sent")
         expect(any("s3cret" in seen.header("Authorization") for seen in server.seen), "no token")
     text = "".join(logged)
-    expect(text.count("log 4 REST") > 20, "the log says nothing")
+    expect(text.count("log 4 REST") > 20, "the log is empty")
     found = next((line for line in text.splitlines() if "s3cret" in line), "")
     expect(not found, f"the log has a credential: {found}")

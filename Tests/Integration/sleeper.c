@@ -1,6 +1,7 @@
-/* A program that waits for something else than its connection: sleeper URL COUNT. It says that it
- * is connected, waits for a line, then prints the messages that came meanwhile, and of a WebSocket
- * an echo. An event source is connected with its first event, which is one of COUNT. */
+/* A program that waits for something other than its connection: sleeper URL COUNT. It prints that
+ * it is connected, waits for a line, then prints the messages that came meanwhile, and for a
+ * WebSocket an echo. An event source counts as connected with its first event, which is one of
+ * COUNT. */
 #include <realtime.h>
 #include <stdio.h>
 #include <stdlib.h>

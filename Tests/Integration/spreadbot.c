@@ -1,12 +1,12 @@
 /*
- * A Spreadbot connection that is told what to do and says what it is told.
+ * A Spreadbot connection that tests drive.
  *
  *   spreadbot URL [NAME=VALUE ...]
  *
  * Options: see `option`. Lines in: see `commands`. It ends with its standard input; log lines and
  * the texts of errors go to standard error.
  *
- * Lines out, where legs are numbers and "-" is nothing:
+ * Lines out; legs are numbers, and "-" means none:
  *   open LEG RESUMED                        transport LEG
  *   message ID HAD_ID EVENT DATA            tokens ACCESS REFRESH
  *   error NAME LEG HTTP_STATUS RETRY_MS ATTEMPT
@@ -48,7 +48,7 @@ static void on_transport(rt_spreadbot_transport transport, void *user) {
   printf("transport %d\n", (int)transport);
 }
 
-/* The message behind which it pauses by itself. */
+/* The message after which it pauses itself. */
 static char pause_at[64];
 
 static void on_message(const rt_event *event, void *user) {
@@ -269,7 +269,7 @@ static void command(char *line) {
   exit(2);
 }
 
-/* Takes what has come of standard input, a line at a time; false at its end. */
+/* Takes lines from standard input; returns false at its end. */
 static bool take_input(void) {
   static char buffer[1 << 16];
   static size_t used;

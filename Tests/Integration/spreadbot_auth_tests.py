@@ -1,4 +1,5 @@
-"""Tokens of a Spreadbot connection: refreshed once for all, never spent twice, never logged."""
+"""Tokens of a Spreadbot connection: refreshed once for all requests, never used twice, never
+logged."""
 
 import queue
 from collections.abc import Callable
@@ -20,7 +21,7 @@ Test = Callable[[Build, LadderServer, TokenServer], None]
 
 
 def guarded(tokens: TokenServer, script: Script, refusal: int = 401) -> Script:
-    """For those who show the token that holds."""
+    """Runs the script for requests with the current token; refuses all others."""
 
     def guard(exchange: Exchange) -> None:
         if exchange.headers.get("authorization") == f"Bearer {tokens.access}" and tokens.holds:
@@ -35,11 +36,11 @@ def fatal(bot: Bot, *patterns: str, ended: str = "RT_ERROR_AUTH") -> None:
     bot.expect(*patterns, "transport 0", f"disconnected {ended}")
 
 
-# What goes to the server of the tokens (B4)
+# What the token server receives (B4)
 
 
 def test_bytes_of_a_refresh(build: Build, server: LadderServer, tokens: TokenServer) -> None:
-    """The credentials as they were given, the token as a form has it (RFC 6749 §6)."""
+    """The credentials unchanged, the token encoded as in a form (RFC 6749 §6)."""
     server.plan("/", {Leg.WEBSOCKET: [status(401), socket()]})
     with Bot(build, server.origin, **NO_PROBES, **tokens.options) as bot:
         bot.expect(REFUSED, f"tokens {SECRET}-a1 {SECRET}-r1.*", "transport 1", "open 1 0")
@@ -60,8 +61,8 @@ def test_bytes_of_a_refresh(build: Build, server: LadderServer, tokens: TokenSer
     expect(shown == [f"Bearer {SECRET}-a0", f"Bearer {SECRET}-a1"], f"shown {shown}")
 
 
-def test_tokens_are_told_first(build: Build, server: LadderServer, tokens: TokenServer) -> None:
-    """On each leg, before anything is sent with them, and each refresh spends the next token."""
+def test_tokens_are_reported_first(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """On each leg, before they are used; and each refresh uses the next refresh token."""
     legs: list[tuple[Leg, Script]] = [
         (Leg.WEBSOCKET, socket()),
         (Leg.SSE, stream()),
@@ -84,7 +85,7 @@ def test_tokens_are_told_first(build: Build, server: LadderServer, tokens: Token
 def test_refreshes_may_leave_the_refresh_token(
     build: Build, server: LadderServer, tokens: TokenServer
 ) -> None:
-    """RFC 6749 §6: a new one may be issued; without it the old one holds on."""
+    """RFC 6749 §6: the server may issue a new refresh token; otherwise the old one stays valid."""
     tokens.plan(lambda exchange: say(exchange, "200 OK", {"access_token": f"{SECRET}-other"}))
     server.plan("/", {Leg.WEBSOCKET: [status(401), socket()]})
     with Bot(build, server.origin, **NO_PROBES, **tokens.options) as bot:
@@ -93,7 +94,7 @@ def test_refreshes_may_leave_the_refresh_token(
 
 
 def test_refusals_are_fatal(build: Build, server: LadderServer, tokens: TokenServer) -> None:
-    """Whatever is no answer with a token; the application may give tokens then."""
+    """Any response without a token is fatal. Afterwards the application can set tokens."""
     invalid = {"error": "invalid_grant", "error_description": "it has ended"}
 
     def answer(status: str, value: object) -> Script:
@@ -123,7 +124,7 @@ def test_refusals_are_fatal(build: Build, server: LadderServer, tokens: TokenSer
             tokens.plan(refusal)
             bot.tell("establish ")
             fatal(bot, REFUSED, r"fatal RT_ERROR_AUTH 1 \d+|fatal RT_ERROR_AUTH 0 0")
-        # Its refresh token was refused: it is not shown again.
+        # The server has refused its refresh token, so it is not sent again.
         bot.tell("establish ")
         fatal(bot, "fatal RT_ERROR_AUTH 1 401")
         bot.tell(f"tokens {SECRET}-mine")
@@ -131,14 +132,14 @@ def test_refusals_are_fatal(build: Build, server: LadderServer, tokens: TokenSer
         bot.expect("transport 1", "open 1 0")
         bot.end()
         said = "".join(bot.log)
-    expect('"invalid_grant": "it has ended"' in said, "the server's reason is not told")
+    expect('"invalid_grant": "it has ended"' in said, "the server's reason is not reported")
     expect(len(tokens.bodies) == len(refusals), f"{len(tokens.bodies)} requests")
 
 
 def test_redirects_are_not_followed(
     build: Build, server: LadderServer, tokens: TokenServer
 ) -> None:
-    """The refresh token goes nowhere else."""
+    """The refresh token is not sent anywhere else."""
     server.plan("/", {Leg.WEBSOCKET: [status(401)]})
     tokens.plan(status(307, f"Location: {server.url('/elsewhere')}"))
     with Bot(build, server.origin, **NO_PROBES, **tokens.options) as bot:
@@ -150,8 +151,8 @@ def test_redirects_are_not_followed(
 def test_token_server_fails_for_a_while(
     build: Build, server: LadderServer, tokens: TokenServer
 ) -> None:
-    """Tokens are kept, and the leg is tried again, counted: what was sent may have been spent, so
-    that only the next refusal has it sent again."""
+    """Tokens are kept, and the leg is retried, which counts. The server may already have used up
+    the refresh token, so it is sent again only after the next refusal."""
     server.plan("/", {Leg.WEBSOCKET: [status(401)] * 4 + [socket()]})
     tokens.plan(lambda exchange: None, Exchange.reset, status(500))
     with Bot(build, server.origin, **NO_PROBES, **tokens.options) as bot:
@@ -163,7 +164,7 @@ def test_token_server_fails_for_a_while(
 
 
 def test_token_server_says_when(build: Build, server: LadderServer, tokens: TokenServer) -> None:
-    """A refusal before anything was done is followed by the same request again."""
+    """After a refusal that did nothing, the same request is sent again."""
     server.plan("/", {Leg.WEBSOCKET: [status(401), socket()]})
     tokens.plan(status(503, "Retry-After: 0"), status(429), status(408))
     with Bot(build, server.origin, **NO_PROBES, **tokens.options) as bot:
@@ -173,8 +174,10 @@ def test_token_server_says_when(build: Build, server: LadderServer, tokens: Toke
     expect(len(set(tokens.bodies)) == 1, "it was not the same request")
 
 
-def test_token_server_is_not_there(build: Build, server: LadderServer, tokens: TokenServer) -> None:
-    """As if the server itself was not."""
+def test_token_server_is_unreachable(
+    build: Build, server: LadderServer, tokens: TokenServer
+) -> None:
+    """Treated as if the server itself were unreachable."""
     server.plan("/", {Leg.WEBSOCKET: [status(401)]})
     options = {**NO_PROBES, "auth": f"http://127.0.0.1:{free_port()}/token,{tokens.basic}"}
     with Bot(
@@ -189,7 +192,7 @@ def test_token_server_is_not_there(build: Build, server: LadderServer, tokens: T
         bot.end()
 
 
-# What is refused, and when that is the end
+# Refusals, and when they are final
 
 
 def test_fresh_tokens_are_refused(build: Build, server: LadderServer, tokens: TokenServer) -> None:
@@ -219,7 +222,7 @@ def test_nothing_to_refresh_with(build: Build, server: LadderServer, tokens: Tok
 
 
 def test_tokens_of_the_application(build: Build, server: LadderServer, tokens: TokenServer) -> None:
-    """They hold from the next attempt on; what was refused with older ones comes again."""
+    """They are used from the next attempt on; requests refused with older tokens are repeated."""
     asked: queue.Queue[Exchange] = queue.Queue()
     told: queue.Queue[None] = queue.Queue()
 
@@ -242,7 +245,7 @@ def test_tokens_of_the_application(build: Build, server: LadderServer, tokens: T
 
 
 def test_tokens_that_end_soon(build: Build, server: LadderServer, tokens: TokenServer) -> None:
-    """In the last part of their life they are refreshed before an attempt, and none is refused."""
+    """Near the end of their life they are refreshed before an attempt, so none is refused."""
 
     def stand(exchange: Exchange) -> None:
         exchange.begin()
@@ -260,7 +263,7 @@ def test_tokens_that_end_soon(build: Build, server: LadderServer, tokens: TokenS
 
 
 def test_tokens_in_the_query(build: Build, server: LadderServer, tokens: TokenServer) -> None:
-    """And the id; beside the headers."""
+    """The token and the id are in the query and in the headers."""
     server.plan("/", {Leg.SSE: [stream(b"id: 7/8\ndata: x\n\n", holds=False), stream()]})
     with Bot(
         build, server.origin, "?a=b", token_query="t", id_query="i", **NO_PROBES, **tokens.options
@@ -275,7 +278,7 @@ def test_tokens_in_the_query(build: Build, server: LadderServer, tokens: TokenSe
 
 
 def test_tokens_in_requests(build: Build, server: LadderServer, tokens: TokenServer) -> None:
-    """In their query: a fresh one when they are sent again."""
+    """The token is in the query; a repeated request has the new one."""
     server.plan("/", {Leg.SSE: [stream()], Leg.POST: [guarded(tokens, status(202))]})
     server.plan("/one", {Leg.POLL: [polled(b"one")]})
     with Bot(build, server.origin, transports=2, token_query="t", **tokens.options) as bot:
@@ -293,7 +296,7 @@ def test_tokens_in_requests(build: Build, server: LadderServer, tokens: TokenSer
 
 
 def test_one_refresh_for_all(build: Build, server: LadderServer, tokens: TokenServer) -> None:
-    """A leg, a send and requests of the user's are refused, and wait for the same tokens."""
+    """A leg, a send and the user's requests are refused, and wait for the same tokens."""
     for path in ("/one", "/two"):
         server.plan(path, {Leg.POLL: [guarded(tokens, polled(path.encode()))]})
         server.plan(path, {Leg.POST: [guarded(tokens, polled(b"posted"))]})
@@ -304,7 +307,7 @@ def test_one_refresh_for_all(build: Build, server: LadderServer, tokens: TokenSe
 
     def give_late(exchange: Exchange) -> None:
         refused.put(exchange)
-        # All that are refused are known to be waiting then.
+        # Now all of them are refused and waiting.
         while len(server.seen) < 5:
             expect(not exchange.has_gone(), "it was given up")
         tokens.give(exchange)
@@ -314,7 +317,7 @@ def test_one_refresh_for_all(build: Build, server: LadderServer, tokens: TokenSe
         for line in ("establish ", "text hello", "request GET one", "request GET two"):
             bot.tell(line)
         bot.tell("request POST two {}")
-        # Behind the tokens' answer the leg waits for nothing.
+        # Once the tokens are there, the leg waits for nothing.
         lines = {bot.next().replace(" 401 0 0", " 401 -1 0") for _ in range(9)}
         bot.end()
     wanted = {
@@ -330,7 +333,7 @@ def test_one_refresh_for_all(build: Build, server: LadderServer, tokens: TokenSe
 def test_older_tokens_need_no_refresh(
     build: Build, server: LadderServer, tokens: TokenServer
 ) -> None:
-    """A request that is refused with tokens of before comes again with those of now."""
+    """A request that was refused with older tokens is repeated with the current ones."""
     late: queue.Queue[Exchange] = queue.Queue()
     free: queue.Queue[None] = queue.Queue()
 
@@ -355,7 +358,7 @@ def test_older_tokens_need_no_refresh(
 def test_requests_are_refused_twice(
     build: Build, server: LadderServer, tokens: TokenServer
 ) -> None:
-    """That is their answer, and the connection's leg has none of it."""
+    """That is final for the request, and does not affect the connection's leg."""
     server.plan("/no", {Leg.POLL: [status(401)]})
     server.plan("/", {Leg.SSE: [stream()]})
     with Bot(build, server.origin, transports=2, **NO_PROBES, **tokens.options) as bot:
@@ -368,7 +371,7 @@ def test_requests_are_refused_twice(
 
 
 def test_requests_wait_in_vain(build: Build, server: LadderServer, tokens: TokenServer) -> None:
-    """A refresh that is refused ends them, and the connection too."""
+    """If the refresh is refused, they end, and so does the connection."""
     server.plan("/no", {Leg.POLL: [status(401)]})
     server.plan("/", {Leg.SSE: [stream()]})
     tokens.plan(lambda exchange: say(exchange, "400 Bad Request", {"error": "invalid_grant"}))
@@ -386,13 +389,13 @@ def test_requests_wait_in_vain(build: Build, server: LadderServer, tokens: Token
     expect(lines == wanted, f"received {lines}")
 
 
-# While the WebSocket is come back to
+# Returning to the WebSocket
 
 
 def test_refused_again_after_an_upgrade(
     build: Build, server: LadderServer, tokens: TokenServer
 ) -> None:
-    """Tokens that were fresh at the lower leg, and ended while it stood, are refreshed again."""
+    """Tokens that were new at the lower leg, and expired meanwhile, are refreshed again."""
     sockets = [status(404), socket(), status(401), socket(b"two")]
     events = [status(401), stream(b"id: 1\ndata: one\n\n")]
     server.plan("/", {Leg.WEBSOCKET: sockets, Leg.SSE: events})
@@ -406,7 +409,7 @@ def test_refused_again_after_an_upgrade(
 
 
 def test_a_probe_is_refused(build: Build, server: LadderServer, tokens: TokenServer) -> None:
-    """The lower leg goes on with a token that has ended; the WebSocket gets a fresh one."""
+    """The lower leg continues although its token has expired; the WebSocket gets a new one."""
 
     def serve(exchange: Exchange) -> None:
         Socket(exchange).serve()

@@ -1,4 +1,4 @@
-"""Batches of messages as JSON that a Spreadbot connection polls."""
+"""JSON batches of messages that a Spreadbot connection polls."""
 
 import queue
 
@@ -13,8 +13,8 @@ BATCH = "application/vnd.spreadbot.batch+json; charset=utf-8"
 
 
 def test_polls_in_batches(build: Build, server: LadderServer) -> None:
-    """Messages come in order. The cursor is the last id, also that of an element without data. JSON
-    of another form is one message."""
+    """Messages come in order. The cursor is the last id, even if its element has no data. JSON of
+    any other form is a single message."""
     last = b'{"id": "2", "event": "e", "data": 0}'
     batch = b'{"messages": [{"id": 1, "data": "a"}, {"data": [ ]}, ' + last + b"]}"
     scripts = [
@@ -29,14 +29,14 @@ def test_polls_in_batches(build: Build, server: LadderServer) -> None:
     with Bot(build, server.origin, "p", transports=3, poll_interval=10) as bot:
         bot.expect("transport 3", "open 3 0")
         tells(bot, ("1", True, "p", "a"), ("1", False, "p", "[]"), ("2", True, "e", "0"))
-        # The id of an answer without a message is the cursor, too.
+        # The id of a response without a message moves the cursor, too.
         tells(bot, ("3", False, "p", "c"), ("4", False, "p", '{"messages": 1}'))
         bot.end()
     ids = [one.headers.get("last-event-id") for one in server.of("/p", Leg.POLL)]
     expect(ids[:5] == [None, "2", "9", "3", "4"], f"ids {ids}")
 
 
-def test_a_batch_without_ids_has_the_answers(build: Build, server: LadderServer) -> None:
+def test_a_batch_without_ids_takes_the_id_of_the_answer(build: Build, server: LadderServer) -> None:
     batch = b'{"messages": [{"data": "a"}, {"data": "b"}]}'
     scripts = [polled(batch, "Last-Event-ID: 7", kind=BATCH), silence]
     server.plan("/p", {Leg.POLL: scripts})
@@ -49,7 +49,7 @@ def test_a_batch_without_ids_has_the_answers(build: Build, server: LadderServer)
 
 
 def test_a_pause_holds_the_rest_of_a_batch(build: Build, server: LadderServer) -> None:
-    """What the next poll brings comes behind it."""
+    """The messages of the next poll come after it."""
     messages = (b'{"id": %d, "data": "%d"}' % (n, n) for n in range(4))
     batch = b'{"messages": [%b]}' % b", ".join(messages)
     server.plan("/p", {Leg.POLL: [polled(batch, kind=BATCH), polled(b"last"), silence]})
@@ -72,7 +72,7 @@ def test_a_pause_holds_the_rest_of_a_batch(build: Build, server: LadderServer) -
 
 
 def test_a_long_batch_comes_before_what_follows(build: Build, server: LadderServer) -> None:
-    """It takes several turns, in which a pause holds it, and the end of its leg waits for it."""
+    """It takes several turns. A pause holds it, and the leg does not end before it."""
     long = b"," + b" " * (1 << 20)
     batch = b'{"messages": [%b]}' % b",".join(b'{"data": %d}' % n for n in range(3000))
     spread = b'{"messages": [%b]}' % long.join(b'{"data": "%d"}' % n for n in range(3000, 3005))
@@ -101,7 +101,8 @@ def test_json_that_is_too_long_ends_its_leg(build: Build, server: LadderServer) 
 
 
 def test_a_probe_leaves_the_rest_of_a_batch(build: Build, server: LadderServer) -> None:
-    """A WebSocket that is found in a pause is gone to when the leg has handed on what it holds."""
+    """If a probe finds a WebSocket during a pause, the connection changes to it once the old leg
+    has delivered what it holds."""
     closes: queue.Queue[bytes] = queue.Queue()
 
     def probe(exchange: Exchange) -> None:

@@ -1,4 +1,4 @@
-"""How a Spreadbot connection ends by its user's wish, in each phase."""
+"""How a Spreadbot connection ends when its user disconnects, in each phase."""
 
 import queue
 import socket
@@ -18,7 +18,8 @@ Test = Callable[[Build, LadderServer], None]
 
 
 def test_disconnect_closes_in_order(build: Build, server: LadderServer) -> None:
-    """The WebSocket by 1000, behind what was sent; what waits is told to be closed."""
+    """The WebSocket closes with 1000 after its pending sends; waiting sends end with
+    RT_ERROR_CLOSED."""
     inbox = Inbox()
     closes: queue.Queue[bytes] = queue.Queue()
     server.plan("/", {Leg.WEBSOCKET: [lambda one: closes.put(Socket(one).serve(inbox.frame))]})
@@ -34,16 +35,16 @@ def test_disconnect_closes_in_order(build: Build, server: LadderServer) -> None:
         bot.end()
     ends = [line for line in lines if not line.startswith("numbered")]
     wanted = {"sent 1 RT_OK 0", "sent 2 RT_OK 0", "sent 3 RT_ERROR_CLOSED 0"}
-    expect(set(ends[:3]) == wanted, f"told {lines}")
-    expect(ends[3:] == ["transport 0", "disconnected RT_OK"], f"told {lines}")
+    expect(set(ends[:3]) == wanted, f"received {lines}")
+    expect(ends[3:] == ["transport 0", "disconnected RT_OK"], f"received {lines}")
     payload = closes.get(timeout=PATIENCE_S)
     expect(payload == (1000).to_bytes(2, "big"), f"closed with {payload!r}")
     expect(inbox.texts == ["1", "2"], f"received {inbox.texts}")
 
 
 def test_a_close_that_crosses_ours_confirms_nothing(build: Build, server: LadderServer) -> None:
-    """The server goes away by itself, and has read nothing of what was sent."""
-    # Of one byte, and with a code of close: both masked.
+    """The server closes by itself, and has read none of the frames."""
+    # A frame of one byte, and one with a close code: both masked.
     frames = (2 + 4 + 1) + (2 + 4 + 2)
 
     def crosses(exchange: Exchange) -> None:
@@ -65,7 +66,7 @@ def test_a_close_that_crosses_ours_confirms_nothing(build: Build, server: Ladder
 
 
 def phases(build: Build, server: LadderServer, tokens: TokenServer) -> list[tuple[str, Bot]]:
-    """Clients in each phase, with a send that waits where it can."""
+    """Clients in each phase, with a waiting send where that is possible."""
     tokens.plan(silence)
     server.plan("/dialing", {Leg.WEBSOCKET: [silence], Leg.POST: [silence]})
     server.plan("/backoff", {Leg.WEBSOCKET: [status(503)], Leg.POST: [silence]})
@@ -87,7 +88,7 @@ def phases(build: Build, server: LadderServer, tokens: TokenServer) -> list[tupl
 
 
 def settle(bot: Bot, wanted: str) -> None:
-    """Until it stands there."""
+    """Waits for this phase."""
     while True:
         bot.tell("state")
         found = bot.until("state (.*)", "error .*", "open .*", "transport .*")
@@ -96,7 +97,7 @@ def settle(bot: Bot, wanted: str) -> None:
 
 
 def test_disconnect_in_every_phase(build: Build, server: LadderServer) -> None:
-    """At once, without an error; a request under way is given up."""
+    """At once and without an error; a running request is abandoned."""
     with TokenServer(SECRET) as tokens:
         for wanted, bot in phases(build, server, tokens):
             with bot:
@@ -113,7 +114,7 @@ def test_disconnect_in_every_phase(build: Build, server: LadderServer) -> None:
 
 
 def test_freed_in_every_phase(build: Build, server: LadderServer) -> None:
-    """Without a word."""
+    """No event follows."""
     with TokenServer(SECRET) as tokens:
         for wanted, bot in phases(build, server, tokens):
             with bot:

@@ -1,5 +1,5 @@
-"""The ladder of a Spreadbot connection to scripted servers: counts, delays, ways that no request
-passes, probes of the WebSocket, and the network's absence."""
+"""The ladder of a Spreadbot connection to scripted servers: counts, delays, unreachable servers,
+probes of the WebSocket, and times without a network."""
 
 import queue
 import socket as sockets
@@ -34,7 +34,7 @@ Test = Callable[[Build, LadderServer], None]
 
 
 def test_attempts_are_counted(build: Build, server: LadderServer) -> None:
-    """Three in a row on each leg behind the first one, and that is the end of it."""
+    """Three failures in a row on each leg after the first attempt; then it ends."""
     server.plan("/", {leg: [status(503)] for leg in (Leg.WEBSOCKET, Leg.SSE, Leg.POLL)})
     with Bot(build, server.origin, **NO_PROBES) as bot:
         for leg in (1, 2, 3):
@@ -52,7 +52,7 @@ def test_attempts_are_counted(build: Build, server: LadderServer) -> None:
 
 
 def test_delays_double(build: Build, server: LadderServer) -> None:
-    """From half a second to one, and so on."""
+    """From half a second to a second, and so on."""
     server.plan("/", {Leg.WEBSOCKET: [status(503)]})
     with Bot(build, server.origin, transports="1") as bot:
         for attempt, (least, most) in enumerate(((500, 1000), (1000, 2000), (2000, 4000)), 1):
@@ -65,14 +65,14 @@ def test_delays_double(build: Build, server: LadderServer) -> None:
         bot.end()
 
 
-def test_attempts_may_be_none(build: Build, server: LadderServer) -> None:
+def test_zero_attempts_leave_a_leg_at_once(build: Build, server: LadderServer) -> None:
     server.plan("/", {Leg.WEBSOCKET: [status(503)], Leg.SSE: [stream()]})
     with Bot(build, server.origin, max_reconnects=0, **NO_PROBES) as bot:
         bot.expect("error RT_ERROR_HTTP_STATUS 1 503 0 0", "transport 2", "open 2 0")
         bot.end()
 
 
-def test_a_message_begins_the_count_anew(build: Build, server: LadderServer) -> None:
+def test_a_message_resets_the_count(build: Build, server: LadderServer) -> None:
     server.plan("/", {Leg.WEBSOCKET: [cut_socket(b"one")] * 6 + [socket()]})
     with Bot(build, server.origin, **NO_PROBES) as bot:
         bot.expect("transport 1")
@@ -83,8 +83,8 @@ def test_a_message_begins_the_count_anew(build: Build, server: LadderServer) -> 
         bot.end()
 
 
-def test_time_begins_the_count_anew(build: Build, server: LadderServer) -> None:
-    """A connection that stands for so long counts without a message too."""
+def test_time_resets_the_count(build: Build, server: LadderServer) -> None:
+    """A connection that stays open for this long resets the count, even without a message."""
 
     def hold(exchange: Exchange) -> None:
         Socket(exchange)
@@ -104,7 +104,7 @@ def test_time_begins_the_count_anew(build: Build, server: LadderServer) -> None:
 
 
 def test_short_lives_leave_a_leg(build: Build, server: LadderServer) -> None:
-    """A leg that thrice opens for a moment only does not work."""
+    """A leg that opens three times, only for a moment, does not work."""
     server.plan("/", {Leg.WEBSOCKET: [cut_socket()], Leg.SSE: [stream()]})
     with Bot(build, server.origin, **NO_PROBES) as bot:
         bot.expect("transport 1")
@@ -115,8 +115,8 @@ def test_short_lives_leave_a_leg(build: Build, server: LadderServer) -> None:
         bot.end()
 
 
-def test_gone_begins_anew(build: Build, server: LadderServer) -> None:
-    """A poll that is answered with 410 has lost its place, not its leg."""
+def test_gone_resets_the_cursor(build: Build, server: LadderServer) -> None:
+    """A poll that is answered with 410 loses its cursor, but its leg stays."""
     polls = [polled(b"one", "Last-Event-ID: 7"), status(410), polled(b"two", "Last-Event-ID: 1")]
     server.plan("/", {Leg.POLL: [*polls, silence]})
     with Bot(build, server.origin, transports="3", poll_interval=10, **NO_PROBES) as bot:
@@ -127,11 +127,11 @@ def test_gone_begins_anew(build: Build, server: LadderServer) -> None:
     expect(ids[:3] == [None, "7", None], f"ids {ids}")
 
 
-# What no request passes (B9)
+# Unreachable servers (B9)
 
 
-def test_no_way_is_left(build: Build, server: LadderServer) -> None:
-    """No name, and a port where nobody listens: tried again on the same leg."""
+def test_unreachable(build: Build, server: LadderServer) -> None:
+    """An unknown name, and a port where nobody listens: retried on the same leg."""
     for url, error in (
         ("http://nowhere.invalid", "RT_ERROR_RESOLVE"),
         (f"http://127.0.0.1:{free_port()}", "RT_ERROR_CONNECT"),
@@ -147,7 +147,7 @@ def test_no_way_is_left(build: Build, server: LadderServer) -> None:
 
 
 def test_rounds_have_a_limit(build: Build, server: LadderServer) -> None:
-    """Each of them begins at the top, after a delay that is told with the causes."""
+    """Each round begins at the top, after a delay that is reported with the causes."""
     server.plan("/", {leg: [status(503)] for leg in (Leg.WEBSOCKET, Leg.SSE, Leg.POLL)})
     with Bot(build, server.origin, max_reconnects=0, max_rounds=3, **NO_PROBES) as bot:
         for round_number in (1, 2, 3):
@@ -163,7 +163,7 @@ def test_rounds_have_a_limit(build: Build, server: LadderServer) -> None:
 
 
 def test_rounds_without_a_limit_outlive_an_outage(build: Build, server: LadderServer) -> None:
-    """And go on behind the last message."""
+    """It continues after the last message."""
     away = [status(503)] * 20
 
     def back(exchange: Exchange) -> None:
@@ -203,8 +203,8 @@ def test_server_restarts(build: Build) -> None:
                 bot.end()
 
 
-def test_server_is_not_there(build: Build, server: LadderServer) -> None:
-    """Its kernel takes no further connection: each leg waits for its own time."""
+def test_server_does_not_accept(build: Build, server: LadderServer) -> None:
+    """Its kernel accepts no more connections: each leg waits for its own timeout."""
     with sockets.create_server(("127.0.0.1", 0), backlog=0) as full:
         address = full.getsockname()
         with sockets.create_connection(address), Bot(
@@ -218,7 +218,7 @@ def test_server_is_not_there(build: Build, server: LadderServer) -> None:
 
 
 def test_failures_are_logged_once(build: Build, server: LadderServer) -> None:
-    """By the connection, which knows what comes of them. Its legs speak at DEBUG only."""
+    """Only the connection logs them, since it knows the consequences; its legs log at DEBUG."""
     told = []
     with Bot(build, f"http://127.0.0.1:{free_port()}", max_reconnects=1, **NO_PROBES) as bot:
         while not (line := bot.next()).startswith("disconnected"):
@@ -231,11 +231,11 @@ def test_failures_are_logged_once(build: Build, server: LadderServer) -> None:
     legs = [line.partition(":")[0] for line in serious]
     expect(set(legs) == {"WebSocket", "SSE", "long poll"}, f"log {serious}")
     ends = [line for level, line in said if int(level) <= 3 and "closed" in line]
-    expect(not ends, f"never open, and yet: {ends}")
+    expect(not ends, f"never open, but logged: {ends}")
 
 
-def test_other_host_is_not_there(build: Build, server: LadderServer) -> None:
-    """A leg that goes elsewhere is left at once when nobody is there."""
+def test_other_host_is_unreachable(build: Build, server: LadderServer) -> None:
+    """A leg with a host of its own is left at once if that host is unreachable."""
     server.plan("/", {Leg.POLL: [polled(b"here"), silence]})
     dead = f"127.0.0.1:{free_port()}"
     urls = {"ws_url": f"ws://{dead}/", "sse_url": f"http://{dead}/"}
@@ -246,7 +246,7 @@ def test_other_host_is_not_there(build: Build, server: LadderServer) -> None:
 
 
 def test_untrusted(build: Build, servers: Servers) -> None:
-    """A certificate that nobody vouches for is no reason to take another leg."""
+    """An untrusted certificate does not lead to another leg."""
     tls = servers.tls()
     with LadderServer(tls.context) as server:
         server.plan("/", {Leg.SSE: [stream(b"data: one\n\n")]})
@@ -260,11 +260,11 @@ def test_untrusted(build: Build, servers: Servers) -> None:
             bot.end()
 
 
-# The WebSocket is come back to (B12)
+# Returning to the WebSocket (B12)
 
 
-def test_websocket_is_come_back_to(build: Build, server: LadderServer) -> None:
-    """By a handshake without the id, which is closed, and then by one with it."""
+def test_returns_to_the_websocket(build: Build, server: LadderServer) -> None:
+    """First a handshake without the id, which is closed again; then one with the id."""
     closes: queue.Queue[bytes] = queue.Queue()
 
     def probe(exchange: Exchange) -> None:
@@ -288,7 +288,7 @@ def test_websocket_is_come_back_to(build: Build, server: LadderServer) -> None:
 
 
 def test_a_probe_that_fails_is_followed_by_another(build: Build, server: LadderServer) -> None:
-    """And the leg in use does not notice."""
+    """The leg in use is not affected."""
     probes: list[Script] = [status(404)] * 4 + [cut_socket(), socket(b"three")]
     polls = [polled(b"one", "Last-Event-ID: 1"), silence]
     server.plan("/", {Leg.WEBSOCKET: probes, Leg.POLL: polls})
@@ -315,7 +315,7 @@ def test_a_change_of_the_network_has_it_probed(build: Build, server: LadderServe
 
 
 def test_without_a_network_nothing_is_counted(build: Build, server: LadderServer) -> None:
-    """A delay ends with the network, and when it is back the ladder begins at its top."""
+    """A delay ends with the network; when the network returns, the ladder starts at its top."""
     server.plan(
         "/",
         {
@@ -348,7 +348,7 @@ def test_without_a_network_from_the_beginning(build: Build, server: LadderServer
 
 
 def test_another_path_begins_anew(build: Build, server: LadderServer) -> None:
-    """Its ids say nothing of another path; of the same one they do."""
+    """Ids are valid for their path only."""
     for path in ("/one", "/two"):
         server.plan(path, {Leg.SSE: [stream(b"id: 7\ndata: x\n\n")]})
     with Bot(build, server.origin, "one", transports="2") as bot:

@@ -1,4 +1,4 @@
-"""Messages of a Spreadbot connection, in each form that they come in, and none of them twice."""
+"""Messages of a Spreadbot connection, in each form; none of them comes twice."""
 
 from collections.abc import Callable
 
@@ -26,18 +26,18 @@ Test = Callable[[Build, LadderServer], None]
 
 
 def tells(bot: Bot, *wanted: tuple[str, bool, str, str]) -> None:
-    """These messages: id, whether it is its own, event, data."""
+    """Expects these messages: id, whether the message has its own, event, data."""
     for one in wanted:
         message = bot.message()
         told = (message.id, message.had_id, message.event, message.data)
         expect(told == one, f"expected {one}, received {told}")
 
 
-# A WebSocket's
+# By WebSocket
 
 
 def test_frames_with_headers(build: Build, server: LadderServer) -> None:
-    """Nchan's: header lines, a blank line, the message, which may have any form."""
+    """Nchan's form: header lines, an empty line, and the message, which may be anything."""
     frames = [
         b"id: 1:0\n\nplain",
         b"id: 1:1\ncontent-type: text/plain\nevent: tick\n\nnamed",
@@ -83,7 +83,7 @@ JSON_FRAMES = [
 
 
 def test_frames_of_json(build: Build, server: LadderServer) -> None:
-    """An object with data is a message; whatever else is one by itself."""
+    """An object with data is a message; anything else is the text of one."""
     server.plan("/p", {Leg.WEBSOCKET: [socket(*(frame for frame, _ in JSON_FRAMES))]})
     with Bot(build, server.origin, "p", **NO_PROBES) as bot:
         bot.expect("transport 1", "open 1 0")
@@ -95,7 +95,7 @@ def test_frames_of_json(build: Build, server: LadderServer) -> None:
 
 
 def test_frames_after_an_empty_subprotocol(build: Build, server: LadderServer) -> None:
-    """An empty Sec-WebSocket-Protocol, as Nchan says it to what it does not know, selects none."""
+    """An empty Sec-WebSocket-Protocol, Nchan's answer to an unknown offer, selects none."""
     fields = ["Sec-WebSocket-Protocol: "]
     frames = [b'{"id": 1, "data": "x"}', b"id: 2\n\ny"]
     server.plan("/p", {Leg.WEBSOCKET: [socket(*frames, fields=fields)]})
@@ -107,7 +107,7 @@ def test_frames_after_an_empty_subprotocol(build: Build, server: LadderServer) -
 
 
 def test_frames_of_bytes(build: Build, server: LadderServer) -> None:
-    """Binary frames have headers too, and are no JSON."""
+    """Binary frames have headers, too, and are not parsed as JSON."""
 
     def script(*payloads: bytes, fields: list[str]) -> Script:
         def run(exchange: Exchange) -> None:
@@ -129,11 +129,11 @@ def test_frames_of_bytes(build: Build, server: LadderServer) -> None:
         bot.end()
 
 
-# The other legs'
+# By the other legs
 
 
 def test_events(build: Build, server: LadderServer) -> None:
-    """A type of its own is told, `message` is the path; the id sticks."""
+    """An event's own type is reported, `message` becomes the path; the id persists."""
     body = (
         b"id: 1\ndata: a\n\nevent: tick\ndata: b\n\nevent: message\ndata: c\n\nid: 2\ndata: d\n\n"
     )
@@ -146,7 +146,7 @@ def test_events(build: Build, server: LadderServer) -> None:
 
 
 def test_polls(build: Build, server: LadderServer) -> None:
-    """The id by a header of its own, or by both validators; without it, it sticks."""
+    """The id comes in its own header or in both validators; without them it persists."""
     date = "Sat, 21 Nov 2026 10:00:00 GMT"
     scripts = [
         polled(b"a", "Last-Event-ID: 7"),
@@ -165,7 +165,7 @@ def test_polls(build: Build, server: LadderServer) -> None:
 
 
 def test_polls_move_the_id_in_their_query(build: Build, server: LadderServer) -> None:
-    """For servers that look at nothing else."""
+    """For servers that only look at the query."""
     scripts = [polled(b"%d" % number, f"Last-Event-ID: {number}") for number in (1, 2, 3)]
     server.plan("/p", {Leg.POLL: [*scripts, silence]})
     with Bot(build, server.origin, "p", transports=3, poll_interval=10, id_query="i") as bot:
@@ -177,7 +177,7 @@ def test_polls_move_the_id_in_their_query(build: Build, server: LadderServer) ->
 
 
 def test_polls_in_parts(build: Build, server: LadderServer) -> None:
-    """The id is of the last part."""
+    """The id is that of the last part."""
     parts = [b"a", b"b", b"c"]
     body = b"".join(b"--x/y\r\nContent-Type: text/plain\r\n\r\n%b\r\n" % one for one in parts)
     kind = "multipart/mixed; boundary=x/y"
@@ -193,8 +193,8 @@ def test_polls_in_parts(build: Build, server: LadderServer) -> None:
 
 
 def test_a_cursor_for_all_legs(build: Build, server: LadderServer) -> None:
-    """Each leg begins behind the last message of the one before; validators of a poll are not shown
-    once another leg has moved it."""
+    """Each leg starts after the last message of the leg before. A poll's validators are not sent
+    after another leg has moved the cursor."""
     server.plan(
         "/p",
         {
@@ -220,11 +220,11 @@ def event(number: int, data: str = "") -> bytes:
     return f"id: {number}\ndata: {data or number}\n\n".encode()
 
 
-def test_what_was_delivered_is_not_again(build: Build, server: LadderServer) -> None:
-    """A server that replays too much is passed over up to the first that is new; one that counts
-    anew behind that is heard, and so is one that sends an old id while a leg stands."""
+def test_duplicates_are_dropped(build: Build, server: LadderServer) -> None:
+    """If a server replays too much, its messages are dropped up to the first new one. A server that
+    then starts its ids over is heard, and so is one that sends an old id in the middle of a leg."""
     first = b"".join(event(number) for number in range(1, 301))
-    # All of the 256 that are remembered, and then what is new.
+    # All of the 256 ids that are remembered, then new ones.
     second = b"".join(event(number) for number in range(45, 303))
     third = event(302) + event(303) + event(1, "anew") + event(1, "anew")
     scripts = [stream(first, holds=False), stream(second, holds=False), stream(third)]
@@ -238,7 +238,7 @@ def test_what_was_delivered_is_not_again(build: Build, server: LadderServer) -> 
     expect(told == wanted, f"received {told}")
 
 
-def test_what_has_no_id_is_never_dropped(build: Build, server: LadderServer) -> None:
+def test_messages_without_id_are_never_dropped(build: Build, server: LadderServer) -> None:
     sockets = [cut_socket(b'{"id":1,"data":1}', b"bare"), socket(b"bare")]
     server.plan("/p", {Leg.WEBSOCKET: sockets})
     with Bot(build, server.origin, "p", **NO_PROBES) as bot:
@@ -249,8 +249,8 @@ def test_what_has_no_id_is_never_dropped(build: Build, server: LadderServer) -> 
         bot.end()
 
 
-def test_ids_end_with_their_channel(build: Build, server: LadderServer) -> None:
-    """And begin where the application says."""
+def test_a_deleted_channel_resets_the_id(build: Build, server: LadderServer) -> None:
+    """The new channel starts where the application says."""
     scripts = [polled(b"a"), polled(b"b", "Last-Event-ID: 7"), status(410), polled(b"c"), silence]
     server.plan("/p", {Leg.POLL: scripts})
     with Bot(build, server.origin, "p", transports=3, poll_interval=10, id="4") as bot:
@@ -261,8 +261,8 @@ def test_ids_end_with_their_channel(build: Build, server: LadderServer) -> None:
         bot.end()
 
 
-def test_an_id_in_a_block_of_its_own_counts(build: Build, server: LadderServer) -> None:
-    """For the next event, and for the next attach when none comes."""
+def test_an_id_without_data_counts(build: Build, server: LadderServer) -> None:
+    """It is used by the next event, and by the next request if no event comes."""
     first = stream(b"id: 1\n\ndata: a\n\nid: 2\n\n", holds=False)
     server.plan("/p", {Leg.SSE: [first, stream(b"data: b\n\n")]})
     with Bot(build, server.origin, "p", transports=2, **QUICKLY) as bot:
@@ -273,8 +273,8 @@ def test_an_id_in_a_block_of_its_own_counts(build: Build, server: LadderServer) 
     expect(ids == [None, "2"], f"ids {ids}")
 
 
-def test_polls_show_the_tokens_that_hold(build: Build, server: LadderServer) -> None:
-    """Each is a request of its own."""
+def test_each_poll_sends_the_current_token(build: Build, server: LadderServer) -> None:
+    """Each poll is a new request."""
     server.plan("/p", {Leg.POLL: [polled(b"a"), polled(b"b"), silence]})
     with Bot(build, server.origin, None, transports=3, poll_interval=10) as bot:
         bot.tell("tokens old")
@@ -294,7 +294,7 @@ def test_polls_show_the_tokens_that_hold(build: Build, server: LadderServer) -> 
 
 
 def test_a_pause_holds_messages(build: Build, server: LadderServer) -> None:
-    """On each leg, one that comes while it is paused too."""
+    """On each leg, also a message that arrives during the pause."""
     server.plan("/1", {Leg.WEBSOCKET: [cut_socket(b"a"), socket(b"b")]})
     server.plan("/2", {Leg.SSE: [stream(b"data: a\n\n", holds=False), stream(b"data: b\n\n")]})
     server.plan("/3", {Leg.POLL: [polled(b"a"), polled(b"b"), silence]})
@@ -312,8 +312,8 @@ def test_a_pause_holds_messages(build: Build, server: LadderServer) -> None:
         expect(told == ["a", "b"], f"by leg {leg}: {told}")
 
 
-def test_another_path_is_taken(build: Build, server: LadderServer) -> None:
-    """In the place of what is there, without a word of the old one."""
+def test_establish_replaces_the_path(build: Build, server: LadderServer) -> None:
+    """The old connection ends without any report."""
     server.plan("/a", {Leg.WEBSOCKET: [socket(b'{"id": 5, "data": "a"}')]})
     server.plan("/b", {Leg.WEBSOCKET: [socket(b"b")]})
     with Bot(build, server.origin, "a", **NO_PROBES) as bot:

@@ -1,4 +1,4 @@
-"""A Spreadbot connection to Nchan whose legs are cut, refused and stalled while messages come."""
+"""A Spreadbot connection to Nchan while its legs are cut, refused and stalled."""
 
 import random
 import threading
@@ -14,17 +14,17 @@ from nchan import Nchan
 from servers import Servers
 from token_server import TokenServer
 
-#: Held, held with several messages in an answer, and not held (Nchan's locations).
+#: Polls that are held, held with several messages in an answer, and not held (Nchan's locations).
 FORMS = ("ps", "lpm", "ip")
 HOPS = 40
 MESSAGES = 200
-#: At 50 a second.
+#: 50 messages a second.
 PACE_S = 0.02
 ENDS = [Then.CUT, Then.RESET, Then.STALL]
-#: What has a leg left for the next one: at once, after some attempts, or after the time to wait for
-#: an answer, which is why it is rare.
+#: Faults after which a leg is left: at once, after some attempts, or after the answer timeout,
+#: which takes long and is therefore rare.
 BLOCKS: list[Treatment] = [404, 503, Treat.CLOSE, Treat.RESET] * 3 + [Treat.STALL]
-#: Of a log that has something to look for credentials in.
+#: Lines that a complete log has, so that the search for credentials is not in vain.
 SIGNS = (
     "trying WebSocket",
     "trying SSE",
@@ -35,7 +35,7 @@ SIGNS = (
     "without TLS",
     "error text:",
 )
-#: What may be said while a leg is lost and another one found.
+#: Events while one leg is lost and another one is found.
 ON_THE_WAY = ("error .*", "open .*", "transport .*", "tokens .*")
 QUICKLY: dict[str, object] = {
     "max_delay": 20,
@@ -46,7 +46,7 @@ QUICKLY: dict[str, object] = {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Three of four by each form of polls, the fourth with tokens that expire."""
+    """Three of four seeds with each form of polls, the fourth with tokens that expire."""
     first = metafunc.config.getoption("--from")
     by_form, expire = [], []
     for seed in range(first, first + metafunc.config.getoption("--seeds")):
@@ -62,7 +62,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 class Ladder:
-    """A client behind a gate, and which leg it is forced to."""
+    """A client behind a gate, and the leg that the test forces it to."""
 
     def __init__(self, bot: Bot, gate: LegGate, choice: random.Random) -> None:
         self.bot = bot
@@ -76,7 +76,7 @@ class Ladder:
             self.gate.set(leg, to=self.choice.choice(BLOCKS))
 
     def force(self, target: int) -> None:
-        """Until it is told that this leg, which is not in use, is."""
+        """Blocks the others until the client reports this leg, which is not in use."""
         if target == POLL:
             self.block(Leg.WEBSOCKET, Leg.SSE)
         elif target == WEBSOCKET:
@@ -85,7 +85,8 @@ class Ladder:
             self.gate.set(Leg.SSE, to=Treat.PASS)
             self.block(Leg.WEBSOCKET)
         else:
-            # From below it is come to by way of a WebSocket that would work, and then does not.
+            # From below, the client reaches it through a WebSocket that seems to work, then does
+            # not.
             self.gate.set(Leg.SSE, to=Treat.PASS)
             self.gate.set(Leg.WEBSOCKET, to=Treat.PROBES)
         if self.leg == WEBSOCKET or target == POLL or self.choice.random() < 0.3:
@@ -133,7 +134,7 @@ def each_once(ladder: Ladder, nchan: Nchan, channel: str, before_hop: Callable[[
             ladder.force(other(ladder.leg, ladder.choice))
         finally:
             publisher.join()
-        # At least this one comes by the leg that was come to.
+        # At least this message comes by the new leg.
         last = first + count - 1
         nchan.publish(channel, str(last))
         bot.until(f"message .* {last}", *ON_THE_WAY)
@@ -143,7 +144,7 @@ def each_once(ladder: Ladder, nchan: Nchan, channel: str, before_hop: Callable[[
 
 
 def test_tokens_expire(build: Build, servers: Servers, nchan: Nchan, seed: int) -> None:
-    """The same, while access tokens end on every leg; no refresh token is spent twice."""
+    """The same, while access tokens expire on every leg; no refresh token is used twice."""
     channel = f"expire_{time.monotonic_ns()}"
     with TokenServer(SECRET) as tokens:
         gate = LegGate(servers, "127.0.0.1", nchan.port, may_pass=tokens.allows)

@@ -1,4 +1,4 @@
-"""A Spreadbot connection to Nchan whose network goes away, and whose server starts anew."""
+"""A Spreadbot connection to Nchan that loses its network, or whose server restarts."""
 
 import contextlib
 import http.client
@@ -20,14 +20,14 @@ from spreadbot_nchan_tests import HOPS, ON_THE_WAY, QUICKLY, Ladder, each_once
 Test = Callable[[Build, Servers, Nchan], None]
 
 
-# A network's end (B11)
+# Loss of the network (B11)
 
 
 @contextlib.contextmanager
 def cable(
     build: Build, servers: Servers, nchan: Nchan, **options: object
 ) -> Iterator[tuple[Wire, LegGate, str, Bot]]:
-    """A client in a namespace of its own, a gate at the other end of its cable, and a channel."""
+    """A client in its own namespace, a gate at the other end of its cable, and a channel."""
     channel = f"cable_{time.monotonic_ns()}"
     with Wire() as wire:
         gate = LegGate(servers, "127.0.0.1", nchan.port, at=wire.listen())
@@ -39,7 +39,7 @@ def cable(
 
 @in_namespaces
 def test_link_goes_under_a_websocket(build: Build, servers: Servers, nchan: Nchan) -> None:
-    """Its pings find out; nothing is tried, nothing is counted, and what came meanwhile comes."""
+    """Pings notice it. Nothing is tried or counted; messages sent meanwhile arrive later."""
     with cable(build, servers, nchan, ping=150) as (wire, gate, channel, bot):
         bot.expect("transport 1", "open 1 0")
         for number in range(2):
@@ -65,7 +65,7 @@ def test_link_goes_under_a_websocket(build: Build, servers: Servers, nchan: Ncha
 def test_link_goes_under_a_lower_leg(
     leg: int, build: Build, servers: Servers, nchan: Nchan
 ) -> None:
-    """A change of the network has the WebSocket tried at once, long before it is due."""
+    """When the network changes, the WebSocket is probed at once, long before it is due."""
     with Wire() as wire:
         channel = f"lower_{time.monotonic_ns()}"
         gate = LegGate(servers, "127.0.0.1", nchan.port, at=wire.listen())
@@ -89,7 +89,7 @@ def test_link_goes_under_a_lower_leg(
 
 @in_namespaces
 def test_link_goes_while_legs_are_cut(build: Build, servers: Servers, nchan: Nchan) -> None:
-    """Each of 200 messages comes once and in order, over 40 legs and four ends of the network."""
+    """Each of 200 messages comes once and in order, over 40 legs and four losses of the network."""
     options = {**QUICKLY, "ping": 150, "poll_timeout": 500}
     with cable(build, servers, nchan, **options) as (wire, gate, channel, bot):
         ladder = Ladder(bot, gate, random.Random(6))
@@ -106,7 +106,7 @@ def test_link_goes_while_legs_are_cut(build: Build, servers: Servers, nchan: Nch
 
 @in_namespaces
 def test_there_is_no_route(build: Build, servers: Servers, nchan: Nchan) -> None:
-    """A network that does not lead to the server: unreachable, by any leg."""
+    """The network has no route to the server, so no leg can reach it."""
     with Wire() as wire:
         wire.client(f"ip route add unreachable {SERVER}/32")
         url = f"http://{SERVER}:1"
@@ -120,14 +120,14 @@ def test_there_is_no_route(build: Build, servers: Servers, nchan: Nchan) -> None
             bot.end()
 
 
-# A server that starts anew
+# A server that restarts
 
 
 @pytest.mark.parametrize("leg", (WEBSOCKET, SSE, POLL), ids=("WEBSOCKET", "SSE", "POLL"))
 def test_reloads(build: Build, servers: Servers, leg: int) -> None:
-    """Nchan forgets its channels then, and counts anew: no message comes twice, none before an
-    older one, and the new ones come. A server of its own, since Nchan's workers do not always find
-    each other again."""
+    """Nchan then forgets its channels and numbers messages from the start: no message comes twice,
+    none comes before an older one, and the new ones come. The test has its own server, since
+    Nchan's workers do not always find each other again."""
     with Nchan() as own:
         gate = LegGate(servers, "127.0.0.1", own.port)
         gate.set(*(one for one in (Leg.WEBSOCKET, Leg.SSE) if one < leg), to=404)
@@ -146,11 +146,11 @@ def test_reloads(build: Build, servers: Servers, leg: int) -> None:
 
 
 def reload_once(own: Nchan, gate: LegGate, channel: str, bot: Bot, first: int) -> int:
-    """Until a message of behind it has come; the number of the next one."""
+    """Publishes until a message sent after the reload comes; returns the next one's number."""
     before = own.workers()
     own.reload()
     deadline = time.monotonic() + PATIENCE_S
-    # A worker that goes may keep a poll for ever.
+    # A worker that exits may keep a poll forever.
     while own.workers() & before or not own.workers():
         gate.cut(Then.CUT)
         expect(time.monotonic() < deadline, "the workers of before do not go")
@@ -159,14 +159,14 @@ def reload_once(own: Nchan, gate: LegGate, channel: str, bot: Bot, first: int) -
     numbers = [first]
 
     def publish_on_and_on() -> None:
-        # The workers that go take messages with them, and drop publishers.
+        # Exiting workers take messages with them, and drop publishers.
         while not arrived.wait(0.02):
             with contextlib.suppress(OSError, http.client.HTTPException, NchanError):
                 own.publish(channel, str(numbers[0]))
-            # Whether or not it was taken in, so that none is published twice.
+            # Count it whether or not it was accepted, so that no number is published twice.
             numbers[0] += 1
             if (numbers[0] - first) % 50 == 0:
-                # One worker may not hear of what another was given.
+                # A worker may not notice what another one was given.
                 gate.cut(Then.CUT)
 
     publisher = threading.Thread(target=publish_on_and_on)

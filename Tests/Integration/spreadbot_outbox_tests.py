@@ -1,4 +1,5 @@
-"""Sends that outlive their process: every call that returned is kept, however the process ends."""
+"""Sends outlive their process: once a call has returned, its message is kept however the process
+ends."""
 
 import asyncio
 import contextlib
@@ -14,20 +15,21 @@ from harness import PATIENCE_S, Build, expect
 from servers import Servers
 
 ROUNDS = 200
-#: Bytes of an outbox with nothing in it, and some to spare.
+#: The size of an empty outbox, and some bytes to spare.
 EMPTY = 64
-#: No file of a test's needs a disk that turns: what is proven is the process's end, not the disk's.
+#: In memory if possible: these tests end processes, not machines, so they do not need a disk.
 SCRATCH = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None
 
 
 class Receiver:
-    """Takes numbers by WebSocket and by POST; every other handshake is refused, for events."""
+    """Receives numbers by WebSocket and by POST; refuses every other handshake, so that events are
+    used."""
 
     def __init__(self) -> None:
         self.came: list[int] = []
         self.changed = threading.Condition()
         self.handshakes = 0
-        #: How many requests are answered with 503 before one is taken.
+        #: How many requests are answered with 503 before one is accepted.
         self.refuses = 0
 
     def take(self, text: str) -> None:
@@ -96,18 +98,18 @@ def test_killed_again_and_again(build: Build, servers: Servers) -> None:
             assert process.stdout is not None and process.stdin is not None
             lines = [process.stdout.readline() for _ in range(choice.randrange(13))]
             if choice.randrange(4) == 0 and lines:
-                # Late: what came by then may be sent already.
+                # Late: the messages so far may have been sent.
                 receiver.wait_for({first})
             process.kill()
             lines += process.stdout.readlines()
             process.wait()
             process.stdin.close()
             process.stdout.close()
-            # The last may be cut.
+            # The last line may be cut.
             returned += [int(line) for line in lines if line.endswith("\n")]
         last = start(build, url, outbox, "0")
         receiver.wait_for(set(returned))
-        # It is emptied as the server confirms; nothing is left for a next one.
+        # The outbox empties as the server confirms, so a next process would have nothing to send.
         assert last.stdout is not None
         while pathlib.Path(outbox).stat().st_size >= EMPTY:
             expect(last.stdout.readline() == "sent\n", "it has ended")
@@ -136,7 +138,7 @@ def test_in_use(build: Build, servers: Servers) -> None:
 
 
 def test_refused(build: Build, servers: Servers) -> None:
-    """For longer than a request is tried: it is kept, and tried again."""
+    """For longer than a request is retried: the message is kept, and retried later."""
     receiver, url = receive(servers)
     receiver.refuses = 4
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:

@@ -1,4 +1,4 @@
-"""What follows from each way that a leg of a Spreadbot connection can end: the rows of B9."""
+"""What a Spreadbot connection does after each way that a leg can end: the rows of B9."""
 
 import contextlib
 import dataclasses
@@ -25,7 +25,7 @@ from token_server import TokenServer
 
 Plan = dict[Leg, Sequence[Script]]
 
-#: How each leg works.
+#: Scripts with which each leg works.
 GOOD: dict[Leg, Script] = {
     Leg.WEBSOCKET: socket(),
     Leg.SSE: stream(),
@@ -40,13 +40,15 @@ DELAY = r"(?:1\d|20)"
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """name: of the path as well.
-    leg: the one whose end is looked at; those above it answer 404.
-    scripts: its answers.
-    lines: what is told of it, behind its opening when it does.
-    follows: the leg in use then, 0 for none.
-    opens: it is connected before it ends.
-    is_last: no leg follows it.
+    """One way that a leg can end.
+
+    name: also the path.
+    leg: the leg that ends; those above it answer 404.
+    scripts: the leg's responses.
+    lines: the events that follow, after its opening if it opens.
+    follows: the leg in use afterwards, 0 for none.
+    opens: whether the leg opens before it ends.
+    is_last: whether no leg follows it.
     """
 
     name: str
@@ -64,7 +66,7 @@ class Row:
 
 
 def rows_hold(build: Build, server: LadderServer, tokens: TokenServer, rows: list[Row]) -> None:
-    """One client for all, by a path each."""
+    """One client for all rows, with a path for each."""
     with contextlib.ExitStack() as stack:
         bots: dict[str, Bot] = {}
         for row in rows:
@@ -77,7 +79,8 @@ def rows_hold(build: Build, server: LadderServer, tokens: TokenServer, rows: lis
                         server.origin,
                         None,
                         transports=legs,
-                        # For the rows of silence; all others answer before, under load too.
+                        # For the rows without an answer; all others answer earlier, even under
+                        # load.
                         answer_timeout=2000,
                         upgrade="0,0",
                         **QUICKLY,
@@ -125,7 +128,7 @@ def unsupported_rows() -> list[Row]:
     def row(name: str, leg: Leg, script: Script, error: str, opens: bool = False) -> None:
         lines = [f"error {error} 0 0"]
         if leg is Leg.POLL:
-            # With the end alone.
+            # Only the end is reported.
             lines = [f"fatal RT_ERROR_RECONNECTS_EXHAUSTED {error.partition(' ')[2]}"]
         rows.append(Row(f"{leg.name}-{name}", leg, [script], lines, after(leg), opens))
 
@@ -133,10 +136,10 @@ def unsupported_rows() -> list[Row]:
     for leg in LEGS:
         numbers = [400, 402, 405, 406, 410, 418, 426, 451, 501, 505, 511]
         if leg is not Leg.POLL:
-            # Of the last leg these refuse all.
+            # The last leg is refused by these, too.
             numbers += [403, 404]
         else:
-            # It says that the ids of the cursor are gone, and is polled again.
+            # It means that the ids of the cursor are gone, so the leg polls again.
             numbers.remove(410)
         if leg is Leg.WEBSOCKET:
             numbers += [200, 204]
@@ -167,7 +170,7 @@ def unreachable_rows() -> list[Row]:
     for leg in LEGS:
         for number in PASSING:
             if leg is Leg.POLL and number in (408, 504):
-                continue  # Nothing new has come while it was held.
+                continue  # A held poll without a new message.
             error = f"error RT_ERROR_HTTP_STATUS {leg} {number} {DELAY} "
             scripts = [status(number), status(number), GOOD[leg]]
             lines = [error + "1", error + "2"]

@@ -1,4 +1,4 @@
-"""Spreadbot against a second server, whose author knew nothing but docs/spreadbot.md."""
+"""Spreadbot against a second server, whose author knew only docs/spreadbot.md."""
 
 import asyncio
 import http.client
@@ -18,7 +18,7 @@ SERVER = ROOT / "Tests" / "Support" / "spreadbot_server.py"
 
 
 class PageServer:
-    """The server as a process of its own."""
+    """The server as a separate process."""
 
     def __init__(self, *options: str) -> None:
         command = [sys.executable, str(SERVER), *options]
@@ -58,7 +58,7 @@ def test_sends_come_back(without: str) -> None:
                 await bot.send_message_binary(b"\xe4")
             texts = [(await bot.recv()).data for _ in range(40)]
             expect(texts[::2] == [f"{n} ä\n\0".encode() for n in range(20)], f"{texts}")
-            # Only some of the transports carry any bytes.
+            # Only some of the transports can carry arbitrary bytes.
             expect(set(texts[1::2]) <= {b"\xe4", "\ufffd".encode()}, f"{texts}")
 
     with PageServer("--without", without) as server:
@@ -99,7 +99,7 @@ def test_tokens_are_refreshed() -> None:
             for text in ("one", "two"):
                 await bot.send_message_string(text)
                 expect((await bot.recv()).text == text, "it did not come back")
-                # The server closes the connection when its token ends.
+                # The server closes the connection when its token expires.
                 known = len(tokens)
                 while len(tokens) == known:
                     await asyncio.sleep(0.01)

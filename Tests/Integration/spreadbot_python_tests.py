@@ -24,7 +24,7 @@ _channels = itertools.count(1)
 
 
 class Course:
-    """What is published, and done to the legs meanwhile."""
+    """Publishes messages, and blocks legs meanwhile."""
 
     def __init__(self, gate: LegGate, nchan: Nchan) -> None:
         self.gate = gate

@@ -1,4 +1,4 @@
-"""What a Spreadbot connection sends: in one order by frames and by requests, each told of once."""
+"""The sends of a Spreadbot connection: frames and requests in one order, each end reported once."""
 
 import queue
 import random
@@ -44,7 +44,7 @@ def test_frames_are_confirmed(build: Build, server: LadderServer) -> None:
 
 
 def test_requests_where_there_is_no_websocket(build: Build, server: LadderServer) -> None:
-    """On each other leg, while none is open too; a body as it was sent, with a key."""
+    """On each other leg, and while none is open. The body is sent unchanged, with a key."""
     inbox = Inbox()
     server.plan("/2", {Leg.SSE: [stream()], Leg.POST: [inbox.post]})
     server.plan("/3", {Leg.POLL: [silence], Leg.POST: [inbox.post]})
@@ -68,7 +68,7 @@ def test_requests_where_there_is_no_websocket(build: Build, server: LadderServer
         expect(bearers == {f"Bearer {SECRET}-a"}, f"{bearers}")
 
 
-def test_requests_to_a_place_of_their_own(build: Build, server: LadderServer) -> None:
+def test_requests_to_another_url(build: Build, server: LadderServer) -> None:
     inbox = Inbox()
     server.plan("/", {Leg.SSE: [stream()]})
     server.plan("/in", {Leg.POST: [inbox.post]})
@@ -80,8 +80,8 @@ def test_requests_to_a_place_of_their_own(build: Build, server: LadderServer) ->
     expect(server.of("/in", Leg.POST)[0].target == "/in?a=b", "another target")
 
 
-def test_requests_have_the_user_of_the_base(build: Build, server: LadderServer) -> None:
-    """As legs have, without a token."""
+def test_requests_have_the_user_of_the_base_url(build: Build, server: LadderServer) -> None:
+    """Like legs, if there is no token."""
     server.plan("/", {Leg.SSE: [stream()], Leg.POST: [status(202)]})
     server.plan("/one", {Leg.POLL: [polled(b"one")]})
     with Bot(build, server.origin.replace("//", "//me:pw@"), transports=2) as bot:
@@ -95,8 +95,8 @@ def test_requests_have_the_user_of_the_base(build: Build, server: LadderServer) 
     expect(shown == ["Basic bWU6cHc="] * 3, f"{shown}")
 
 
-def test_requests_are_tried_again(build: Build, server: LadderServer) -> None:
-    """With the same key, so that none is taken in twice."""
+def test_requests_are_retried(build: Build, server: LadderServer) -> None:
+    """They have the same key, so that the server accepts none twice."""
     inbox = Inbox()
     busy = status(503, "Retry-After: 0")
     posts: list[Script] = [inbox.post_and_cut, busy, inbox.post]
@@ -112,8 +112,8 @@ def test_requests_are_tried_again(build: Build, server: LadderServer) -> None:
     expect(inbox.texts == ["1", "2"], f"received {inbox.texts}")
 
 
-def test_requests_that_fail_are_told(build: Build, server: LadderServer) -> None:
-    """And the next ones go on."""
+def test_failed_requests_are_reported(build: Build, server: LadderServer) -> None:
+    """The next requests continue."""
     inbox = Inbox()
     posts: list[Script] = [status(400), status(413), inbox.post]
     server.plan("/", {Leg.SSE: [stream()], Leg.POST: posts})
@@ -129,7 +129,7 @@ def test_requests_that_fail_are_told(build: Build, server: LadderServer) -> None
 
 
 def test_requests_with_a_bad_answer_were_taken(build: Build, server: LadderServer) -> None:
-    """A status of 2xx says so, whatever follows it."""
+    """A status of 2xx confirms the message, whatever follows."""
     inbox = Inbox()
     bad = [
         b"Content-Length: 99999999999999999999",
@@ -148,8 +148,8 @@ def test_requests_with_a_bad_answer_were_taken(build: Build, server: LadderServe
     expect(server.count("/", Leg.POST) == len(bad), "sent again")
 
 
-def test_frames_that_may_be_lost_are_told(build: Build, server: LadderServer) -> None:
-    """Those that were written and not confirmed; they are not sent again by themselves."""
+def test_frames_that_may_be_lost_are_reported(build: Build, server: LadderServer) -> None:
+    """Frames that were written and not confirmed; the library does not repeat them itself."""
     inbox = Inbox()
     server.plan("/", {Leg.WEBSOCKET: [inbox.socket_for(1), inbox.socket]})
     with Bot(build, server.origin, **NO_PROBES) as bot:
@@ -160,13 +160,13 @@ def test_frames_that_may_be_lost_are_told(build: Build, server: LadderServer) ->
         bot.send("2")
         bot.expect("sent 2 RT_OK 0")
         bot.end()
-    expect("sent 1 RT_ERROR_CONNECTION_LOST 0" in told, f"told {told}")
+    expect("sent 1 RT_ERROR_CONNECTION_LOST 0" in told, f"received {told}")
     expect(inbox.texts == ["1", "2"], f"received {inbox.texts}")
 
 
-def test_frames_that_were_not_written_come_again(build: Build, server: LadderServer) -> None:
-    """A server that reads nothing is given what the kernel takes; the rest waits for the next
-    leg, and goes by it in the same order."""
+def test_unwritten_frames_are_sent_by_the_next_leg(build: Build, server: LadderServer) -> None:
+    """The server reads nothing, so only what the kernel takes is written. The rest waits for the
+    next leg, and is sent in the same order."""
     inbox = Inbox()
     stuck: queue.Queue[None] = queue.Queue()
 
@@ -184,9 +184,9 @@ def test_frames_that_were_not_written_come_again(build: Build, server: LadderSer
         stuck.put(None)
         ended: dict[int, str] = {}
         while len(ended) < count:
-            # By requests, too, until the next leg stands.
+            # Until the next leg is open, also by requests.
             found = bot.until(r"sent (\d+) (\w+) (?:0|202)", "error .* 1", "open 1 0")
-            expect(int(found[1]) not in ended, f"{found[1]} is told twice")
+            expect(int(found[1]) not in ended, f"{found[1]} was reported twice")
             ended[int(found[1])] = found[2]
         bot.end()
     lost = [number for number, how in ended.items() if how == "RT_ERROR_CONNECTION_LOST"]
@@ -200,7 +200,7 @@ def test_frames_that_were_not_written_come_again(build: Build, server: LadderSer
 
 
 def test_a_hundred_wait_for_a_network(build: Build, server: LadderServer) -> None:
-    """And go out in their order when it is back, by whichever way there is then."""
+    """When the network is back they are sent in order, whichever leg comes first."""
     inbox = Inbox()
     server.plan("/", {Leg.WEBSOCKET: [inbox.socket], Leg.POST: [inbox.post]})
     with Bot(build, server.origin, online=0) as bot:
@@ -237,7 +237,7 @@ def test_the_oldest_makes_room(build: Build, server: LadderServer) -> None:
     expect(inbox.texts == ["2", "3"], f"received {inbox.texts}")
 
 
-def test_what_waits_may_be_cancelled(build: Build, server: LadderServer) -> None:
+def test_waiting_sends_can_be_cancelled(build: Build, server: LadderServer) -> None:
     inbox = Inbox()
     server.plan("/", {Leg.SSE: [stream()], Leg.POST: [inbox.post]})
     with Bot(build, server.origin, online=0, transports=2) as bot:
@@ -256,7 +256,7 @@ def test_what_waits_may_be_cancelled(build: Build, server: LadderServer) -> None
 
 
 def test_frames_wait_for_a_request(build: Build, server: LadderServer) -> None:
-    """A WebSocket that comes while a request is under way does not overtake it."""
+    """If a WebSocket opens during a request, its frames do not overtake the request."""
     inbox = Inbox()
     posted: queue.Queue[None] = queue.Queue()
     free: queue.Queue[None] = queue.Queue()
@@ -286,8 +286,8 @@ def test_frames_wait_for_a_request(build: Build, server: LadderServer) -> None:
 
 
 def test_one_order_over_all_legs(build: Build, server: LadderServer) -> None:
-    """Legs are cut and refused, requests too: what is told to be sent is there, once, in order;
-    what is told to be lost may be."""
+    """Legs are cut and refused, requests too. A send that ends well has arrived once and in order;
+    one that is reported lost may have arrived."""
     inbox = Inbox()
     choice = random.Random(5)
     count = 80
@@ -327,7 +327,7 @@ def test_one_order_over_all_legs(build: Build, server: LadderServer) -> None:
                 bot.tell(f"text {submitted}")
             found = bot.until(r"sent (\d+) (\w+) \d+|numbered \d+", *known)
             if found[1]:
-                expect(int(found[1]) not in ended, f"{found[1]} is told twice")
+                expect(int(found[1]) not in ended, f"{found[1]} was reported twice")
                 ended[int(found[1])] = found[2]
         bot.end()
     received = [int(text) for text in inbox.texts]

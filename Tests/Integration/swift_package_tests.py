@@ -30,7 +30,7 @@ VERSION = (ROOT / "VERSION").read_text().strip()
 
 
 def dependent(folder: pathlib.Path, requirement: str) -> pathlib.Path:
-    """A package that uses the product `Realtime` and nothing else."""
+    """A package that uses only the product `Realtime`."""
     folder.mkdir()
     (folder / "Package.swift").write_text(MANIFEST.format(requirement=requirement))
     (folder / "main.swift").write_text(PROGRAM)
@@ -38,7 +38,8 @@ def dependent(folder: pathlib.Path, requirement: str) -> pathlib.Path:
 
 
 def swift(package: pathlib.Path, *arguments: str) -> str:
-    """Runs `swift` in a package, without network and with a new home, where its caches are."""
+    """Runs `swift` in a package, without network and with a new home directory, which has its
+    caches."""
     done = subprocess.run(
         ["unshare", "--net", "swift", *arguments],
         cwd=package,
@@ -51,7 +52,7 @@ def swift(package: pathlib.Path, *arguments: str) -> str:
 
 
 def release(folder: pathlib.Path) -> pathlib.Path:
-    """A git repository of this tree, with the tag of its version."""
+    """A git repository of this tree, with a tag for its version."""
     folder.mkdir()
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)
     subprocess.run(

@@ -1,13 +1,14 @@
 /*
- * Numbered messages through a bad network to an echo server, with reconnection, and the rules that
- * must hold whatever happens to them.
+ * Sends numbered messages through a bad network to an echo server, reconnects, and checks the rules
+ * that must always hold.
  *
  *   traffic URL COUNT [ca=FILE] [timeout_ms=N] [lenient]
  *
- * COUNT messages must come back, whole and in the order they were sent on their connection; those
- * that a loss took are not missed. For each connection: open, messages, at most one error, then
- * either lost or the one close. With `lenient` a message may come back changed, and a close may
- * come before COUNT. It prints a line for each error and a summary; exit code 1 is a broken rule.
+ * COUNT messages must come back, whole and in the order that they were sent on their connection;
+ * messages on a lost connection may be missing. For each connection: open, messages, at most one
+ * error, then either lost or the final close. With `lenient` a message may come back changed, and
+ * a close may come before COUNT. It prints a line for each error and a summary; exit code 1 means
+ * that a rule was broken.
  */
 #include <realtime.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ static long resident_kib(void) {
   return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* Message `number`: its digits, then letters that follow from it; compression takes a third off. */
+/* Message `number`: its digits, then letters derived from it; compression saves a third. */
 static size_t compose(unsigned number, char *text) {
   size_t length = HEAD + (number * 397u) % (LARGEST - HEAD);
   uint32_t state = number;
@@ -65,7 +66,7 @@ static void send_more(struct traffic *traffic) {
   while (traffic->sent - traffic->expected < IN_FLIGHT) {
     size_t length = compose(traffic->sent, text);
     rt_status status = rt_websocket_send_text(traffic->websocket, text, length);
-    /* The peer may have begun to close, which is told next. */
+    /* The peer may have begun to close; that is reported next. */
     if (status == RT_ERROR_CLOSED) return;
     check(status == RT_OK, "an open connection takes messages");
     traffic->sent += 1;
@@ -78,7 +79,7 @@ static void on_open(const rt_opened *opened, void *user) {
   check(traffic->stage == CONNECTING, "open comes once for each attempt");
   traffic->stage = OPEN;
   traffic->opened += 1;
-  /* What was on its way is lost. */
+  /* Messages in transit are lost. */
   traffic->expected = traffic->sent;
   send_more(traffic);
 }
@@ -94,7 +95,7 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
   }
   traffic->expected += 1;
   traffic->received += 1;
-  /* What start-up allocates is there by now. */
+  /* By now start-up has allocated its memory. */
   if (traffic->received == traffic->wanted / 4) traffic->resident_kib = resident_kib();
   if (traffic->received >= traffic->wanted)
     rt_websocket_close(traffic->websocket, 1000, NULL);
@@ -104,7 +105,7 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
 
 static void on_error(const rt_failure *failure, void *user) {
   struct traffic *traffic = user;
-  /* A peer that closes with a code of its own is no failure. */
+  /* A peer that closes with its own code is not a failure. */
   bool is_end = failure->status == RT_ERROR_CLOSED;
   check(failure->message[0] != '\0', "an error has a text");
   check(traffic->stage == OPEN || (!is_end && traffic->stage == CONNECTING),
@@ -183,7 +184,7 @@ int main(int argc, char **argv) {
   configure(&traffic);
   if (rt_websocket_start(traffic.websocket) != RT_OK) return 2;
   if (rt_loop_run(traffic.loop) != RT_OK) return 2;
-  /* Nothing comes behind the close: the rules would say so. */
+  /* No callback may follow the close: the rules would notice. */
   for (int i = 0; i < 10; i++)
     if (rt_loop_dispatch(traffic.loop, 2 * RECONNECT_MS) != RT_OK) return 2;
   check(traffic.closed == 1, "close comes");

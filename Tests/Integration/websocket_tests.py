@@ -59,7 +59,7 @@ def test_answers_ping(make: Callable[..., Probe], servers: Servers) -> None:
         probe.close()
 
 
-def test_pong_is_told(make: Callable[..., Probe], servers: Servers) -> None:
+def test_pong_is_reported(make: Callable[..., Probe], servers: Servers) -> None:
     with make(servers.echo()) as probe:
         probe.expect("open .*")
         probe.ask("ping", "pong measured")
@@ -100,11 +100,11 @@ def test_silent_server_times_out(make: Callable[..., Probe], servers: Servers) -
         probe.end()
 
 
-# Limits of size
+# Size limits
 
 
 def test_header_limit(make: Callable[..., Probe], servers: Servers) -> None:
-    """An answer that never ends is given up at the limit, not stored."""
+    """An endless response ends at the limit, without being stored."""
 
     async def script(peer: Peer) -> None:
         await peer.send(b"HTTP/1.1 101 Switching Protocols\r\n")
@@ -118,7 +118,7 @@ def test_header_limit(make: Callable[..., Probe], servers: Servers) -> None:
 
 
 def test_message_limit(make: Callable[..., Probe], servers: Servers) -> None:
-    """A message at the limit comes; one byte more is refused with 1009."""
+    """A message at the limit is delivered; one byte more is refused with 1009."""
     codes: list[int] = []
     ended = threading.Event()
 
@@ -170,7 +170,7 @@ def test_inflate_within_ratio(make: Callable[..., Probe], servers: Servers) -> N
 
 
 def test_invalid_utf8_in_a_fragment(make: Callable[..., Probe], servers: Servers) -> None:
-    """It fails at the bad byte: the message has no end."""
+    """It fails at the bad byte, although the message never ends."""
 
     async def script(peer: Peer) -> None:
         await peer.send(peer.answer() + frame(1, b"good \xff", final=False))
@@ -204,7 +204,7 @@ def test_subprotocol_not_offered_is_refused(make: Callable[..., Probe], servers:
         probe.end()
 
 
-def test_http_status_is_told(make: Callable[..., Probe], nchan: Nchan) -> None:
+def test_http_status_is_reported(make: Callable[..., Probe], nchan: Nchan) -> None:
     with make(nchan.url("/busy")) as probe:
         probe.expect("refused 503 .*")
         refused(probe, "RT_ERROR_HTTP_STATUS", text="503")
@@ -213,7 +213,7 @@ def test_http_status_is_told(make: Callable[..., Probe], nchan: Nchan) -> None:
 
 
 def test_answer_comes_byte_by_byte(make: Callable[..., Probe], servers: Servers) -> None:
-    """Handshake, messages and close frame, each byte in a segment of its own."""
+    """Handshake, messages and close frame, each byte in its own segment."""
 
     async def send_slowly(peer: Peer, data: bytes) -> None:
         for i in range(len(data)):
@@ -232,13 +232,13 @@ def test_answer_comes_byte_by_byte(make: Callable[..., Probe], servers: Servers)
         probe.close()
 
 
-def test_reset_is_told(make: Callable[..., Probe], servers: Servers) -> None:
-    """The peer's system answers with RST in the middle of a frame."""
+def test_reset_is_reported(make: Callable[..., Probe], servers: Servers) -> None:
+    """The peer's kernel sends RST in the middle of a frame."""
 
     async def script(peer: Peer) -> None:
         await peer.send(peer.answer() + frame(1, b"whole") + frame(1, b"half of it")[:5])
         await peer.read_frame()
-        # Closing with SO_LINGER 0 sends RST in place of FIN.
+        # Closing with SO_LINGER 0 sends RST instead of FIN.
         linger = struct.pack("ii", 1, 0)
         peer.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
@@ -263,7 +263,7 @@ def test_tls_server_refuses_plain(make: Callable[..., Probe], servers: Servers) 
     url = servers.echo(servers.tls()).replace("wss://localhost", "ws://127.0.0.1")
     with make(url) as probe:
         found = probe.expect(r"error (\w+) .*")[1]
-        # What comes is a TLS alert, or nothing at all.
+        # The client receives a TLS alert, or nothing at all.
         expect(found in ("RT_ERROR_HANDSHAKE", "RT_ERROR_CONNECTION_LOST"), f"received {found}")
         probe.expect("close 1006 unclean.*")
         probe.end()
@@ -280,7 +280,7 @@ def test_other_protocol_is_refused(make: Callable[..., Probe], servers: Servers)
         probe.end()
 
 
-def test_lost_connection_is_told(make: Callable[..., Probe], servers: Servers) -> None:
+def test_lost_connection_is_reported(make: Callable[..., Probe], servers: Servers) -> None:
     async def script(peer: Peer) -> None:
         await peer.send(peer.answer() + frame(1, b"last words"))
 

@@ -1,9 +1,9 @@
 /*
- * Runs a program that may not look at its network:
+ * Runs a program that may not query its network:
  *
  *   without_netlink PROGRAM [ARGUMENT]...
  *
- * The kernel refuses it sockets of AF_NETLINK with EACCES, as sandboxes do (seccomp(2)).
+ * The kernel refuses its sockets of AF_NETLINK with EACCES, as sandboxes do (seccomp(2)).
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
-      /* The first argument's lower half; both machines we run on are little-endian. */
+      /* The lower half of the first argument; both machines we support are little-endian. */
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
