@@ -20,7 +20,7 @@ struct OutboxWriter {
         do throws(RealtimeError) {
             let (file, entries) = try OutboxFile.open(arguments[1])
             say("open \(entries.count)")
-            // Most of what an earlier one left.
+            // Remove most of the entries that an earlier writer left.
             for entry in entries where entry.id % 8 != 0 { remove(entry.id, file) }
             let work = Work(file: file, bytes: bytes)
             for index in 1..<max(threads, 1) {
@@ -52,7 +52,7 @@ struct OutboxWriter {
 
         func run(_ first: UInt64) {
             var mine: [UInt64] = []
-            // An end of its own, should nobody kill it.
+            // It ends by itself if nobody kills it.
             for token in first..<(first + 20_000) {
                 do throws(RealtimeError) {
                     let id = try file.append(message(of: token, bytes: bytes))
@@ -63,7 +63,7 @@ struct OutboxWriter {
                     exit(4)
                 }
                 if token % 3 == 0 { OutboxWriter.remove(mine.removeFirst(), file) }
-                // Now and then nothing is left.
+                // Now and then empty the outbox.
                 if token % 16 == 15 {
                     for id in mine { OutboxWriter.remove(id, file) }
                     mine = []
@@ -71,7 +71,8 @@ struct OutboxWriter {
             }
         }
 
-        /// What the test expects for a token: text and sizes that follow from it.
+        /// The message that the test expects for a token: its text and sizes depend only on the
+        /// token.
         func message(of token: UInt64, bytes: Int) -> OutboxMessage {
             let count = Int((token &* 0x9E37_79B9_7F4A_7C15) >> 33) % max(bytes, 1)
             let byte = UInt8(truncatingIfNeeded: token)
@@ -90,7 +91,7 @@ struct OutboxWriter {
         file.remove(id)
     }
 
-    /// A line in one write, which a pipe takes whole.
+    /// Prints a line in one write, which a pipe takes whole.
     static func say(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         if write(1, bytes, bytes.count) != bytes.count { exit(0) }

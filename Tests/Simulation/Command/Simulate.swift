@@ -48,7 +48,7 @@ enum Simulate {
             }
         }
         let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
-        // Seeds that never reach a situation prove nothing about it.
+        // Without seeds that reach a situation, nothing was proved about it.
         if seeds.count >= scenario.seeds {
             for situation in scenario.situations where tally[situation] == nil {
                 failures += 1

@@ -2,9 +2,9 @@ import Session
 import Simulator
 import Testing
 
-/// What simulated bytes must not do, else the simulation proves nothing.
+/// Properties of simulated connections without which the simulation would prove nothing.
 @Suite struct ConnectionTests {
-    /// Writes a stream as the link takes it, and collects what the other end reads.
+    /// Writes a stream as the link accepts it, and collects what the other end reads.
     private final class End: EndpointOwner {
         let endpoint: Endpoint
         var toSend: [UInt8] = []
@@ -114,7 +114,7 @@ import Testing
         #expect(receiver.received == expected)
     }
 
-    @Test func whatIsSwallowedNobodyLearnsOf() {
+    @Test func aSwallowedStreamEndsAtNeitherEnd() {
         let (_, receiver, bytes, _) = transfer(5000, seed: 1) { $0.faults = [(777, .swallow)] }
         #expect(receiver.received == Array(bytes[..<777]))
         #expect(receiver.ending == nil)

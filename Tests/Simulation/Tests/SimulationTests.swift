@@ -3,16 +3,16 @@ import Session
 import Simulator
 import Testing
 
-/// Serialized: a trap is told with the seed that was running, and only one may be.
+/// Serialized, because the report of a trap names the seed that was running, and knows only one.
 @Suite(.serialized) struct SimulationTests {
-    /// Many more seeds, and whether they meet every situation, are for `simulate` in release.
+    /// `simulate` runs many more seeds in release, and checks that they meet every situation.
     @Test(arguments: Simulation.scenarios.map { $0.name })
     func everySeedKeepsTheInvariants(name: String) async throws {
         let scenario = try #require(Simulation.scenarios.first { $0.name == name })
         for seed in 1...100 as ClosedRange<UInt64> {
             let verdict = Simulation.run(scenario, seed: seed)
             if let failure = verdict.failure { Issue.record(Comment(rawValue: failure)) }
-            // Other tests wait for this thread, with a limit to their time.
+            // Other tests wait for this thread, with a time limit.
             await Task.yield()
         }
     }
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// A seed would be worth nothing if it did not mean the same run each time.
+    /// A seed must mean the same run each time.
     @Test(arguments: [3, 17, 1544] as [UInt64]) func aSeedIsOneRun(seed: UInt64) {
         for scenario in Simulation.scenarios {
             var traces: [[String]] = [[], []]
@@ -51,7 +51,7 @@ import Testing
         #expect(!failure.contains("\n"))
     }
 
-    @Test func whatSpinsIsFound() {
+    @Test func endlessEventsAreFound() {
         let verdict = Simulation.run(Spinning.self, seed: 1)
         #expect(verdict.violation?.hasPrefix("spins") == true)
     }
@@ -93,7 +93,7 @@ private enum Spinning: Scenario {
         }
     }
 
-    @Test func seedsAreTaken() throws {
+    @Test func seedsAreParsed() throws {
         let one = try SimulationRequest(parsing: ["--seed", "7"], known: known)
         #expect(one.seeds == .one(7) && one.scenarios == known)
         let many = try SimulationRequest(
@@ -109,11 +109,11 @@ private enum Spinning: Scenario {
         #expect(mistake("--seeds", "1e5")?.contains("--seeds is \"1e5\"") == true)
         #expect(mistake("--seeds", "2", "--from", "")?.contains("--from is \"\"") == true)
         #expect(mistake("--seed", "1", "--scenario", "c") == "there is no scenario \"c\"")
-        #expect(mistake("--sed", "1") == "\"--sed\" is no option")
+        #expect(mistake("--sed", "1") == "\"--sed\" is not an option")
         #expect(mistake("--seed") == "--seed has no value")
         #expect(mistake("--seed", "1", "--seed", "2") == "--seed is given twice")
         #expect(mistake("--seed", "1", "--from", "2")?.contains("--from") == true)
-        #expect(mistake("--from", "2") == "--from is for --seeds")
+        #expect(mistake("--from", "2") == "--from needs --seeds")
         let most = String(UInt64.max)
         #expect(mistake("--seeds", most, "--from", "2") == "there are no \(most) seeds from 2 on")
         #expect(mistake("--seeds", "0") == "there are no 0 seeds from 1 on")

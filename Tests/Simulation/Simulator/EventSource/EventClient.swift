@@ -1,8 +1,8 @@
 import Session
 import Wire
 
-/// Calls the machine and the parser in the order that `EventSourceDriver` does, and checks what
-/// they do.
+/// Calls the machine and the parser in the same order as `EventSourceDriver`, and checks what they
+/// do.
 final class EventClient {
     private let world: World
     private let plan: EventPlan
@@ -12,17 +12,17 @@ final class EventClient {
     private var parser: EventStreamParser
     private var random: Random
     private var alarm: World.Alarm?
-    /// Of the attempt under way: what came of an older one is not told.
+    /// The number of the running attempt; results of older ones are ignored.
     private var attempt = 0
     private var isClosed = false
     private var isFatal = false
     private var isOnline = true
-    /// For the next attempt's time, or for the network.
+    /// Whether it waits for the next attempt's time, or for the network.
     private var isWaiting = true
     /// When the network came back.
     private var onlineSince: Instant
     private var delivered = 0
-    // Rule C9, by our own count.
+    // Rule C9, by this file's own count.
     private var base: Duration
     private var failures = 0
     private var hasDispatched = false
@@ -30,7 +30,7 @@ final class EventClient {
     private var lastByteAt: Instant?
     private var requestStarted: Instant?
     private var earliest: Instant
-    /// The server asked for that much, and a network that comes back does not change it.
+    /// The server asked for this delay, and a returning network does not shorten it.
     private var notBefore: Instant
     private var askedDelay = Duration.zero
     private var ceiling: RequestCeiling
@@ -98,7 +98,7 @@ final class EventClient {
                 openedAt == nil ? "no answer in time" : "silent for too long")
             if openedAt != nil, let lastByteAt {
                 let isSilent = world.now - lastByteAt >= plan.idleTimeout
-                world.require(isSilent, "gives a stream up that brings bytes")
+                world.require(isSilent, "gives up a stream that brings bytes")
             }
             drop()
             tell(failure, least: .zero)
@@ -107,7 +107,7 @@ final class EventClient {
 
     private func begin() {
         world.require(isOnline, "an attempt without a network")
-        world.require(!isClosed && !isFatal, "an attempt behind the end")
+        world.require(!isClosed && !isFatal, "an attempt after the end")
         world.require(world.now >= earliest, "an attempt before its time")
         isWaiting = false
         session.beginAttempt(configuration, now: world.now)
@@ -211,7 +211,7 @@ final class EventClient {
                 while number == attempt {
                     switch try parser.next(input, &used) {
                     case .needMoreBytes: return learnID()
-                    case .comment: world.fail("a comment nobody listens to")
+                    case .comment: world.fail("a comment without a listener")
                     case .retry(let milliseconds):
                         let asked = Duration.milliseconds(milliseconds)
                         base = max(asked, plan.minReconnectionTime)
@@ -235,15 +235,16 @@ final class EventClient {
     private func deliver(_ event: StreamEvent) {
         session.dispatched()
         hasDispatched = true
-        world.require(!isClosed && !isFatal, "an event behind the end")
+        world.require(!isClosed && !isFatal, "an event after the end")
         let data = String(decoding: event.data, as: UTF8.self)
-        guard delivered < plan.events.count else { return world.fail("an event too many") }
+        guard delivered < plan.events.count else { return world.fail("one event too many") }
         world.require(
             data == plan.events[delivered]
                 && session.lastEventID == String(delivered + 1) && event.hadID,
-            "event \(session.lastEventID) with \(data.debugDescription) behind \(delivered)")
+            "event \(session.lastEventID) with \(data.debugDescription) after \(delivered)")
         delivered += 1
-        // A while longer, for what might come too often; then nothing is left to see.
+        // Run for a while longer, to notice what comes too often; then there is nothing left to
+        // see.
         if delivered == plan.events.count { world.after(.seconds(120)) { [self] in close() } }
     }
 
@@ -271,7 +272,8 @@ final class EventClient {
         if failure.isFatal {
             isFatal = true
             if !plan.reconnects { world.count("told not to reconnect") }
-            world.require(session.state == .closed && session.wakeUp == nil, "goes on behind it")
+            world.require(
+                session.state == .closed && session.wakeUp == nil, "continues after its end")
             if isExhausted(failure) {
                 world.count("reconnects exhausted")
                 world.require(
@@ -284,19 +286,19 @@ final class EventClient {
         notBefore = world.now + least
         world.require(session.state == .connecting, "not connecting")
         world.require(
-            plan.maxReconnects == 0 || failures <= plan.maxReconnects, "goes on beyond the limit")
+            plan.maxReconnects == 0 || failures <= plan.maxReconnects, "continues beyond the limit")
         if let delay = failure.retryIn {
-            world.require(isOnline, "a time is told without a network")
+            world.require(isOnline, "reports a delay without a network")
             check(delay, least)
             earliest = world.now + delay
         } else {
-            world.require(!isOnline, "no time is told")
+            world.require(!isOnline, "reports no delay")
             world.count("waited for the network")
         }
         arm()
     }
 
-    /// C9.
+    /// Checks the delay against C9.
     private func check(_ delay: Duration, _ least: Duration) {
         let low = base / .seconds(1)
         var range = low...(low * 1.2)
@@ -327,7 +329,7 @@ final class EventClient {
             earliest = max(world.now, notBefore)
             let latest = max(world.now + .seconds(1), notBefore)
             let isDue = session.wakeUp.map { $0 <= latest } ?? false
-            world.require(isDue || ceiling.mayDelay, "waits though there is a network")
+            world.require(isDue || ceiling.mayDelay, "waits although there is a network")
             if notBefore > world.now { world.count("the server's wish outlived a flap") }
         }
         arm()
@@ -347,7 +349,7 @@ final class EventClient {
         isWaiting = true
         earliest = world.now
         notBefore = world.now
-        world.require(!isOnline || session.wakeUp == world.now, "waits though it was restarted")
+        world.require(!isOnline || session.wakeUp == world.now, "waits although it was restarted")
         arm()
     }
 
@@ -357,7 +359,7 @@ final class EventClient {
         isClosed = true
         session.close()
         drop()
-        world.require(session.wakeUp == nil, "wants to be called behind the end")
+        world.require(session.wakeUp == nil, "wants to be called after the end")
         arm()
     }
 }

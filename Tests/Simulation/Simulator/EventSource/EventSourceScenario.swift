@@ -1,11 +1,11 @@
 import Session
 import Wire
 
-/// An event source against a scripted server: attempts that fail, stall, are refused, redirected
-/// and cut anywhere, a network that comes and goes, a user who restarts and closes. Each event must
-/// come once and in order, delays keep to rule C9, and nothing happens without a network or behind
-/// the end. One run in eight is a storm: a server that wants to be asked as often as possible. In
-/// all of them requests keep to a ceiling.
+/// An event source against a scripted server. Attempts fail, stall, are refused, redirected and cut
+/// anywhere; the network comes and goes; a user restarts and closes. Each event must come once and
+/// in order, delays follow rule C9, and nothing happens without a network or after the end. One run
+/// in eight is a storm: a server that wants to be asked as often as possible. Requests always stay
+/// below a ceiling.
 package enum EventSourceScenario: Scenario {
     package static let name = "eventsource"
 
@@ -21,7 +21,8 @@ package enum EventSourceScenario: Scenario {
 
     package static func run(in world: World) {
         do throws(RealtimeError) {
-            // Of its own randomness: the other runs draw as they did before there were storms.
+            // From its own randomness, so that other runs draw the same as before there were
+            // storms.
             var random = Random(seed: ~world.seed)
             if random.below(8) == 0 {
                 try EventStorm(world, random.split()).run()
@@ -39,12 +40,12 @@ package enum EventSourceScenario: Scenario {
     }
 }
 
-/// What one run is made of, drawn before anything happens.
+/// Everything that defines one run, drawn before it starts.
 struct EventPlan {
-    /// Data of the events; the n-th has the id n + 1.
+    /// The data of the events; the n-th has the id n + 1.
     let events: [String]
     let hasFaults: Bool
-    /// Attempts after which the server has no more faults.
+    /// After this many attempts the server has no more faults.
     let faultyAttempts: Int
     let needsToken: Bool
     let givesToken: Bool
@@ -53,12 +54,12 @@ struct EventPlan {
     let maxReconnects: Int
     let responseTimeout: Duration
     let idleTimeout: Duration
-    /// When the network goes and comes back, alternately.
+    /// When the network goes and returns, alternately.
     let flaps: [Duration]
     let restarts: [Duration]
     let closesAt: Duration?
     let minReconnectionTime: Duration
-    /// Drawn later: older seeds draw the same.
+    /// Drawn later, so that older seeds draw the same.
     var reconnects = true
 
     init(_ random: inout Random) {
@@ -93,11 +94,11 @@ enum EventAnswer {
     case unreachable
     case silent
     case status(Int, [HeaderField])
-    /// Bytes, each some time after the one before, and how it ends: nil not at all.
+    /// Bytes, each some time after the one before, and how the stream ends; nil if it does not end.
     case stream([(Duration, [UInt8])], end: HTTPFailure??)
 }
 
-/// A server that has events, and hands out those behind the id it is shown.
+/// A server that sends the events after the id in the request.
 struct EventServer {
     private let plan: EventPlan
     private var random: Random
@@ -138,7 +139,7 @@ struct EventServer {
 
     private mutating func stream(after last: Int, _ isFaulty: Bool, _ world: World) -> EventAnswer {
         var bytes: [UInt8] = random.chance(20) ? [0xEF, 0xBB, 0xBF] : []
-        // An empty block ends whatever an older stream left behind.
+        // An empty block discards an unfinished event of the older stream.
         if random.chance(50) {
             bytes += Array(random.pick([": hi\n\n", "\n", "event: x\n\n"]).utf8)
         }

@@ -1,8 +1,8 @@
 import Session
 import Wire
 
-/// A server that wants to be asked as often as possible, and options that would let it: the
-/// requests keep to the ceiling, and with the default floor attempts keep their distance.
+/// A server that wants to be asked as often as possible, and options that would let it. The
+/// requests stay below the ceiling, and with the default floor attempts keep their distance.
 final class EventStorm {
     private enum Habit: CaseIterable {
         case eventAndEnd, eventAndCut, end, refusal, redirect, credentials, unreachable, flap
@@ -17,11 +17,11 @@ final class EventStorm {
     private var ceiling: RequestCeiling
     private var alarm: World.Alarm?
     private var attempt = 0
-    // Of the attempt under way.
+    // Of the running attempt.
     private var hops = 0
     private var askedForCredentials = false
     private var isOver = false
-    /// With the server's wish and the default floor: when the next attempt may come.
+    /// With the server's delay and the default floor: the earliest time of the next attempt.
     private var earliest: Instant
 
     init(_ world: World, _ random: Random) throws(RealtimeError) {
@@ -94,7 +94,7 @@ final class EventStorm {
             end(HTTPFailure(RealtimeError(.connect, "refused"), precedesRequest: true))
         case .refusal: take(503, [HeaderField(name: "Retry-After", value: "0")])
         case .redirect:
-            // As far as the client follows; then something else.
+            // Redirects as often as the client follows, then something else.
             if random.chance(95) {
                 take(307, [HeaderField(name: "Location", value: "/\(attempt)")])
             } else {
@@ -138,7 +138,7 @@ final class EventStorm {
             if failure.isFatal { world.count("storm refused") }
             let isTooMany = failure.error.code == .redirect
             world.require(
-                isTooMany == (hops == 20 && status == 307), "fails behind \(hops) redirects")
+                isTooMany == (hops == 20 && status == 307), "fails after \(hops) redirects")
         }
     }
 
@@ -151,7 +151,7 @@ final class EventStorm {
 
     private func end(_ failure: HTTPFailure?) {
         _ = session.ended(failure, now: world.now, random: uniform())
-        // A network that comes back ends the wait for a connection that was lost.
+        // A returning network ends the wait after a lost connection.
         if retry != nil, failure == nil { earliest = world.now + configuration.minReconnectionTime }
     }
 }

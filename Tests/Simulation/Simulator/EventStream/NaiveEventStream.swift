@@ -1,9 +1,9 @@
-/// A second parser of event streams (HTML Living Standard §9.2.6), written to be obviously right
-/// and nothing else: it has the whole body, cuts it into lines and copies at will. It shares no
-/// code with Wire; where the two disagree, one of them is wrong. The fuzzer and tests ask it.
+/// A second parser of event streams (HTML Living Standard §9.2.6), written only to be obviously
+/// correct: it has the whole body, cuts it into lines and copies freely. It shares no code with
+/// Wire; if the two disagree, one of them is wrong. The fuzzer and tests use it.
 package struct NaiveEventStream {
     package struct Rules: Sendable {
-        /// Bytes of a line, of an event's data, of an id or a type; 0 is no limit.
+        /// Bytes of a line, of an event's data, of an id or a type; 0 means no limit.
         package var line = 0
         package var data = 0
         package var name = 0
@@ -18,7 +18,7 @@ package struct NaiveEventStream {
         case retry(Int64)
     }
 
-    /// In order, up to the first limit that is passed, or the end of the body.
+    /// Everything parsed, in order, up to the first exceeded limit or the end of the body.
     package private(set) var told: [Told] = []
     package private(set) var isTooLarge = false
     package private(set) var lastEventID: [UInt8]
@@ -42,7 +42,7 @@ package struct NaiveEventStream {
             let isPair = rest[end] == 13 && end + 1 < rest.endIndex && rest[end + 1] == 10
             rest = rest[(end + (isPair ? 2 : 1))...]
         }
-        // Of a line that has not ended, only what is too large already is told.
+        // An unfinished line is only checked for its size.
         take(Array(rest), isWhole: false)
     }
 

@@ -1,6 +1,6 @@
 import Session
 
-/// Who holds an end of a connection; told of readiness as by a level-triggered epoll.
+/// Owns an end of a connection; notified of readiness as by a level-triggered epoll.
 package protocol EndpointOwner: AnyObject {
     func ready(_ events: Endpoint.Events)
 }
@@ -40,7 +40,7 @@ package final class Endpoint {
         package init(rawValue: UInt8) { self.rawValue = rawValue }
         package static let readable = Events(rawValue: 1)
         package static let writable = Events(rawValue: 2)
-        /// The connection was reset. Told whatever is watched.
+        /// The connection was reset. Reported whatever is watched.
         package static let broken = Events(rawValue: 4)
     }
 
@@ -63,7 +63,7 @@ package final class Endpoint {
     private let world: World
     fileprivate let incoming: Pipe
     fileprivate let outgoing: Pipe
-    /// Nil watches nothing at all, as a descriptor that is not in the epoll.
+    /// nil watches nothing, like a descriptor that is not in the epoll.
     private var watched: Events?
     private var alarm: World.Alarm?
     package private(set) var isClosed = false
@@ -75,7 +75,7 @@ package final class Endpoint {
         self.outgoing = outgoing
     }
 
-    /// Bytes that arrived in the whole life of this end.
+    /// How many bytes have arrived at this end so far.
     package var arrivedBytes: Int { incoming.arrivedBytes }
 
     package func watch(_ events: Events?) {
@@ -106,11 +106,11 @@ package final class Endpoint {
         return .bytes(count)
     }
 
-    /// Ends our stream behind what was written; reading goes on.
+    /// Ends our stream after the bytes that were written; reading continues.
     package func finishWriting() { outgoing.finish() }
 
-    /// Closes the descriptor. What was written still travels, unless bytes were left unread: then
-    /// the peer sees a reset (RFC 2525 §2.17), as it does when it sends anything later.
+    /// Closes the descriptor. Written bytes still travel, unless bytes were left unread: then the
+    /// peer sees a reset (RFC 2525 §2.17), and again whenever it sends.
     package func close() {
         guard !isClosed else { return }
         isClosed = true
@@ -132,7 +132,7 @@ package final class Endpoint {
 
     fileprivate func poke() {
         guard alarm == nil, !isClosed, !ready.isEmpty else { return }
-        // Each turn costs its owner some time, so that a spin is seen as one.
+        // Each turn costs its owner some time, so that endless turns are noticed.
         alarm = world.after(.nanoseconds(2000)) { [weak self] in
             guard let self else { return }
             alarm = nil
@@ -206,7 +206,7 @@ private final class Pipe {
         }
     }
 
-    /// Puts on the way what the receiver's buffer has room for.
+    /// Sends as many bytes as the receiver's buffer has room for.
     func transmit() {
         while !isAborted, !unsent.isEmpty, arrived.count + inFlight < link.receiveBuffer {
             var count = min(
@@ -240,7 +240,7 @@ private final class Pipe {
             inFlight -= bytes.count
             guard let receiver else { return }
             if receiver.isClosed {
-                // Nobody is there to take it: the sender's end is told so.
+                // Nobody receives them: the sender's end is reset.
                 if let sender, !sender.isReset { receiver.outgoing.abort(keepsArrived: true) }
                 return
             }
@@ -295,7 +295,7 @@ private final class Pipe {
 
     private func latency() -> Duration { .microseconds(random.within(link.latency)) }
 
-    /// In order, and not before the link has carried what went before.
+    /// In order, and not before the link has carried the earlier bytes.
     private func nextArrival() -> Instant {
         lastArrival = max(lastArrival, max(freeAt, world.now) + latency())
         return lastArrival

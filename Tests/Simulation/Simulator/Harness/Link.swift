@@ -1,34 +1,35 @@
 /// One direction of a connection: how the network treats its bytes.
 package struct Link: Sendable {
-    /// What goes wrong, when so many bytes have left the sender.
+    /// A fault that happens after a number of bytes has left the sender.
     package enum Fault: Sendable {
         /// Nothing more arrives, and the receiver sees the stream end.
         case cut
-        /// Both ends see the connection reset; `keepsArrived` leaves the receiver what had come.
+        /// Both ends see a reset; with `keepsArrived` the receiver keeps the bytes that have
+        /// arrived.
         case reset(keepsArrived: Bool)
         /// Nothing moves for this long.
         case stall(Duration)
         /// The next byte arrives changed.
         case corrupt(UInt8)
-        /// Nothing more arrives, and nobody is told.
+        /// Nothing more arrives, and neither end notices.
         case swallow
     }
 
     package var latency: ClosedRange<Int> = 100...2000
-    /// Bytes that travel together; what arrives before it is read coalesces again.
+    /// Bytes that travel together; segments that arrive before they are read coalesce.
     package var segment: ClosedRange<Int> = 1...1460
-    /// 0 is no limit.
+    /// 0 means no limit.
     package var bytesPerMillisecond = 0
-    /// What the kernel holds for the sender, and for the receiver.
+    /// The kernel's buffers for the sender and for the receiver.
     package var sendBuffer = 16_384
     package var receiveBuffer = 16_384
-    /// By the count of bytes sent before; sorted.
+    /// Sorted by the number of bytes sent before.
     package var faults: [(at: Int, Fault)] = []
 
     package init() {}
 
-    /// Any network, gentle or harsh. `tiny` allows segments of a byte, which only a run with
-    /// little traffic can afford.
+    /// Draws any network, gentle or harsh. `tiny` allows segments of one byte, which only a run
+    /// with little traffic can afford.
     package init(_ random: inout Random, tiny: Bool) {
         let fastest = random.pick([10, 100, 1000, 20_000])
         latency = fastest...(fastest * random.within(1...5))
@@ -69,7 +70,7 @@ struct ByteQueue {
         drop(count)
     }
 
-    /// Puts back what `take` took and nobody wanted.
+    /// Puts back bytes that `take` took and nobody used.
     mutating func putBack(_ rest: ArraySlice<UInt8>) {
         if head >= rest.count {
             head -= rest.count

@@ -1,7 +1,7 @@
-/// A splittable source of random numbers (SplitMix64 with a gamma of its own, Steele, Lea, Flood
-/// 2014). Whoever needs randomness gets a source split off, so that one part drawing more or less
-/// changes nothing for the others. Nothing of the standard library's algorithms is used: they may
-/// change, and a seed must mean the same for ever.
+/// A splittable source of random numbers (SplitMix64 with its own gamma, Steele, Lea, Flood 2014).
+/// Each part of a run gets a source split off for it, so that one part drawing more or less does
+/// not affect the others. The standard library's algorithms are not used, because they may change,
+/// and a seed must always mean the same.
 package struct Random: Sendable {
     private var state: UInt64
     private let gamma: UInt64
@@ -21,13 +21,13 @@ package struct Random: Sendable {
         return Random.mix(state)
     }
 
-    /// A source that goes its own way from here.
+    /// A new source, independent from here on.
     package mutating func split() -> Random {
         let state = next()
         return Random(state: state, gamma: next())
     }
 
-    /// 0 up to `bound` less one; 0 when `bound` is 1 or less.
+    /// 0 up to `bound` - 1; 0 if `bound` is 1 or less.
     package mutating func below(_ bound: Int) -> Int {
         bound <= 1 ? 0 : Int(truncatingIfNeeded: next() % UInt64(bound))
     }
@@ -38,10 +38,10 @@ package struct Random: Sendable {
 
     package mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
 
-    /// One of the choices, of which there is one at least.
+    /// One of the choices; there must be at least one.
     package mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
 
-    /// A length up to `limit`: mostly short, often at a border of the frame header's forms.
+    /// A length up to `limit`: mostly short, often where the frame header changes its form.
     package mutating func length(upTo limit: Int) -> Int {
         switch below(10) {
         case 0: return min(limit, pick([0, 1, 2, 125, 126, 127, 128, 255, 65_535, 65_536]))

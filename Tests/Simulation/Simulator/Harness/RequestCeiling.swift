@@ -1,19 +1,19 @@
 import Session
 
-/// The verdict on how often a server is asked, whatever it answers: so many requests at once and so
-/// many a second, counted in windows of several lengths.
+/// Checks how often a server is asked, whatever it answers: so many requests at once and so many a
+/// second, counted in windows of several lengths.
 struct RequestCeiling {
     private let world: World
     private let burst: Int
     private let perSecond: Int
     private var times: [Instant] = []
-    /// The length of each window in seconds, and where it begins in `times`.
+    /// The length of each window in seconds, and where it starts in `times`.
     private var windows = [(1, 0), (10, 0), (60, 0), (600, 0)]
 
-    /// Redirects of one attempt, and of its repetition with credentials, wait for nothing.
+    /// An attempt's redirects, also when repeated with credentials, do not wait.
     private static let requestsOfAnAttempt = 2 * 21
 
-    /// What an event source is allowed, and then a long poll (C9, L5).
+    /// The ceilings of event sources and long polls (C9, L5).
     static func ofEventSource(_ world: World) -> RequestCeiling {
         RequestCeiling(world, burst: 50, perSecond: 4)
     }
@@ -41,7 +41,7 @@ struct RequestCeiling {
         }
     }
 
-    /// Whether an attempt may have to wait for the ceiling's sake.
+    /// Whether the ceiling may delay an attempt.
     var mayDelay: Bool {
         let refill = Duration.seconds(burst / perSecond + 1)
         return times.count >= burst && times[times.count - burst] + refill > world.now

@@ -2,10 +2,10 @@
 /// time pass and checks its invariants with `World.require`.
 package protocol Scenario {
     static var name: String { get }
-    /// What a run of `seeds` of them must meet, each one once at least (`World.count`): without
+    /// Situations that a run of `seeds` seeds must meet at least once each (`World.count`). Without
     /// them a harness that no longer reaches anything would pass.
     static var situations: [String] { get }
-    /// How many seeds `make test` tries.
+    /// How many seeds `make test` runs.
     static var seeds: UInt64 { get }
     static func run(in world: World)
 }
@@ -16,7 +16,7 @@ extension Scenario {
 
 /// Runs seeds.
 package enum Simulation {
-    /// Each protocol joins here.
+    /// Every protocol is listed here.
     package static var scenarios: [any Scenario.Type] {
         [
             ReconnectionScenario.self, WebSocketScenario.self, EventSourceScenario.self,
@@ -30,7 +30,7 @@ package enum Simulation {
         package let violation: String?
         package let tally: [String: Int]
 
-        /// One line: what failed, and how to see it again.
+        /// One line: what failed, and how to repeat it.
         package var failure: String? {
             violation.map {
                 "simulation: \(scenario) seed \(seed) failed: \($0) — again, with a trace:"

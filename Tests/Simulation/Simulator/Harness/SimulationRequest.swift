@@ -4,11 +4,11 @@ package struct SimulationRequest: Equatable {
         /// With its trace.
         case one(UInt64)
         case range(Range<UInt64>)
-        /// As many as each scenario says.
+        /// As many as each scenario defines.
         case own
     }
 
-    /// What is wrong with it, as a sentence.
+    /// An error in the command line.
     package struct Mistake: Error, Equatable {
         package let text: String
     }
@@ -24,7 +24,7 @@ package struct SimulationRequest: Equatable {
         var rest = arguments[...]
         while let name = rest.popFirst() {
             guard ["--scenario", "--seed", "--seeds", "--from"].contains(name) else {
-                throw Mistake(text: "\"\(name)\" is no option")
+                throw Mistake(text: "\"\(name)\" is not an option")
             }
             guard let value = rest.popFirst() else { throw Mistake(text: "\(name) has no value") }
             guard options.updateValue(value, forKey: name) == nil else {
@@ -38,14 +38,14 @@ package struct SimulationRequest: Equatable {
         }
         if let text = options["--seed"] {
             guard options["--seeds"] == nil, options["--from"] == nil else {
-                throw Mistake(text: "--seed is for one, --seeds and --from are for many")
+                throw Mistake(text: "--seed runs one seed, --seeds and --from run many")
             }
             seeds = .one(try SimulationRequest.number(text, "--seed"))
             return
         }
         guard let text = options["--seeds"] else {
             guard options["--from"] == nil else {
-                throw Mistake(text: "--from is for --seeds")
+                throw Mistake(text: "--from needs --seeds")
             }
             seeds = .own
             return

@@ -1,17 +1,17 @@
 import Glibc
 
-/// Swift cannot catch its own traps. A seed that traps, or that hangs when a watch is set, is named
-/// before the process dies.
+/// Swift cannot catch its own traps. If a seed traps, or hangs while a watch is set, this prints
+/// its number before the process dies.
 package enum TrapReport {
     private static let signals = [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGALRM]
 
-    /// The line, ready for `write`: a signal handler may not allocate.
+    /// The line, ready for `write`: a signal handler must not allocate.
     nonisolated(unsafe) private static let line = UnsafeMutableRawBufferPointer.allocate(
         byteCount: 256, alignment: 1)
     nonisolated(unsafe) private static var length = 0
     nonisolated(unsafe) private static var before: [sigaction] = []
 
-    /// Kills the process when one seed takes longer than so many seconds. 0 does not.
+    /// Kills the process if one seed takes longer than this many seconds; 0 turns it off.
     nonisolated(unsafe) package static var watchSeconds: UInt32 = 0
 
     static func begin(_ scenario: String, _ seed: UInt64) {
@@ -39,7 +39,7 @@ package enum TrapReport {
     }
 }
 
-/// Dies of the signal, as if nobody had handled it.
+/// Dies of the signal as if there were no handler.
 private func signal_default(_ number: Int32) {
     var action = sigaction()
     action.__sigaction_handler.sa_handler = SIG_DFL

@@ -1,15 +1,15 @@
 package import Session
 
-/// Everything of one run: the virtual clock, what is to happen when, the source of randomness, the
-/// trace, and the first invariant that did not hold. One thread, no other clock, no I/O: the same
-/// seed is the same run.
+/// Everything of one run: the virtual clock, the future events, the source of randomness, the
+/// trace, and the first violated invariant. One thread, no other clock, no I/O: the same seed is
+/// the same run.
 package final class World {
     package let seed: UInt64
     package private(set) var now: Instant
     package var random: Random
     /// Why the run failed.
     package private(set) var violation: String?
-    /// What the run has met, counted: tells whether the seeds reach everything they should.
+    /// How often each situation occurred, to check that the seeds reach all of them.
     package private(set) var tally: [String: Int] = [:]
 
     private let start: Instant
@@ -17,7 +17,7 @@ package final class World {
     private var queue: [Event] = []
     private var eventCount: UInt64 = 0
 
-    /// More events than any honest run has: something spins.
+    /// More events than any correct run has: something loops.
     private static let maximumEvents = 400_000
 
     private struct Event {
@@ -30,7 +30,7 @@ package final class World {
         }
     }
 
-    /// Something that is to happen; it can be called off.
+    /// A future event, which can be cancelled.
     package final class Alarm {
         fileprivate var action: (() -> Void)?
 
@@ -39,7 +39,7 @@ package final class World {
         package func cancel() { action = nil }
     }
 
-    /// - Parameter print: where the trace goes; without one it costs nothing.
+    /// - Parameter print: where the trace goes; without it the trace costs nothing.
     package init(seed: UInt64, print: ((String) -> Void)? = nil) {
         self.seed = seed
         self.print = print
@@ -65,7 +65,7 @@ package final class World {
         at(now + delay, action)
     }
 
-    /// Lets time pass until nothing is left to happen, an invariant failed, or `end` came.
+    /// Lets time pass until no events are left, an invariant fails, or `end` is reached.
     package func run(until end: Instant) {
         var executed = 0
         while violation == nil, let event = queue.first, event.time <= end {
@@ -79,15 +79,15 @@ package final class World {
         }
     }
 
-    /// Whether something is still to happen.
+    /// Whether no event is left.
     package var isIdle: Bool { !queue.contains { $0.alarm.action != nil } }
 
-    /// Forgets what was to happen, which breaks every reference cycle through it.
+    /// Drops all future events, which breaks every reference cycle through them.
     package func end() { queue.removeAll() }
 
     // MARK: What is seen
 
-    /// An invariant does not hold: the run is over, and only the first counts.
+    /// An invariant does not hold: the run is over. Only the first violation counts.
     package func fail(_ what: @autoclosure () -> String) {
         guard violation == nil else { return }
         let what = what()

@@ -10,26 +10,26 @@ final class LongPollRun {
     private var session: LongPollSession
     private var alarm: World.Alarm?
 
-    // The poll in flight; its number tells late answers from those that are waited for.
+    // The running poll; its number tells late answers from expected ones.
     private var poll = 0
     private var isInFlight = false
     private var pollStart: Instant
-    /// A poll that is held fails with the server's silence after this.
+    /// A held poll fails after this much silence.
     private let isSilentBound: Duration
 
     /// The message that must come next.
     private var expected = 0
     private var failures = 0
     private var hasty = 0
-    /// Nothing came since the server said that all is gone.
+    /// The server has said that everything is gone, and no message has come since.
     private var beginsAnew = true
     private var isOnline = true
     private var isClosed = false
-    /// When the next poll is due, were there a network.
+    /// When the next poll would be due with a network.
     private var due: Instant
-    /// When it may come, and when it must have.
+    /// The earliest and latest time of the next poll.
     private var earliest: Instant
-    /// The server asked for that much, and a network that comes back does not change it.
+    /// The server asked for this delay, and a returning network does not shorten it.
     private var notBefore: Instant
     private var latest: Instant?
     private var ceiling: RequestCeiling
@@ -63,7 +63,7 @@ final class LongPollRun {
         if random.chance(20) {
             world.after(random.milliseconds(0...300_000)) { [self] in close() }
         }
-        // Of its own randomness: the other runs draw as before.
+        // From its own randomness, so that other runs draw the same as before.
         var own = Random(seed: ~world.seed)
         if own.chance(20) { world.after(own.milliseconds(0...60_000)) { [self] in restart() } }
     }
@@ -79,7 +79,7 @@ final class LongPollRun {
         alarm = session.wakeUp.map { due in
             world.at(due) { [self] in timeReached() }
         }
-        if isClosed { world.require(session.wakeUp == nil, "wants to wake up, though closed") }
+        if isClosed { world.require(session.wakeUp == nil, "wants to wake up although closed") }
     }
 
     private func timeReached() {
@@ -90,7 +90,7 @@ final class LongPollRun {
         case .begin: return send()
         case .held:
             world.require(
-                world.now - pollStart >= isSilentBound, "gives a poll up before its time")
+                world.now - pollStart >= isSilentBound, "gives up a poll before its time")
             drop()
             failures = 0
             nothingNew()
@@ -102,7 +102,7 @@ final class LongPollRun {
     }
 
     private func send() {
-        world.require(!isInFlight && !isClosed, "polls beside a poll, or after close")
+        world.require(!isInFlight && !isClosed, "polls during a poll, or after close")
         world.require(isOnline, "polls without a network")
         world.require(world.now >= earliest, "polls too early")
         if let latest { world.require(world.now <= latest, "polls too late") }
@@ -112,7 +112,7 @@ final class LongPollRun {
         isInFlight = true
         pollStart = world.now
         let wanted = server.wanted(session.request)
-        // A server that has forgotten begins at the oldest message.
+        // A server that has forgotten starts at the oldest message.
         if wanted.map({ max($0, server.first) }) != max(expected, server.first) {
             world.fail("asks for \(String(describing: wanted)), not \(expected)")
         }
@@ -198,7 +198,7 @@ final class LongPollRun {
             failures = 0
             hasty = 0
             allow(.zero)
-            // All is seen: polls would go on for ever.
+            // Everything was seen: polls would continue forever.
             if !server.isFaulty, expected == server.count { finish() }
         case .nothing:
             if head?.status != 504 { failures = 0 }
@@ -220,7 +220,7 @@ final class LongPollRun {
         }
     }
 
-    /// The message that came is none: the place that its answer names is not reached.
+    /// The response was not a message, so the cursor must not move to the id that it names.
     private func rejected() {
         let outcome = session.ended(
             nil, now: world.now, wallClock: 1_700_000_000, random: uniform())
@@ -248,7 +248,7 @@ final class LongPollRun {
         var delay = min(1.0, configuration.maxDelay / .seconds(1))
         for _ in 0..<failures { delay = min(configuration.maxDelay / .seconds(1), delay * 2) }
         failures += 1
-        // The one that is due.
+        // The attempt that is due.
         world.require(told.attempt == failures + 1, "calls it \(told.attempt), not \(failures + 1)")
         let wait = (told.retryIn ?? .zero) / .seconds(1)
         let floor = asked / .seconds(1)
@@ -279,7 +279,7 @@ final class LongPollRun {
                 isOnline = true
                 guard !isClosed else { return }
                 session.setOnline(true, now: world.now, random: uniform())
-                // Whoever waited for the network comes within a second.
+                // Anything that waited for the network continues within a second.
                 earliest = max(failures > 0 ? notBefore : due, world.now)
                 if !isInFlight { latest = max(due, notBefore, world.now + .seconds(1)) }
                 schedule()

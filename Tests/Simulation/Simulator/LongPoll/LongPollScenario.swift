@@ -1,9 +1,9 @@
 import Session
 
-/// Polls of a server that holds them or does not, answers with messages or nothing, fails in many
-/// ways and forgets: every message comes once and in order, and each poll comes when it should. One
-/// run in eight is a storm: a server that wants to be polled as often as possible. In all of them
-/// requests keep to a ceiling.
+/// A server that holds polls or does not, answers with messages or nothing, fails in many ways, and
+/// forgets. Every message must come once and in order, and each poll at the right time. One run in
+/// eight is a storm: a server that wants to be polled as often as possible. Requests always stay
+/// below a ceiling.
 package enum LongPollScenario: Scenario {
     package static let name = "longpoll"
 
@@ -18,7 +18,8 @@ package enum LongPollScenario: Scenario {
 
     package static func run(in world: World) {
         do {
-            // Of its own randomness: the other runs draw as they did before there were storms.
+            // From its own randomness, so that other runs draw the same as before there were
+            // storms.
             var random = Random(seed: ~world.seed)
             if random.below(8) == 0 {
                 try PollStorm(world, random.split()).run()

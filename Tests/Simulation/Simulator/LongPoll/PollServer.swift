@@ -5,22 +5,22 @@ import Wire
 enum PollAnswer {
     /// A whole answer after a while.
     case whole(ResponseHead, body: Int, after: Duration)
-    /// A head, some of the body, and then the connection's end, or silence.
+    /// A head, part of the body, then the connection ends or stays silent.
     case partly(ResponseHead, body: Int, after: Duration, stops: Bool)
-    /// A whole answer whose body is not built as it says.
+    /// A whole answer whose body does not have the form that its type promises.
     case malformed(ResponseHead, after: Duration)
-    /// The connection's end without an answer.
+    /// The connection ends without an answer.
     case lost(after: Duration)
     /// Nothing, ever.
     case silent
 }
 
-/// A server of numbered messages. What it answers is drawn; what it holds is told by the cursor,
-/// which it reads by itself.
+/// A server of numbered messages. Its answers are drawn; the cursor, which it reads itself, says
+/// which message they contain.
 final class PollServer {
     private let world: World
     private var random: Random
-    /// For what was added later: older seeds keep their meaning.
+    /// For later additions, so that older seeds keep their meaning.
     private var own: Random
     let mode: LongPollCursorMode
     /// Seconds since 1970 of the first message's Last-Modified.
@@ -31,9 +31,9 @@ final class PollServer {
     /// How long a poll is held without a message; zero for a server that does not hold.
     private let hold: Duration
     private let faultChance: Int
-    /// Has one fault above all: it answers at once, and with nothing.
+    /// It has mainly one fault: it answers at once, with nothing.
     private let isHasty: Bool
-    /// Faults end, so that everything can come in the end.
+    /// Faults end, so that everything can arrive.
     var isFaulty = true
     private var waiting: (() -> Void)?
 
@@ -49,7 +49,7 @@ final class PollServer {
         world.count("\(mode)")
     }
 
-    /// A message is published, now and again.
+    /// Publishes a message, again and again.
     func publish(_ left: Int) {
         guard left > 0 else { return isFaulty = false }
         world.after(random.milliseconds(0...random.pick([10, 1000, 6000]))) { [self] in
@@ -61,7 +61,7 @@ final class PollServer {
         }
     }
 
-    /// Which message the request asks for; nil when its cursor is none of ours.
+    /// The message that the request asks for; nil if the cursor is not one that this server sent.
     func wanted(_ request: HTTPRequest) -> Int? {
         switch mode {
         case .validators:
@@ -90,7 +90,7 @@ final class PollServer {
         return number + 1
     }
 
-    /// The message behind the place that an answer names; nil for one that names none.
+    /// The message after the cursor in an answer; nil if the answer has no cursor.
     func next(_ head: ResponseHead) -> Int? {
         head.values("ETag").first.flatMap { Int($0.dropFirst()) }.map { $0 + 1 }
     }
@@ -111,13 +111,13 @@ final class PollServer {
         }
     }
 
-    /// Whether the request says nothing of what it has seen.
+    /// Whether the request has no cursor.
     func beginsAnew(_ request: HTTPRequest) -> Bool {
         let names = ["If-None-Match", "If-Modified-Since", "Last-Event-ID"]
         return names.allSatisfy { request.values($0).isEmpty } && !request.url.text.contains("?")
     }
 
-    /// The client has gone.
+    /// The client has disconnected.
     func forget() { waiting = nil }
 
     private func message(_ wanted: Int) -> PollAnswer {
@@ -148,7 +148,7 @@ final class PollServer {
         switch isHasty ? 0 : random.below(8) {
         case 0:
             world.count("empty 200")
-            // The message may be one that was taken back: there is nothing, up to a later place.
+            // The message may have been withdrawn: there is nothing up to a later id.
             let isWithdrawn = wanted < count && own.chance(30)
             if isWithdrawn { world.count("withdrawn") }
             let place = isWithdrawn ? wanted : nil

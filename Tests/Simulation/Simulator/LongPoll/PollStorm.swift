@@ -1,14 +1,14 @@
 import Session
 import Wire
 
-/// A server that wants to be polled as often as possible, and options that would let it: the
-/// requests keep to the ceiling, and one that never has anything new is polled by the interval.
+/// A server that wants to be polled as often as possible, and options that would let it. The
+/// requests stay below the ceiling, and a server without news is polled once per interval.
 final class PollStorm {
     private enum Habit: CaseIterable {
         case same, swings, noCursor, news, moves, empty, nothing, emptyBatch, rejected, gone
         case refusal, lost, redirect, credentials, silent, flap
 
-        /// Answers that follow the interval, but for a burst without a cursor.
+        /// Answers after which the interval is kept, except for a burst without a cursor.
         var isPaced: Bool {
             [.same, .swings, .noCursor, .news, .empty, .nothing, .emptyBatch].contains(self)
         }
@@ -22,18 +22,18 @@ final class PollStorm {
     private var ceiling: RequestCeiling
     private var alarm: World.Alarm?
     private var poll = 0
-    /// In the attempt under way.
+    /// In the running attempt.
     private var askedForCredentials = false
     private var isOver = false
     private var lastStart: Instant?
-    /// Starts of polls are so far from each other, but for a few.
+    /// The minimum time between the starts of polls, with a few exceptions.
     private let distance: Duration
-    /// Polls that may begin before that.
+    /// How many polls may start before that.
     private var early = 0
-    /// So many answers more are followed by the next poll at once.
+    /// After this many more answers, the next poll starts at once.
     private var eager = 0
     private var answered: Instant?
-    /// The cursor that the next poll has, and those of the latest eight that got a message.
+    /// The cursor of the next poll, and those of the latest eight polls that got a message.
     private var place = ""
     private var places: [String] = []
 
@@ -55,8 +55,8 @@ final class PollStorm {
             habits.allSatisfy(\.isPaced) && configuration.minHold > .zero
             && configuration.pollTimeout > .seconds(1)
         distance = isPaced ? configuration.interval : .zero
-        // Where there is no cursor, a burst of messages may come: the first and four repeats of
-        // it, or 20 of news.
+        // Without a cursor a burst of messages may come: the first and four repeats of it, or 20
+        // new ones.
         let staysWithoutCursor = habits.contains(.noCursor) || configuration.cursorMode == .none
         early = habits.contains(.news) ? 21 : staysWithoutCursor ? 6 : 0
         let hasNewsOnly = habits.allSatisfy { $0 == .news }
@@ -163,7 +163,7 @@ final class PollStorm {
         }
     }
 
-    /// A cursor that none of the latest polls had is followed at once.
+    /// A cursor that none of the latest polls had is polled at once.
     private func noteMessage(to next: String) {
         places = places.suffix(7) + [place]
         if !places.contains(next) { early += 1 }

@@ -1,24 +1,25 @@
 import Session
 import Wire
 
-/// Watches what the REST machine does, with a reading of the rules of its own.
+/// Watches the REST machine, by its own reading of the rules.
 final class RESTGuardian {
     typealias ID = RESTSession.ID
 
-    /// What may come next of a request whose exchange is over.
+    /// What may follow once the exchange of a request is over.
     enum Next: Equatable {
-        /// An exchange is under way, and says.
+        /// The exchange is still running and decides it.
         case unknown
-        /// Nothing: it must finish at once.
+        /// Nothing: the request must finish at once.
         case end
         case again
-        /// The same once more, not counted.
+        /// The same exchange again, not counted.
         case replay
-        /// When there are fresh credentials.
+        /// Another exchange, once there are new credentials.
         case credentials
-        /// After a delay counted from this moment; of the attempt just over.
+        /// An attempt after a delay from this moment. `asked` is the delay that the server asked
+        /// for.
         case retry(from: Instant, asked: Duration)
-        /// To its place in the queue.
+        /// The request returns to its place in the queue.
         case queue
     }
 
@@ -26,7 +27,7 @@ final class RESTGuardian {
         let request: RESTPlan.Request
         let submittedAt: Instant
         var isReachable: Bool
-        /// Time with a network, up to `onlineSince`.
+        /// How long there was a network, up to `onlineSince`.
         var online = Duration.zero
         var onlineSince: Instant?
         var isRunning = false
@@ -38,18 +39,18 @@ final class RESTGuardian {
         var hops = 0
         var startedAt: Instant?
         var attemptAt: Instant?
-        /// When bytes moved that give the attempt more time.
+        /// When bytes last moved that give the attempt more time.
         var movedAt: Instant?
         var isHeld = false
         var wasStale = false
         var wasMisdirected = false
         var wasAuthorized = false
-        /// It counts against the queue's capacity; nil when that hangs on when the network that
-        /// came back is used again, which is the machine's to choose.
+        /// Whether it counts against the queue's capacity. nil if that depends on when the machine
+        /// uses a returned network again, which it may choose.
         var isKept: Bool? = false
         var bodyIsUsed = false
         var keepsOrigin = true
-        /// Of the credentials it went out with.
+        /// The number of the credentials that were sent.
         var generation = 0
         var method: String
         var next = Next.again
@@ -74,7 +75,7 @@ final class RESTGuardian {
         }
 
         var mayRepeat: Bool {
-            // Another origin is not shown the key.
+            // The key is not sent to another origin.
             !["POST", "PATCH"].contains(method) || request.mayRepeat && keepsOrigin
         }
     }
@@ -87,12 +88,12 @@ final class RESTGuardian {
     private var mayWait = true
     private var oldest: ID?
     private var cameBack: Instant?
-    /// Was submitted to a queue without a place: it must be refused at once.
+    /// The request that was submitted to a full queue: it must be refused at once.
     private var taken: ID?
-    /// While credentials are fetched: the last request before they were asked for.
+    /// While credentials are fetched: the last request that was submitted before.
     private var lastBeforeQuestion: ID?
     private var generation = 0
-    /// There were no others, as far as the last request then was concerned.
+    /// The last answer was that there are no others: for these credentials and earlier requests.
     private var denied: (generation: Int, last: ID)?
     private var isClosed = false
 
@@ -105,13 +106,13 @@ final class RESTGuardian {
 
     private func record(_ id: ID) -> Record? {
         if let record = records[id] { return record }
-        // The machine tells of it inside the very submit.
+        // The machine reports it inside `submit`.
         if let incoming {
             records[id] = incoming
             self.incoming = nil
             return records[id]
         }
-        world.fail("\(id) is no request")
+        world.fail("\(id) is not a request")
         return nil
     }
 
@@ -124,7 +125,7 @@ final class RESTGuardian {
         let isBack = cameBack.map { world.now - $0 <= .seconds(1) } ?? false
         let mayResume = isBack && request.host != RESTPlan.loopback
         record.isKept = !isReachable || waitsForOrder ? true : mayResume ? nil : false
-        if waitsForOrder { world.count("order kept someone waiting") }
+        if waitsForOrder { world.count("order delayed a request") }
         let waiting = records.filter { !$0.value.isFinished && $0.value.starts == 0 }
         let kept = waiting.filter { $0.value.isKept == true }
         let maybe = waiting.filter { $0.value.isKept == nil }
@@ -170,7 +171,7 @@ final class RESTGuardian {
         }
     }
 
-    /// It must not go out with what was refused.
+    /// A request must not be sent with refused credentials.
     private func awaitsCredentials(_ id: ID, _ record: Record) -> Bool {
         guard let lastBeforeQuestion else { return false }
         return id <= lastBeforeQuestion && record.keepsOrigin
@@ -196,7 +197,7 @@ final class RESTGuardian {
         )
         world.require(record.next != .credentials, "\(id) starts before there are credentials")
         world.require(!awaitsCredentials(id, record), "\(id) goes out with what was refused")
-        if lastBeforeQuestion != nil { world.count("went on while credentials were fetched") }
+        if lastBeforeQuestion != nil { world.count("continued while credentials were fetched") }
         world.require(!record.isBodyGone || !isStream(request), "\(id) sends a body that is gone")
         world.require(
             !isStream(request) || rewinds == record.bodyIsUsed, "\(id) sends the rest of a body")
@@ -233,7 +234,7 @@ final class RESTGuardian {
             $0.isRunning && $0.request.host == record.request.host
         }
         world.require(running <= plan.configuration.perHost, "\(running) exchanges with a host")
-        if running == plan.configuration.perHost { world.count("places kept someone waiting") }
+        if running == plan.configuration.perHost { world.count("host limit delayed a request") }
     }
 
     private func failed(_ record: Record) -> String {
@@ -252,7 +253,7 @@ final class RESTGuardian {
             earlier.allSatisfy { $0.value.isFinished }, "\(id) overtakes those before it")
     }
 
-    /// First in, first out, among those to one host that may begin.
+    /// First in, first out, among the requests to one host that may start.
     private func checkLine(_ id: ID, _ record: Record) {
         let first = records.filter { $0.value.request.isOrdered && !$0.value.isFinished }.keys.min()
         let earlier = records.first { other, waiting in
@@ -272,7 +273,7 @@ final class RESTGuardian {
         let waited = (world.now - from) / .seconds(1)
         let least = max(whole / 2, asked / .seconds(1))
         world.require(waited >= least - 1e-6, "\(id) waits \(waited) s, \(least) is the least")
-        // Without other reasons to wait it is not longer either.
+        // Without other reasons to wait, it must not wait longer.
         if plan.flaps.isEmpty, plan.requests.count == 1 {
             let most = max(whole, asked / .seconds(1))
             world.require(waited <= most + 1e-6, "\(id) waits \(waited) s, \(most) is the most")
@@ -295,7 +296,7 @@ final class RESTGuardian {
         record.isRunning = false
     }
 
-    /// How long the attempt has had nothing that gave it more time.
+    /// How long no bytes have moved that give the attempt more time.
     private func standstill(_ record: Record) -> Duration {
         guard let start = record.attemptAt else { return .zero }
         return world.now - max(start, record.movedAt ?? start)
@@ -303,17 +304,17 @@ final class RESTGuardian {
 
     func timedOut(_ id: ID) {
         guard let record = record(id) else { return }
-        world.require(!record.isHeld, "\(id) is held up by its caller, and times out")
+        world.require(!record.isHeld, "\(id) times out although its caller holds it")
         world.require(
             standstill(record) >= record.request.policy.attemptTimeout,
-            "\(id) times out, and bytes moved")
+            "\(id) times out although bytes moved")
         if record.movedAt != nil { world.count("stood still") }
     }
 
-    /// Bytes of its own body went out.
+    /// Bytes of the request's body were sent.
     func moved(_ id: ID) { record(id)?.movedAt = world.now }
 
-    /// Bytes of its answer came.
+    /// Bytes of its response arrived.
     func received(_ id: ID) {
         guard let record = record(id), record.request.streamsAnswer else { return }
         record.movedAt = world.now
@@ -370,15 +371,15 @@ final class RESTGuardian {
         }
         if record.next == .again, awaitsCredentials(id, record) { record.attemptAt = nil }
         if record.next == .credentials {
-            // Others were given fresh ones meanwhile, or none.
+            // Meanwhile other requests got new credentials, or none.
             if lastBeforeQuestion == nil, record.generation != generation {
                 record.next = .replay
             } else if let denied, denied.generation == record.generation, id <= denied.last {
                 record.next = .end
             }
         }
-        // What is left of a body that is dropped means nothing, unless it takes the time that the
-        // place it redirects to was to have.
+        // The rest of a discarded body does not matter, unless it takes the time that the redirect
+        // needs.
         let isOver = record.reception == .deliver || record.head == nil
         let isLate = record.next == .again && failure?.error.code == .timeout
         guard let failure, isOver || isLate else { return }
@@ -404,8 +405,9 @@ final class RESTGuardian {
             RESTVerdict.check(id, record, outcome, plan, world)
         }
         switch outcome.error?.code {
-        case .cancelled: world.require(record.isCancelled, "\(id) is cancelled by nobody")
-        case .closed: world.require(isClosed, "\(id) is closed by nobody")
+        case .cancelled:
+            world.require(record.isCancelled, "\(id) ends as cancelled, which nobody asked for")
+        case .closed: world.require(isClosed, "\(id) ends as closed without a close")
         case .queueFull: checkFull(id, record)
         default: world.require(!isClosed, "\(id) ends with \(code) after close")
         }
@@ -413,8 +415,8 @@ final class RESTGuardian {
     }
 
     private func checkFull(_ id: ID, _ record: Record) {
-        world.require(record.starts == 0, "\(id) began, and is found to be too many")
-        world.require(isFull, "\(id) finds no place in a queue that has one")
+        world.require(record.starts == 0, "\(id) has started, and is refused by the queue")
+        world.require(isFull, "\(id) is refused by a queue that has room")
         if plan.configuration.overflow == .dropOldest, let oldest {
             world.require(id == oldest, "\(id) is dropped, \(oldest) is older")
             world.count("dropped the oldest")
@@ -428,7 +430,7 @@ final class RESTGuardian {
         taken = nil
     }
 
-    /// Nothing is to happen any more.
+    /// No event may follow.
     func end() {
         for (id, record) in records.sorted(by: { $0.key < $1.key }) {
             world.require(record.isFinished, "\(id) never ends")

@@ -1,22 +1,22 @@
 import Session
 import Wire
 
-/// What one run of the REST scenario is made of, drawn before anything happens.
+/// Everything that defines one run of the REST scenario, drawn before it starts.
 struct RESTPlan {
     struct Request {
         var at: Duration
         var method: String
         var host: String
         var policy: RESTPolicy
-        /// With an Idempotency-Key of the caller's.
+        /// With an Idempotency-Key set by the caller.
         var isKeyed: Bool
         var streamsAnswer: Bool
-        /// A body from the caller, and whether it can be had again.
+        /// A body from a callback, and whether it can be read again.
         var streamsBody: Bool
         var canRewind: Bool
         var cancelAt: Duration?
 
-        /// By our own count of R11.
+        /// By this file's own reading of R11.
         var isOrdered: Bool {
             switch policy.order {
             case .automatic: !["GET", "HEAD"].contains(method)
@@ -25,25 +25,25 @@ struct RESTPlan {
             }
         }
 
-        /// By our own reading of R3.
+        /// By this file's own reading of R3.
         var mayRepeat: Bool {
             !["POST", "PATCH"].contains(method) || isKeyed || policy.addsIdempotencyKey
         }
     }
 
     var requests: [Request] = []
-    /// When the network goes away and comes back, in turn.
+    /// When the network goes and returns, alternately.
     var flaps: [Duration] = []
     var closeAt: Duration?
     var configuration = RESTConfiguration()
-    /// Someone answers a 401 with fresh credentials.
+    /// The program answers a 401 with new credentials.
     var renews: Bool
-    /// No fault and no flap: every request ends with its answer.
+    /// No faults, and no changes of the network: every request ends with its response.
     let isGentle: Bool
-    /// How likely an exchange fails in some way, in percent.
+    /// The chance that an exchange fails in some way, in percent.
     let trouble: Int
 
-    /// Reached without a network.
+    /// Reachable without a network.
     static let loopback = "127.0.0.1"
 
     init(_ random: inout Random) {
@@ -69,12 +69,12 @@ struct RESTPlan {
         if random.chance(15) { closeAt = random.milliseconds(0...60_000) }
     }
 
-    /// What was added later, from randomness of its own: older seeds keep their meaning.
+    /// Later additions, drawn from separate randomness so that older seeds keep their meaning.
     mutating func drawMore(_ random: inout Random) {
         for index in requests.indices {
             requests[index].policy.needsHeadAlone = random.chance(10)
         }
-        // So few that some go beyond them.
+        // So few that some requests exceed them.
         for index in requests.indices where requests[index].policy.redirects.maximum == 2 {
             requests[index].policy.redirects.maximum = random.pick([1, 2])
         }
@@ -114,12 +114,12 @@ struct RESTPlan {
     }
 }
 
-/// What a server, or the way to it, makes of one exchange.
+/// What the server, or the network, does with one exchange.
 enum RESTFate {
-    /// An answer after a while, and its body after another; the body may break off.
+    /// An answer after some time, and its body after some more; the body may break off.
     case answers(Int, [HeaderField], after: Duration, body: Duration, breaks: Bool)
     case fails(HTTPFailure, after: Duration)
-    /// Nothing ever comes.
+    /// No answer ever comes.
     case hangs
 
     static func draw(_ plan: RESTPlan, isOnline: Bool, _ random: inout Random) -> RESTFate {

@@ -1,8 +1,8 @@
 import Session
 import Wire
 
-/// Requests that are sent, fail, wait and are sent again (R1 to R12): the machine's driver, its
-/// user, the server and the network in one.
+/// Requests that are sent, fail, wait and are sent again (R1 to R12). This is the machine's driver,
+/// its user, the server and the network in one.
 package enum RESTScenario: Scenario {
     package static let name = "rest"
 
@@ -12,7 +12,7 @@ package enum RESTScenario: Scenario {
             "redirect", "auth", "queueFull", "expired", "cancelled", "closed", "retried a failure",
             "retried a status", "waited for Retry-After", "redirected", "replayed",
             "went back to the queue", "dropped the oldest", "rewound a body", "gentle",
-            "order kept someone waiting", "places kept someone waiting", "stood still",
+            "order delayed a request", "host limit delayed a request", "stood still",
             "streamed for longer than an attempt", "streamed beyond the deadline",
         ]
     }
@@ -28,14 +28,14 @@ package enum RESTScenario: Scenario {
 final class RESTRun {
     private let world: World
     private var random: Random
-    /// For what was added later: older seeds keep their meaning.
+    /// For later additions, so that older seeds keep their meaning.
     private var moreRandom: Random
     private let plan: RESTPlan
     private var session: RESTSession
     let guardian: RESTGuardian
     private var isOnline = true
     private var alarm: World.Alarm?
-    /// What is still to come of an exchange under way.
+    /// The future events of a running exchange.
     private var exchanges: [RESTSession.ID: [World.Alarm]] = [:]
     private var isActing = false
 
@@ -62,7 +62,7 @@ final class RESTRun {
         for time in plan.flaps {
             world.after(time) { [self] in flap() }
         }
-        // The network comes back in the end.
+        // In the end the network returns.
         if !plan.flaps.count.isMultiple(of: 2) {
             world.after((plan.flaps.last ?? .zero) + .seconds(90)) { [self] in flap() }
         }
@@ -115,7 +115,7 @@ final class RESTRun {
         act()
     }
 
-    /// Does what the machine wants done, as `RESTClient` does.
+    /// Performs the machine's actions, as `RESTClient` does.
     private func act() {
         guard !isActing else { return }
         isActing = true
@@ -194,7 +194,7 @@ final class RESTRun {
         switch fate {
         case .hangs:
             exchanges[id, default: []] += []
-            // An attempt without a limit of its own ends in the end.
+            // An attempt without a time limit ends eventually.
             later(id, .seconds(120)) { [self] in
                 ended(id, HTTPFailure(RealtimeError(.connectionLost, "gone")))
             }
@@ -224,7 +224,7 @@ final class RESTRun {
         ended(id, breaks ? broken : nil)
     }
 
-    /// A body that comes in pieces; now and then nobody takes it for a while.
+    /// A body that comes in pieces; sometimes the user does not read it for a while.
     private func answer(_ id: RESTSession.ID, pieces: Int, _ breaks: Bool) {
         guard pieces > 0 else { return end(id, breaks) }
         later(id, moreRandom.milliseconds(0...moreRandom.pick([100, 2000, 6000]))) { [self] in
@@ -242,7 +242,7 @@ final class RESTRun {
         }
     }
 
-    /// A request's body that takes its time.
+    /// A request's body that takes some time.
     /// - Returns: how long.
     private func upload(_ id: RESTSession.ID, _ request: HTTPRequest) -> Duration {
         guard case .stream = request.body, !plan.isGentle, moreRandom.chance(50) else {

@@ -32,7 +32,7 @@ enum RESTVerdict {
         return retry(record, head, now)
     }
 
-    /// A redirect that drops the body.
+    /// Whether a redirect drops the body.
     static func becomesGet(_ record: Record, _ head: ResponseHead) -> Bool {
         switch head.status {
         case 303: record.method != "HEAD" && record.method != "GET"
@@ -55,7 +55,7 @@ enum RESTVerdict {
     ) -> RESTGuardian.Next {
         if record.reception == .deliver, record.request.streamsAnswer { return .end }
         if isTaken(record), record.request.policy.needsHeadAlone { return .end }
-        // The server has done it, and cannot say so.
+        // The server has executed the request, but its response is invalid.
         if isTaken(record), failure.error.code == .protocolViolation,
             ["POST", "PATCH"].contains(record.method), !record.request.policy.retriesUnsafe
         {
@@ -67,7 +67,7 @@ enum RESTVerdict {
             return .replay
         }
         if failure.precedesRequest, !record.isReachable { return .queue }
-        // What a redirect leads to has not been sent yet.
+        // The request to which a redirect leads has not been sent yet.
         let repeats =
             failure.precedesRequest || record.next == .again || record.mayRepeat
             || record.request.policy.retriesUnsafe
@@ -79,10 +79,10 @@ enum RESTVerdict {
         record.head.map { (200..<300).contains($0.status) } ?? false
     }
 
-    /// The attempt that failed for want of a network is none.
+    /// An attempt that failed for lack of a network does not count.
     static func uncount(_ record: Record) { record.attempts -= 1 }
 
-    /// Whether a request may end so, and now.
+    /// Whether a request may end this way, and now.
     static func check(
         _ id: RESTSession.ID, _ record: Record, _ outcome: RESTOutcome, _ plan: RESTPlan,
         _ world: World
@@ -118,7 +118,7 @@ enum RESTVerdict {
         default:
             world.require(
                 !policy.needsHeadAlone || !isTaken(record), "\(id) was taken, and fails")
-            // Given up: nothing may follow, or the deadline would cut it off.
+            // It gave up, so a retry must be impossible: the deadline would cut it off.
             guard case .retry(_, let asked) = record.next else {
                 return world.require(record.next == .end, "\(id) gives up before \(record.next)")
             }

@@ -1,8 +1,8 @@
 import Session
 import Wire
 
-/// Connections that fail, are refused, open and end: when the next attempt comes, and when none
-/// does. The delays are held to the formulas of `Jitter` as the C ABI documents them.
+/// Connections that fail, are refused, open and end: when the next attempt comes, and when there is
+/// none. The delays must match the formulas of `Jitter`, as documented in the C interface.
 package enum ReconnectionScenario: Scenario {
     package static let name = "reconnection"
 
@@ -34,20 +34,20 @@ private final class ReconnectionRun {
     private var configuration: WebSocketConfiguration
     private var life = WebSocketLife()
     private var attempts = 0
-    /// Failures in a row, by our own count.
+    /// Failures in a row, by this file's own count.
     private var failures = 0
-    /// What the server asked for.
+    /// The delay that the server asked for.
     private var notBefore = Instant(nanoseconds: 0)
     /// The last delay, in seconds.
     private var previous = 0.0
     private(set) var isOver = false
 
     private enum Outcome {
-        /// No connection, or one that was refused in a way that may pass.
+        /// No connection, or a refusal that may be temporary.
         case fails(RealtimeError)
         case refusedForGood(RealtimeError)
         case asksToWait(RealtimeError, seconds: Int)
-        /// It opens, lasts, and ends with this code of the peer's, nil for none.
+        /// It opens, lasts, and ends with this close code from the peer; nil for none.
         case opens(Duration, CloseCode?, isFinal: Bool)
     }
 
@@ -90,7 +90,7 @@ private final class ReconnectionRun {
         }
     }
 
-    /// The server accepts it.
+    /// The server accepts the connection.
     private func open() {
         life.connected(configuration, nonce: [UInt8](repeating: 0, count: 16), now: world.now)
         let answer =
@@ -107,7 +107,7 @@ private final class ReconnectionRun {
         switch life.timeReached(world.now, configuration, isReachable: true) {
         case .attempt(let number):
             world.require(number == failures, "asks for attempt \(number), it is \(failures)")
-            world.require(life.endWait(goesOn: true), "does not go on")
+            world.require(life.endWait(goesOn: true), "does not continue")
             attempt()
         case let other: world.fail("\(other) instead of an attempt")
         }
@@ -149,7 +149,7 @@ private final class ReconnectionRun {
             .httpStatus, "refused", response: HTTPResponse(head, body: []))
     }
 
-    /// - Parameter least: what the server asked for; nil when there must be no other attempt.
+    /// - Parameter least: the delay that the server asked for; nil if no attempt may follow.
     private func ended(_ code: CloseCode?, _ error: RealtimeError?, least: Duration?) {
         let isReachable = !random.chance(6)
         if let error { life.failed(error) }
@@ -162,7 +162,7 @@ private final class ReconnectionRun {
         if case .wait(nil, let number) = next {
             world.count("waited for the network")
             world.require(!isReachable, "waits for a network that is there")
-            world.require(least != nil, "waits to try again what can never do")
+            world.require(least != nil, "waits to retry although it never can")
             world.require(number == failures, "counts \(number), it is \(failures)")
             return wait(isOnline: false)
         }
@@ -173,7 +173,7 @@ private final class ReconnectionRun {
             world.count(least == nil ? "gave up for good" : "gave up at the limit")
             return isOver = true
         }
-        guard let least else { return world.fail("tries again what can never do") }
+        guard let least else { return world.fail("retries although it never can") }
         world.require(!isExhausted, "tries again beyond the limit")
         failures += 1
         world.require(number == failures, "calls it attempt \(number), it is \(failures)")
@@ -181,9 +181,8 @@ private final class ReconnectionRun {
         wait(isOnline: true)
     }
 
-    /// The network comes and goes meanwhile, a few times at most; when it is there again, the
-    /// attempt follows within a second, or when the server wants it, and while it is not, none is
-    /// made.
+    /// The network comes and goes meanwhile, a few times at most. Without it no attempt is made;
+    /// when it is back, the attempt follows within a second, or when the server wants it.
     private func wait(isOnline: Bool, flaps: Int = 0) {
         let before = wakeUp
         world.require(isOnline == (before != nil), "due at \(String(describing: before))")
@@ -197,7 +196,7 @@ private final class ReconnectionRun {
             let uniform = uniform()
             world.require(
                 !life.setOnline(isOnline, now: world.now, random: uniform),
-                "the same again is no change")
+                "setting the same again counts as a change")
             world.require(
                 life.setOnline(!isOnline, now: world.now, random: uniform), "no change")
             if !isOnline, let due = wakeUp {
@@ -226,7 +225,7 @@ private final class ReconnectionRun {
         let floor = least / .seconds(1)
         let seconds = delay / .seconds(1)
         previous = seconds
-        // Rounding to nanoseconds.
+        // For rounding to nanoseconds.
         let slack = 1e-6
         world.require(
             seconds >= max(range.lowerBound, floor) - slack

@@ -1,8 +1,7 @@
 import Session
 import Wire
 
-/// How an attempt or an open leg ends, with what must follow from it (B9) written beside it by
-/// hand.
+/// How an attempt or an open leg ends; the required consequence (B9) is written next to it by hand.
 struct SpreadbotFate {
     enum Kind {
         case unfit
@@ -13,7 +12,7 @@ struct SpreadbotFate {
 
     let end: SpreadbotLegEnd
     let kind: Kind
-    /// What the server asks to wait.
+    /// The delay that the server asks for.
     let asked: Duration
 
     private init(
@@ -35,7 +34,7 @@ struct SpreadbotFate {
 
     static let noNetwork = SpreadbotFate(.unreachable, .connect)
 
-    /// Nobody is there.
+    /// Nobody answers.
     static func away(isOpen: Bool, isElsewhere: Bool) -> SpreadbotFate {
         if isOpen { return SpreadbotFate(.unreachable, .connectionLost, reached: true) }
         return SpreadbotFate(isElsewhere ? .unfit : .unreachable, .connect)

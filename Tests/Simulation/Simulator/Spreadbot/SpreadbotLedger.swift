@@ -1,24 +1,24 @@
 import Session
 import Wire
 
-/// Which messages the user may be given, by a second reading of B7 and B8.
+/// Which messages the user may receive, by a second reading of B7 and B8.
 struct SpreadbotDelivery {
-    /// The next place, once one with an id was delivered.
+    /// The place after the last delivered message with an id.
     private(set) var expected: Int?
-    /// The place of the first of those that came without a gap.
+    /// The first place from which messages came without a gap.
     private(set) var begin: Int?
     private var delivered: [String] = []
     private var mayRepeat = false
 
     mutating func attached() { mayRepeat = true }
 
-    /// The cursor is cleared: whatever comes next is the beginning.
+    /// The cursor was cleared, so any message may be the first.
     mutating func reset() { self = SpreadbotDelivery() }
 
     /// - Parameters:
-    ///   - floor: the attach could not know what is before this.
-    ///   - isAmbiguous: ids come twice.
-    /// - Returns: whether the user is to have it; and what is wrong with that.
+    ///   - floor: the server could not know what comes before this place.
+    ///   - isAmbiguous: ids are used twice.
+    /// - Returns: whether the user receives it; and what is wrong with it.
     mutating func arrived(
         _ message: SpreadbotServer.Message, floor: Int, isAmbiguous: Bool
     ) -> (Bool, wrong: String?) {
@@ -28,7 +28,7 @@ struct SpreadbotDelivery {
             guard let expected, place >= expected else { return (false, nil) }
             if place > expected { begin = place }
             self.expected = place + 1
-            return (false, isAmbiguous ? nil : "message \(place) is taken for a repeat")
+            return (false, isAmbiguous ? nil : "message \(place) is mistaken for a repeat")
         }
         mayRepeat = false
         delivered.append(id)
@@ -44,18 +44,18 @@ struct SpreadbotDelivery {
     }
 }
 
-/// Each send with what has become of it.
+/// Every send and how it ended.
 final class SpreadbotLedger {
     private struct Entry {
         let isDurable: Bool
         let isMessage: Bool
-        /// Where it was to go.
+        /// The path that it was sent to.
         let path: String
-        /// The server has answered a close frame behind it.
+        /// The server has answered a close frame that came after it.
         var mustSucceed = false
         var isWritten = false
         var isCancelled = false
-        /// How its request failed, if nothing can be hoped for.
+        /// The error of its request, if it is final.
         var refusal: RealtimeError.Code?
         var isTold = false
         var isSent = false
@@ -64,13 +64,13 @@ final class SpreadbotLedger {
     private let world: World
     private let capacity: Int
     private var entries: [UInt64: Entry] = [:]
-    /// Not told yet.
+    /// How many ends were not reported yet.
     private(set) var pending = 0
-    /// Frames written on the leg that stands, and not confirmed.
+    /// Frames written on the current leg, and not confirmed.
     private(set) var flying: Set<UInt64> = []
-    /// Something was given up with the connection, by the user's wish or another path.
+    /// The connection gave something up, because the user wanted it or chose another path.
     var mayClose = false
-    /// When a session ended last, and by what.
+    /// When a session ended last, and with which error.
     var fatal: RealtimeError.Code?
 
     init(_ world: World, capacity: Int) {
@@ -92,7 +92,7 @@ final class SpreadbotLedger {
         for number in flying { entries[number]?.mustSucceed = true }
     }
 
-    /// Messages that a connection is needed for, and that were not given to one.
+    /// Whether messages wait that need a connection and were not given to one.
     var isKept: Bool {
         entries.contains { number, entry in
             !entry.isTold && entry.isMessage && !entry.isDurable && !flying.contains(number)
@@ -106,24 +106,26 @@ final class SpreadbotLedger {
 
     func began(_ number: UInt64, isFrame: Bool, on path: String) {
         guard let entry = entries[number], !entry.isTold else {
-            return world.fail("sends \(number), whose end was told")
+            return world.fail("sends \(number), whose end was reported")
         }
         world.require(
-            // A request knows where it goes, and so does what outlives the process.
+            // Requests name their path themselves, and so do sends that outlive the process.
             !isFrame && (entry.isDurable || !entry.isMessage) || entry.path == path,
             "\(number) for \(entry.path) goes to \(path)")
         if isFrame { flying.insert(number) }
     }
 
-    /// A leg is gone: what was written to it may have arrived.
+    /// A leg is gone: frames written on it may have arrived.
     func dropped(written: [UInt64]) {
         flying = []
         for number in written { entries[number]?.isWritten = true }
     }
 
     func told(_ number: UInt64, _ error: RealtimeError?) {
-        guard var entry = entries[number] else { return world.fail("tells of no send: \(number)") }
-        if entry.isTold { return world.fail("tells the end of \(number) twice") }
+        guard var entry = entries[number] else {
+            return world.fail("reports an unknown send: \(number)")
+        }
+        if entry.isTold { return world.fail("reports the end of \(number) twice") }
         entry.isTold = true
         entry.isSent = error == nil
         let isFlying = flying.remove(number) != nil
@@ -145,7 +147,7 @@ final class SpreadbotLedger {
         world.require(isAllowed, "send \(number) ends with \(error)")
     }
 
-    /// - Parameter received: by the server, in order.
+    /// - Parameter received: the numbers that the server received, in order.
     func verify(_ received: [UInt64]) {
         world.require(pending == 0, "\(pending) sends have no end")
         var places: [UInt64: Int] = [:]
@@ -157,11 +159,11 @@ final class SpreadbotLedger {
                 places[number] = place
             }
         }
-        // A request goes before durable messages that wait for a connection.
+        // A request precedes durable messages that wait for a connection.
         var (lastDurable, last) = (-1, -1)
         for (number, entry) in entries.sorted(by: { $0.key < $1.key }) where entry.isSent {
             guard let place = places[number] else {
-                return world.fail("\(number) is said to be sent, and did not arrive")
+                return world.fail("\(number) was reported as sent, and did not arrive")
             }
             let least = entry.isMessage ? max(lastDurable, last) : last
             world.require(place > least, "\(number) arrived before one sent earlier")

@@ -7,51 +7,51 @@ enum SpreadbotNewTokens {
     case same
 }
 
-/// What one run is: options, the server's ways, and what the user and the network do, all drawn
-/// before anything happens.
+/// Everything that defines one run: options, the server's behaviour, and the actions of the user
+/// and the network, all drawn before it starts.
 struct SpreadbotPlan {
     enum Deed {
         case publish(Int)
         case send([(kind: SpreadbotSend.Kind, isDurable: Bool)])
-        /// Of one that the user has sent, whatever has become of it.
+        /// Cancels a send of the user, whether or not it has ended.
         case cancel
-        /// Some request of the application's is refused: it waits for tokens.
+        /// A request of the application is refused, and waits for tokens.
         case refusedRequest
         case establish(path: String)
         case disconnect
-        /// Another pair, or another access token alone, or the same pair again.
+        /// Another pair, only another access token, or the same pair again.
         case setTokens(SpreadbotNewTokens)
         case pause(Duration)
         case offline(Duration)
-        /// The server cannot be reached, though the network is there.
+        /// The server cannot be reached although there is a network.
         case outage(Duration)
         /// A change of the network that leaves it usable.
         case otherNetwork
-        /// The server's history is gone.
+        /// The server loses its history.
         case forget
     }
 
-    /// No fault: all must arrive, and no error may be told.
+    /// No faults: everything must arrive, and no error may be reported.
     let isGentle: Bool
     let configuration: SpreadbotConfiguration
     let deeds: [(at: Duration, deed: Deed)]
-    /// What another run has left, and whether the first deed is a post.
+    /// Sends left by an earlier run, and whether the first action is a post.
     let left: [SpreadbotSend.Kind]
     let postsFirst: Bool
-    /// From here on nothing fails any more.
+    /// Nothing fails after this time.
     let peaceAt: Duration
 
-    /// Of a hundred attempts, how many do not open.
+    /// How many of a hundred attempts do not open.
     let failing: Int
-    /// Of a hundred that open, how many are cut, and how many of those stall before.
+    /// How many of a hundred open legs are cut, and how many of those stall before.
     let cut: Int
     let stalls: Int
-    /// Of a hundred failures: the leg does not work, the server wants no client, a token is refused
-    /// for no reason. The rest passes.
+    /// Of a hundred failures: those in which the leg does not work, the server refuses the client,
+    /// or refuses a valid token. The others are temporary.
     let unfit: Int
     let refusing: Int
     let doubting: Int
-    /// How long a leg may stand before it is cut.
+    /// The longest time before a leg is cut.
     let longestLife: Int
 
     let takesTokens: Bool
@@ -66,9 +66,9 @@ struct SpreadbotPlan {
     let history: Int
     let beginsAtOldest: Bool
     let restartsCounter: Bool
-    /// Of a hundred attaches, those that begin a little before the cursor.
+    /// Of a hundred connections, those that start a little before the cursor.
     let repeats: Int
-    /// Of a hundred messages, those without an id, which no history holds.
+    /// Of a hundred messages, those without an id, which no history keeps.
     let bare: Int
     let postsFailing: Int
     /// Of a hundred callbacks, those in which the user acts at once.
@@ -91,7 +91,7 @@ struct SpreadbotPlan {
         takesTokens = random.chance(60)
         rotates = random.chance(60)
         let life = random.pick([3, 20, 45, 120, 3600])
-        // A handshake may take longer than the shortest.
+        // A handshake may take longer than the shortest lifetime.
         tokenLife = .seconds(gentle ? max(life, 20) : life)
         tellsLife = random.chance(50)
         closesAtExpiry = rate([0, 1]) == 1

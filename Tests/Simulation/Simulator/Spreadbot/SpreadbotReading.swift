@@ -1,11 +1,11 @@
 import Session
 
-/// A second reading of the ladder, its counts and its waits (B9 to B12): told what happens, it says
-/// where the machine must stand, and when the next attempt must come.
+/// A second reading of the ladder, its counts and its delays (B9 to B12). It hears of every event,
+/// and says which phase the machine must be in and when the next attempt must come.
 struct SpreadbotReading {
     enum Stage: Equatable {
         case idle
-        /// An attempt must come in this time.
+        /// An attempt must start within this time.
         case due(from: Instant, to: Instant)
         case dialing
         case open(since: Instant)
@@ -28,20 +28,20 @@ struct SpreadbotReading {
     private var failedRounds = 0
     private var isOnline = true
     private var gotMessage = false
-    /// The next attempt's tokens follow a refusal.
+    /// The next attempt uses tokens that were fetched after a refusal.
     private var isSecondTry = false
-    /// The tokens were refused after a message that had come with them.
+    /// The tokens were refused after they had received a message.
     private var isSpent = false
     private var attachedGeneration = 0
     private var refusedGeneration: Int?
     private var generation = 0
-    /// Ends that the user must be told of, and why the last one came.
+    /// How many ends the user must be notified of, and when the last one came.
     private(set) var ends = 0
     private(set) var lastEnd: Instant?
-    /// A refresh came before the attempt that is due.
+    /// The tokens were refreshed before the attempt that is due.
     private var wasRefreshedAhead = false
 
-    /// None is probed while it is.
+    /// The time between probes; zero if there are none.
     private var probeInterval: Duration
     /// The earliest and the latest time of the next probe.
     private(set) var probe: (from: Instant, to: Instant)?
@@ -80,10 +80,10 @@ struct SpreadbotReading {
 
     mutating func closed(_ now: Instant) { end(now) }
 
-    /// A request's token was refused, the current one.
+    /// A request was refused with the current token.
     mutating func requestRefused() { refusedGeneration = generation }
 
-    /// The tokens in use were refused since they are.
+    /// Whether the current tokens were refused.
     var areRefused: Bool { refusedGeneration == generation }
 
     mutating func gaveTokens(_ now: Instant) {
@@ -133,13 +133,13 @@ struct SpreadbotReading {
         wait(failedRounds, asked, now)
     }
 
-    /// Half of a delay is drawn: the next attempt may come in that time.
+    /// Half of a delay is random: the next attempt may come within that time.
     private mutating func wait(_ count: Int, _ asked: Duration, _ now: Instant) {
         var delay = min(Duration.seconds(1), configuration.maxDelay)
         for _ in stride(from: 1, to: min(count, 60), by: 1) {
             delay = min(configuration.maxDelay, delay * 2)
         }
-        // Half a microsecond for a delay that is a floating point number.
+        // Half a microsecond, because the delay is a floating-point number.
         let from = now + max(delay / 2, asked)
         let to = now + max(delay, asked) + .microseconds(1)
         stage = .due(from: from, to: to)
@@ -180,7 +180,7 @@ struct SpreadbotReading {
         rungs[rung].short = 0
     }
 
-    /// - Parameter canRefresh: there is a token to refresh with.
+    /// - Parameter canRefresh: there is a refresh token.
     mutating func ended(_ fate: SpreadbotFate, canRefresh: Bool, _ now: Instant) {
         if case .open(let since) = stage {
             if held(since, now) { settle(since, now) } else { rungs[rung].short += 1 }
@@ -242,15 +242,15 @@ struct SpreadbotReading {
     mutating func refreshed(_ now: Instant) {
         generation += 1
         isSpent = false
-        // A probe may pass with them.
+        // A probe may succeed with them.
         probe = probe.map { (min($0.from, now), min($0.to, now)) }
         goOn(canRefresh: false, now)
     }
 
-    /// Its answer came after the user's own tokens.
+    /// The answer to a refresh came after the user had set tokens.
     mutating func goOn(canRefresh: Bool, _ now: Instant) {
         guard stage == .authorizing else { return }
-        // Those were refused, too, and it is their turn to be refreshed.
+        // Those were refused, too, so they are refreshed now.
         if areRefused, canRefresh { return }
         dial(now)
         wasRefreshedAhead = true
@@ -298,7 +298,7 @@ struct SpreadbotReading {
         if case .open(let since) = stage { since } else { Instant(nanoseconds: 0) }
     }
 
-    /// - Returns: whether a probe should have begun.
+    /// - Returns: whether a probe should have started.
     func lacksProbe(_ now: Instant) -> Bool {
         guard case .open(let since) = stage, let probe else { return false }
         return max(probe.to, since) < now

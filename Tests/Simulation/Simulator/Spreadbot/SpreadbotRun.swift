@@ -2,7 +2,7 @@ import Session
 import Wire
 
 /// A Spreadbot session as its driver in `Sources/Engine` drives it: the network, the server and the
-/// user around it, and what must hold after every turn.
+/// user around it, and the invariants after every turn.
 final class SpreadbotRun {
     let world: World
     var random: Random
@@ -20,32 +20,32 @@ final class SpreadbotRun {
     private var alarm: World.Alarm?
     private var isActing = false
     var isOnline = true
-    /// The server is, though the network is there.
+    /// The server is unreachable although there is a network.
     var isAway = false
     var isPeaceful = false
     var isPaused = false
     private(set) var path = ""
 
-    // Tokens: what the machine has to know, and who waits.
+    // Tokens: what the machine must know, and the requests that wait.
     var tokens: (access: String, refresh: String)
     var tokensSetAt: Instant?
     var expiry: Instant?
     var isRefusedForGood = false
     var refreshing: (token: String, isStale: Bool)?
-    /// Each refresh token that another took the place of.
+    /// Refresh tokens that were replaced by others.
     var replaced: Set<String> = []
     var waiting: [(RealtimeError?) -> Void] = []
     var credential: String?
 
     var posting: (send: SpreadbotSend, attempt: UInt64)?
     var postCount: UInt64 = 0
-    /// A request of a durable send failed: no other comes for a while.
+    /// A request of a durable send failed: no other may come for a while.
     var isRetrying = false
     /// That send, and when its next request is due.
     var retrying: (number: UInt64, due: Instant)?
-    /// What the server asked to wait before it.
+    /// The delay that the server asked for.
     var askedOfPost = Duration.zero
-    /// What the user was told.
+    /// How many ends the user was notified of.
     private var endsTold = 0
     private(set) var disconnectedAt: Instant?
 
@@ -74,7 +74,7 @@ final class SpreadbotRun {
 
     // MARK: The driver's turn
 
-    /// Does what the machine wants done, as the driver does.
+    /// Performs the machine's actions, as the driver does.
     func act() {
         guard !isActing else { return }
         isActing = true
@@ -90,7 +90,7 @@ final class SpreadbotRun {
     private func countTurn() {
         if turnTime != world.now { (turnTime, turnActions) = (world.now, 0) }
         turnActions += 1
-        // A queue of sends and the ladder from end to end fit in here.
+        // Enough for a full queue of sends and the whole ladder.
         world.require(turnActions < 600, "spins: \(turnActions) actions and no time passes")
     }
 
@@ -122,7 +122,7 @@ final class SpreadbotRun {
             waiting = []
             for answer in all { answer(error) }
         case .credential(let credential): self.credential = credential
-        case .forget(let send): world.fail("\(send.number) was not told")
+        case .forget(let send): world.fail("\(send.number) was not reported")
         case .write(let send):
             requireConnection("a frame")
             ledger.began(
@@ -158,13 +158,13 @@ final class SpreadbotRun {
             }
             ledger.told(send.number, error)
         case .tokens(let access, let refresh):
-            world.require(tokens == (access, refresh), "tells tokens that are not in use")
+            world.require(tokens == (access, refresh), "reports tokens that are not in use")
             world.count("tokens refreshed")
         case .disconnected(let error):
             world.trace("user", "disconnected: \(error?.message ?? "by its wish")")
             world.count("disconnected" + (error.map { ", \($0.code)" } ?? ""))
             endsTold += 1
-            world.require(endsTold <= reading.ends, "an end too many is told")
+            world.require(endsTold <= reading.ends, "reports one end too many")
             let isExhausted = error?.code == .reconnectsExhausted
             let mayEnd = !isExhausted || plan.configuration.maxRounds > 0
             world.require(mayEnd, "ends, and rounds have no limit")
@@ -175,7 +175,7 @@ final class SpreadbotRun {
         if !isPeaceful, random.chance(plan.hasty) { actInCallback() }
     }
 
-    /// After disconnect nothing of a connection is told or done, except what was under way.
+    /// After disconnect, a connection must do and report nothing new.
     private func requireConnection(_ what: String) {
         guard let disconnectedAt, disconnectedAt < world.now else { return }
         world.fail("\(what) after disconnect")
@@ -189,7 +189,7 @@ final class SpreadbotRun {
         if failure.transport != nil || failure.isFatal { requireConnection("an error") }
         world.require(!plan.isGentle || failure.error.code == .httpStatus, "\(failure.error)")
         let configuration = plan.configuration
-        // Those of a durable request have no end.
+        // Attempts for a durable send have no limit.
         let isCounted = failure.transport == nil || failure.attempt <= configuration.maxReconnects
         world.require(isCounted, "attempt \(failure.attempt)")
         if failure.attempt > 0 {
@@ -240,19 +240,19 @@ final class SpreadbotRun {
         if case .due(_, let to) = reading.stage { world.require(now <= to, "an attempt is late") }
         world.require(!reading.lacksProbe(now), "a probe is late")
         checkOutstanding()
-        world.require(reading.ends == endsTold, "\(reading.ends) ends, \(endsTold) are told")
+        world.require(reading.ends == endsTold, "\(reading.ends) ends, \(endsTold) were reported")
     }
 
     /// The machine may have refreshed tokens before the attempt that is due.
     func noteRefreshAhead() {
-        // Tokens set in a callback come after what the machine had decided.
+        // Tokens set in a callback come after the machine's decision.
         let left = tokensSetAt == world.now ? .zero : expiry.map { $0 - world.now }
         if session.phase == .auth, reading.refreshesAhead(world.now, left) {
             world.count("refreshed ahead")
         }
     }
 
-    /// Each stage waits for something that will come.
+    /// Each phase must wait for something that will happen.
     private func checkOutstanding() {
         let hasLeg = leg.map { !$0.isOver } ?? false
         switch reading.stage {
@@ -287,7 +287,8 @@ final class SpreadbotRun {
                 act()
             }
         }
-        // More than B8 remembers; of its own randomness, as other runs draw as before.
+        // More than B8 remembers. From its own randomness, so that other runs draw the same as
+        // before.
         var own = Random(seed: ~world.seed)
         if own.below(16) == 0 {
             world.after(own.milliseconds(0...60_000)) { [self] in
@@ -330,7 +331,8 @@ final class SpreadbotRun {
         }
     }
 
-    /// No fault from here on, and a user who wants to be connected: all that was begun must end.
+    /// No faults from here on, and a user who wants to be connected: everything that was started
+    /// must end.
     private func makePeace() {
         guard world.violation == nil else { return }
         world.trace("plan", "peace")
@@ -342,7 +344,7 @@ final class SpreadbotRun {
         if session.state == .disconnected { establish(path) }
         act()
         resume()
-        // What was about to fail fails, and the last wait of a queue ends.
+        // Pending failures happen, and the last wait in a queue ends.
         world.after(.seconds(1200)) { [self] in
             guard world.violation == nil else { return }
             if plan.takesTokens { setTokens() }
@@ -356,7 +358,7 @@ final class SpreadbotRun {
         world.after(.seconds(2400)) { [self] in finish(by: world.now + .seconds(60)) }
     }
 
-    /// A change to a better leg may be under way, and takes its time.
+    /// A change to a better leg may be in progress, and takes some time.
     private func finish(by limit: Instant) {
         guard world.violation == nil else { return }
         guard session.state == .connected || world.now >= limit else {
@@ -369,7 +371,7 @@ final class SpreadbotRun {
     }
 
     private func verifyArrival() {
-        // Tokens that expire while a handshake takes its time are refused for good, though fresh.
+        // If tokens expire while a handshake takes its time, even new ones are refused for good.
         let outlives = !plan.takesTokens || plan.tokenLife >= .seconds(20)
         guard outlives || session.state == .connected else { return }
         world.require(session.state == .connected, "is not connected in the end")
@@ -382,11 +384,11 @@ final class SpreadbotRun {
         if ledger.count > 0 { world.count("all sends ended") }
     }
 
-    /// At the very end.
+    /// After the end of the run.
     func verify() {
         world.require(session.state == .disconnected && leg == nil, "does not end")
         world.require(session.wakeUp == nil, "wants to wake up, though disconnected")
-        world.require(reading.ends == endsTold, "\(endsTold) ends told of \(reading.ends)")
+        world.require(reading.ends == endsTold, "\(endsTold) of \(reading.ends) ends were reported")
         world.require(waiting.isEmpty, "requests wait for tokens in the end")
     }
 }

@@ -1,7 +1,7 @@
 import Session
 import Wire
 
-// Legs and probes, as the network has them.
+// Legs and probes, from the network's side.
 extension SpreadbotRun {
     func attach(_ attempt: SpreadbotSession.Attempt) {
         guard session.isCurrent(attempt.number) else { return }
@@ -27,7 +27,7 @@ extension SpreadbotRun {
         }
         if !isPeaceful, random.chance(plan.failing) { return fail(leg) }
         (leg.next, leg.floor) = server.start(leg.attempt.cursor)
-        // A server that repeats what was never asked for is beyond B8.
+        // A server that repeats messages from before the first is beyond B8.
         leg.next = max(leg.next, delivery.begin ?? 0)
         leg.isOpen = true
         if transport == .webSocket { refusedProbe = nil }
@@ -41,7 +41,7 @@ extension SpreadbotRun {
         feed(leg)
     }
 
-    /// How long it stands.
+    /// Draws how long the leg lasts, and how it ends.
     private func plan(_ leg: SpreadbotSimulatedLeg) {
         if let expiry = server.expiry(leg.attempt.accessToken), !isPeaceful,
             leg.attempt.transport != .sse
@@ -76,7 +76,7 @@ extension SpreadbotRun {
         transport == .webSocket && plan.configuration.overrides[.webSocket] != nil
     }
 
-    /// The server goes away, and comes back after a while.
+    /// The server becomes unreachable, and returns after a while.
     func beginOutage(_ time: Duration) {
         guard !isAway else { return }
         world.trace("server", "away for \(time.readable)")
@@ -110,7 +110,7 @@ extension SpreadbotRun {
         act()
     }
 
-    /// - Parameter all: the machine is not told which frames were written.
+    /// - Parameter all: whether the machine does not learn which frames were written.
     func loseFrames(all: Bool) {
         ledger.dropped(written: all ? Array(ledger.flying) : leg?.writtenNumbers ?? [])
     }
@@ -159,7 +159,7 @@ extension SpreadbotRun {
         world.require(isTaken == wanted, "message \(message.place): delivered is \(isTaken)")
         world.count(isTaken ? "message" : "repeat dropped")
         if isTaken, let id = message.id {
-            world.require(session.lastEventID == id, "the cursor stays behind")
+            world.require(session.lastEventID == id, "the cursor does not move")
         }
     }
 
@@ -181,7 +181,7 @@ extension SpreadbotRun {
         delivery.reset()
         session.gone(
             leg.attempt.number, RealtimeError(.gone, "gone"), retryIn: .seconds(1))
-        world.require(session.lastEventID.isEmpty, "a cursor of what is gone")
+        world.require(session.lastEventID.isEmpty, "the cursor names deleted messages")
     }
 
     // MARK: Probes
@@ -217,7 +217,7 @@ extension SpreadbotRun {
         probe = (attempt.number, alarm)
     }
 
-    /// The tokens in use are refreshed, unless that was of no use the last time.
+    /// The current tokens must be refreshed, unless that did not help the last time.
     private func verifyRefresh(for attempt: SpreadbotSession.Attempt) {
         let token = attempt.accessToken
         guard token == tokens.access, tokensSetAt != world.now, canRefresh,

@@ -1,7 +1,7 @@
 import Session
 import Wire
 
-// Tokens, requests, and the deeds of the user and the network.
+// Tokens, requests, and the actions of the user and the network.
 extension SpreadbotRun {
     // MARK: Tokens
 
@@ -14,7 +14,7 @@ extension SpreadbotRun {
         refreshing = (token, false)
         let isLost = !isOnline || !isPeaceful && random.chance(plan.refreshesLost)
         let isRefused = !isPeaceful && random.chance(plan.refreshesRefused)
-        // The server may have spent it when the answer is lost.
+        // The server may have used the token up although its answer is lost.
         let isSpent = isLost && isOnline && random.chance(20)
         world.after(random.milliseconds(10...4000)) { [self] in
             if isSpent { _ = server.spend(token) }
@@ -73,7 +73,7 @@ extension SpreadbotRun {
         switch new {
         case .pair: pair = server.signIn()
         case .access: pair.access = server.issue()
-        // The machine may be about to refresh them; then it is as if nothing was set, too.
+        // If the machine is about to refresh them, this also has no effect.
         case .same where refreshing == nil: return
         case .same: break
         }
@@ -82,7 +82,7 @@ extension SpreadbotRun {
         let isWaitedFor = new == .same && refreshing.map { !$0.isStale } ?? false
         tokens = pair
         if !isWaitedFor {
-            // An attempt that waited for tokens is made with these.
+            // An attempt that waited for tokens uses these.
             noteRefreshAhead()
             if refreshing != nil { refreshing?.isStale = true }
             tokensSetAt = world.now
@@ -93,7 +93,7 @@ extension SpreadbotRun {
         session.setTokens(access: pair.access, refresh: pair.refresh, now: world.now)
     }
 
-    /// A client's request is refused: it waits for tokens, and asks for them if it is the first.
+    /// A client's request is refused: it waits for tokens, and the first one asks for them.
     func awaitTokens(_ answer: @escaping (RealtimeError?) -> Void) {
         waiting.append(answer)
         reading.requestRefused()
@@ -217,7 +217,7 @@ extension SpreadbotRun {
         }
     }
 
-    /// - Parameter isLeft: by another run.
+    /// - Parameter isLeft: it was left by an earlier run.
     func submit(_ kind: SpreadbotSend.Kind, isDurable: Bool, isLeft: Bool = false) {
         let number = ledger.count + 1
         let path = isLeft ? "room" : path

@@ -1,7 +1,7 @@
 import Session
 
-/// A Spreadbot session between a server whose legs fail in every way, tokens that run out, and a
-/// user who does anything at any time (B4 to B15).
+/// A Spreadbot session with a server whose legs fail in every way, tokens that expire, and a user
+/// who may do anything at any time (B4 to B15).
 package enum SpreadbotScenario: Scenario {
     package static let name = "spreadbot"
     package static let seeds: UInt64 = 5000

@@ -1,12 +1,12 @@
 import Session
 
-/// The server of a Spreadbot connection: messages with ids, of which it keeps some, tokens that
-/// expire and rotate, and what it was sent.
+/// The server of a Spreadbot connection: messages with ids, of which it keeps some; tokens that
+/// expire and rotate; and the sends that it received.
 final class SpreadbotServer {
     struct Message {
         /// In the order of publication, from 0.
         let place: Int
-        /// nil for one that is only told to whom is there.
+        /// nil for a message that is only sent to connected clients.
         let id: String?
     }
 
@@ -16,12 +16,12 @@ final class SpreadbotServer {
     private var counter = 0
     /// All messages that have an id.
     private(set) var messages: [Message] = []
-    /// The oldest that is still kept.
+    /// The oldest message that is still kept.
     private var first = 0
-    /// It has counted anew: an id says no more which message it was.
+    /// Whether it has started its ids over: an id no longer identifies a message.
     private(set) var isAmbiguous = false
 
-    /// Until when each is good.
+    /// When each access token expires.
     private var access: [String: Instant] = [:]
     private var refresh: Set<String> = []
     private var tokenCount = 0
@@ -39,7 +39,7 @@ final class SpreadbotServer {
 
     // MARK: Messages
 
-    /// - Returns: the message for those who are there, when it is kept for nobody.
+    /// - Returns: a message for connected clients only, which is not kept; nil otherwise.
     func publish() -> Message? {
         if random.chance(plan.bare) { return Message(place: -1, id: nil) }
         return publishKept()
@@ -59,10 +59,10 @@ final class SpreadbotServer {
         isAmbiguous = true
     }
 
-    /// Another path: nothing of the one before is there.
+    /// Changes to another path, which has no messages of the old one.
     func change() { first = messages.count }
 
-    /// Where an attach begins, and before which place it cannot know anything.
+    /// Where a connection starts, and the place before which the server cannot know anything.
     func start(_ cursor: String) -> (next: Int, floor: Int) {
         if cursor.isEmpty { return (plan.beginsAtOldest ? first : messages.count, first) }
         guard let last = messages[first...].lastIndex(where: { $0.id == cursor }) else {
@@ -84,7 +84,7 @@ final class SpreadbotServer {
         plan.takesTokens && plan.closesAtExpiry ? access[token] : nil
     }
 
-    /// Another access token alone.
+    /// Issues only another access token.
     func issue() -> String {
         tokenCount += 1
         access["a\(tokenCount)"] = world.now + plan.tokenLife
@@ -100,7 +100,7 @@ final class SpreadbotServer {
         return pair
     }
 
-    /// - Returns: nil for a refresh token that is spent, or none.
+    /// - Returns: nil for an unknown or used refresh token.
     func spend(_ token: String) -> (access: String, refresh: String?)? {
         guard !token.isEmpty, refresh.contains(token) else { return nil }
         let pair = signIn()
@@ -115,7 +115,7 @@ final class SpreadbotServer {
     // MARK: What it is sent
 
     func receive(_ send: SpreadbotSend, isFrame: Bool) {
-        // A request that comes again is known by its key.
+        // The key identifies a repeated request.
         guard isFrame || keys.insert(send.key).inserted else { return }
         received.append(send.number)
     }

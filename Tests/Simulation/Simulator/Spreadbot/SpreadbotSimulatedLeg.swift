@@ -1,6 +1,6 @@
 import Session
 
-/// One attempt on one transport, with the way to the server and back.
+/// One attempt on one transport, with the network in both directions.
 final class SpreadbotSimulatedLeg {
     let attempt: SpreadbotSession.Attempt
     private let world: World
@@ -9,16 +9,16 @@ final class SpreadbotSimulatedLeg {
     private var alarms: [World.Alarm] = []
     private(set) var isOver = false
     var isOpen = false
-    /// Nothing passes any more, in no direction.
+    /// No bytes pass any more, in either direction.
     var isStalled = false
-    /// The next message of the server's, and what this attach could not know.
+    /// The server's next message, and the place before which it could not know anything.
     var next = 0
     var floor = 0
     private var isDelivering = false
 
     private struct Frame {
         let send: SpreadbotSend
-        /// When the kernel has taken all of it.
+        /// When the kernel will have taken all of it.
         let written: Instant
     }
     private var frames: [Frame] = []
@@ -48,7 +48,7 @@ final class SpreadbotSimulatedLeg {
 
     // MARK: Messages
 
-    /// Hands over what the server has, one at a time, until there is no more.
+    /// Delivers the server's messages, one at a time, until there are no more.
     func deliver(
         _ take: @escaping (SpreadbotServer.Message) -> Void, isPaused: @escaping () -> Bool
     ) {
@@ -76,7 +76,7 @@ final class SpreadbotSimulatedLeg {
         }
     }
 
-    /// A ping behind the frames; its answer never comes from a leg that stalls.
+    /// A ping after the frames; a stalled leg never answers it.
     func ping(_ answered: @escaping () -> Void) {
         lastArrival = lastArrival + random.milliseconds(0...5)
         after(lastArrival - world.now + random.milliseconds(1...100)) { [self] in
@@ -86,24 +86,24 @@ final class SpreadbotSimulatedLeg {
 
     func confirmed(_ id: SpreadbotSend.ID) { frames.removeAll { $0.send.id <= id } }
 
-    /// The last frame that was written whole; 0 for none.
+    /// The last frame that was written completely; 0 for none.
     var written: SpreadbotSend.ID { frames.last { $0.written <= world.now }?.send.id ?? 0 }
 
-    /// The last frame of all; 0 for none.
+    /// The last frame; 0 for none.
     var last: SpreadbotSend.ID { frames.last?.send.id ?? 0 }
 
     var writtenNumbers: [UInt64] {
         frames.filter { $0.written <= world.now }.map(\.send.number)
     }
 
-    /// The closing handshake, behind all frames.
+    /// The closing handshake, after all frames.
     func close(_ closed: @escaping (_ isClean: Bool) -> Void) {
         let isClean = random.chance(80)
         let wait = isClean ? max(.zero, lastArrival - world.now) : .zero
         after(wait + random.milliseconds(1...200)) { [self] in
             if isClean, !isStalled { closed(true) }
         }
-        // The other side does not answer for ever.
+        // The other side does not wait forever.
         after(.seconds(20)) { closed(false) }
     }
 }

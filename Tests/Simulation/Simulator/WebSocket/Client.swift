@@ -2,8 +2,8 @@ import CShims
 import Session
 import Wire
 
-/// The hands of the real machines, `WebSocketLife` and `WebSocketSession`, over a simulated network
-/// and with a virtual clock. Receiving is in ClientReceiver.swift.
+/// Drives the real machines, `WebSocketLife` and `WebSocketSession`, over a simulated network with
+/// a virtual clock. Receiving is in ClientReceiver.swift.
 final class Client: EndpointOwner {
     let world: World
     let plan: Plan
@@ -14,14 +14,14 @@ final class Client: EndpointOwner {
     private(set) var session: UnsafeMutablePointer<WebSocketSession>?
     var held = ByteBuffer()
     var batch: [rt_message] = []
-    /// The loop's, in the driver.
+    /// In the driver the loop owns it.
     var spareAssembly = ByteBuffer()
     let buffer: UnsafeMutableRawBufferPointer
     let whole: UnsafeMutableBufferPointer<rt_message>
     var wantsRead = false
-    /// Steps one after the other that used no byte.
+    /// How many steps in a row used no bytes.
     var idleSteps = 0
-    /// What the session counted in its whole life.
+    /// The session's statistics.
     private(set) var counts: WebSocketSession.Counts?
     private(set) var isPaused = false
     private(set) var isClosing = false
@@ -31,7 +31,7 @@ final class Client: EndpointOwner {
     private var owesDrained = false
     private var timer: (at: Instant, alarm: World.Alarm)?
     private var random: Random
-    /// Watches over the session from outside.
+    /// Watches the session from outside.
     let guardian: Guardian
 
     init(_ world: World, _ plan: Plan, _ user: User, _ endpoint: Endpoint) {
@@ -87,7 +87,7 @@ final class Client: EndpointOwner {
         user.didOpen()
     }
 
-    // MARK: What the user does
+    // What the user does
 
     func send(
         _ kind: MessageKind, _ bytes: [UInt8], _ choice: CompressionChoice
@@ -161,10 +161,10 @@ final class Client: EndpointOwner {
         }
     }
 
-    /// The peer's close frame or violation was told of, or it is over.
+    /// The peer's close frame or violation was reported, or the connection is over.
     var knowsItsEnd: Bool { session?.pointee.state != .open || life.stage != .open }
 
-    /// Messages wait: closing overrides a pause.
+    /// Whether messages wait: closing overrides a pause.
     var waits: Bool { isPaused && !isClosing }
 
     // MARK: Writing

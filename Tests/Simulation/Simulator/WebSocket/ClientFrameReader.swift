@@ -1,5 +1,5 @@
-/// Reads what the client sends and holds it to every rule of RFC 6455 §5 and RFC 7692: the peer
-/// trusts nothing.
+/// Reads the client's frames and checks them against every rule of RFC 6455 §5 and RFC 7692: the
+/// peer trusts nothing.
 struct ClientFrameReader {
     enum Event {
         case message(opcode: UInt8, payload: [UInt8])
@@ -11,7 +11,7 @@ struct ClientFrameReader {
 
     struct Fault: Error { var what: String }
 
-    /// Payload bytes a data frame may have; 0 is no limit.
+    /// The limit of a data frame's payload; 0 means no limit.
     var maxFrameBytes = 0
     var inflater: PeerInflater?
     private(set) var frameCount = 0
@@ -28,7 +28,7 @@ struct ClientFrameReader {
             at = 0
         }
         buffer.append(contentsOf: bytes)
-        if isClosed, at < buffer.count { throw Fault(what: "bytes behind its close frame") }
+        if isClosed, at < buffer.count { throw Fault(what: "bytes after its close frame") }
     }
 
     /// The next event, nil when more bytes are needed.
@@ -74,7 +74,7 @@ struct ClientFrameReader {
         let code = first & 15
         let isFinal = first >= 128
         let rsv1 = first & 0x40 != 0
-        if isClosed { throw Fault(what: "sent a frame behind its close frame") }
+        if isClosed { throw Fault(what: "sent a frame after its close frame") }
         if first & 0x30 != 0 { throw Fault(what: "set a reserved bit") }
         if code >= 8 {
             guard isFinal, !rsv1, data.count <= 125 else {

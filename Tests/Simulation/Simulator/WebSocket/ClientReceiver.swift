@@ -2,7 +2,7 @@ import CShims
 import Session
 import Wire
 
-// The byte path: what the session finds in what was read.
+// The path of received bytes through the session.
 extension Client: WebSocketWalker {
     func receive() {
         var share = plan.bytesPerTurn
@@ -35,7 +35,7 @@ extension Client: WebSocketWalker {
                 if used < count {
                     held.append(UnsafeRawBufferPointer(rebasing: input[used...]))
                 }
-                // Nothing may refer to what was read before.
+                // Overwrite it: nothing may refer to bytes of an earlier read.
                 buffer.initializeMemory(as: UInt8.self, repeating: 0xDD)
                 if used < count || count < buffer.count { return }
             case .wouldBlock: return
@@ -53,7 +53,7 @@ extension Client: WebSocketWalker {
         }
     }
 
-    /// Reads the rest of a large frame into its place.
+    /// Reads the rest of a large frame directly into its storage.
     private func receiveDirectly() -> Int? {
         guard life.stage == .open, let session, let space = session.pointee.directSpace() else {
             return nil
@@ -72,7 +72,7 @@ extension Client: WebSocketWalker {
         return 0
     }
 
-    /// What a step beside the walk over a read found.
+    /// Handles the result of a step outside the walk over a read.
     private func took(_ step: WebSocketSession.Step) {
         guardian.step(session?.pointee.assembled.count ?? 0)
         switch step {
@@ -102,7 +102,7 @@ extension Client: WebSocketWalker {
         return input.count
     }
 
-    /// Walks the session over `input`, with storage of the loop's for what must be assembled.
+    /// Runs the session over `input`, with the loop's storage for assembled messages.
     private func deliver(_ input: UnsafeRawBufferPointer, from start: Int) -> Int {
         session?.pointee.exchangeStorage(&spareAssembly)
         defer { session?.pointee.exchangeStorage(&spareAssembly) }
@@ -110,7 +110,7 @@ extension Client: WebSocketWalker {
         return walk(over: input, from: start, now: world.now, whole)
     }
 
-    /// One user takes everything.
+    /// One user receives everything.
     var taker: Void { () }
 
     var isOpen: Bool { !waits && world.violation == nil }
@@ -178,7 +178,8 @@ extension Client: WebSocketWalker {
         _ kind: MessageKind, _ range: Range<Int>, _ isFirst: Bool, _ isLast: Bool
     ) {
         guardian.messagesCame()
-        world.require(plan.configuration.deliversPieces, "a piece, where messages are wanted")
+        world.require(
+            plan.configuration.deliversPieces, "a piece although whole messages are wanted")
         if verdict != .drop, let assembled = session?.pointee.assembled {
             user.piece(kind, Array(assembled[range]), isFirst: isFirst, isLast: isLast)
         }
@@ -196,7 +197,7 @@ extension Client: WebSocketWalker {
         session?.pointee.discardDelivered()
     }
 
-    /// A batch is one callback: what the user does in it counts for later ones.
+    /// A batch is one callback: the user's actions in it apply to later ones.
     private func tell(_ messages: UnsafeBufferPointer<rt_message>, at base: UnsafeRawPointer) {
         user.batch(
             messages.map {

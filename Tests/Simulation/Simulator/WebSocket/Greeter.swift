@@ -1,6 +1,6 @@
 import Wire
 
-/// The server's side of the opening handshake: checks the request, and answers well or badly.
+/// The server's side of the opening handshake: checks the request, and answers correctly or not.
 enum Greeter {
     struct Deflate {
         var serverBits = 15
@@ -18,7 +18,7 @@ enum Greeter {
         var fault: String?
     }
 
-    /// Nil when the request is not whole.
+    /// nil if the request is incomplete.
     static func answer(_ request: [UInt8], _ plan: Plan, _ random: inout Random) -> Answer? {
         let blank: [UInt8] = [13, 10, 13, 10]
         guard request.count >= 4,
@@ -61,7 +61,7 @@ enum Greeter {
         var deflate = Deflate()
         for part in offer.split(separator: ";").dropFirst() {
             let pair = part.split(separator: "=").map { $0.drop { $0 == " " } }
-            // A link may have corrupted the offer.
+            // The network may have corrupted the offer.
             let bits = min(max(pair.count > 1 ? Int(pair[1]) ?? 15 : 15, 8), 15)
             switch pair[0] {
             case "server_no_context_takeover": deflate.serverNoContext = true
@@ -91,7 +91,7 @@ enum Greeter {
     }
 }
 
-/// A response's head, with the freedom that HTTP leaves in writing one.
+/// A response head, written with all the freedom that HTTP allows.
 private struct Head {
     private var random: Random
     private var status = "HTTP/1.1 101 Switching Protocols"

@@ -1,38 +1,38 @@
 import Session
 import Wire
 
-/// Watches the client while it runs: memory within its limits, timers within their bounds. What it
-/// notes is what the verdict at the end is made from.
+/// Watches the client while it runs: its memory must stay within the limits, and its timers in
+/// their bounds. The final verdict uses these records.
 final class Guardian {
-    /// A simulated loop calls a timer so much too late at most.
+    /// The most that a simulated loop calls a timer too late.
     static let latestMicroseconds = 3000
     private static let lateness = Duration.milliseconds(10)
-    /// What the session may queue on its own, whatever comes: up to its crowded mark.
+    /// The most that the session may queue by itself: up to its crowded mark.
     private static let ownBytes = 64 << 10
 
     private let world: World
     private let plan: Plan
     private var options: WebSocketConfiguration { plan.configuration }
 
-    /// Every byte that was read, the handshake's answer included.
+    /// Every byte that was read, including the handshake's response.
     private(set) var stream: [UInt8] = []
     private(set) var headBytes = 0
-    /// How many messages had been delivered when so many bytes behind the head had been used.
+    /// How many messages were delivered by the time that this many bytes after the head were used.
     private(set) var checkpoints: [(used: Int, delivered: Int)] = []
     /// The state of the session when the user closed.
     private(set) var closedIn: WebSocketSession.State?
-    /// The close code when a peer was silent for too long.
+    /// The close code if a peer was silent for too long.
     private(set) var timeoutCode: CloseCode?
     private(set) var pongCount = 0
     private var hasFailed = false
 
     private var isPaused = false
     private var closingSince: Instant?
-    /// Since when a ping of the session's own waits for a pong.
+    /// Since when one of the session's own pings waits for its pong.
     private var unansweredSince: Instant?
     /// When the peer last took bytes.
     private var lastProgress: Instant
-    /// When the last message came, or receiving began.
+    /// When the last message came, or receiving resumed.
     private var lastMessage: Instant
     private var pingCount = 0
     private var largestSend = 0
@@ -44,7 +44,7 @@ final class Guardian {
         lastProgress = world.now
     }
 
-    // MARK: Told by the client
+    // Calls from the client
 
     func read(_ bytes: UnsafeRawBufferPointer) { stream.append(contentsOf: bytes) }
 
@@ -84,7 +84,7 @@ final class Guardian {
         if closingSince == nil { closingSince = world.now }
     }
 
-    /// The peer's close frame, or its violation, was found.
+    /// The peer's close frame or violation was found.
     func finished(failed: Bool) {
         if closingSince == nil {
             closingSince = world.now
@@ -96,7 +96,7 @@ final class Guardian {
 
     func writeFailed() { world.count("write failed") }
 
-    /// - Parameter waiting: bytes that the peer had not taken. A ping is not sent behind many.
+    /// - Parameter waiting: bytes that the peer had not taken; after many, no ping is sent.
     func timedOut(_ code: CloseCode, waiting: Int) {
         timeoutCode = code
         world.require(!plan.isGentle, "a timeout with \(code) although the peer is well")
@@ -123,13 +123,13 @@ final class Guardian {
     func closeTimedOut() {
         world.count("close timeout")
         guard let since = closingSince else { return world.fail("a close timeout while open") }
-        // In time by its own clock: noted one turn of the loop later at most.
+        // On time by its own clock: recorded at most one turn of the loop later.
         world.require(
             world.now + .microseconds(1) >= since + closeLimit,
             "a close timeout after \(world.now - since), before \(closeLimit)")
     }
 
-    /// After our close frame: the option, and 10 s for a peer that broke the protocol.
+    /// The limit after our close frame: the option, and 10 s for a peer that broke the protocol.
     private var closeLimit: Duration {
         if options.closeTimeout > .zero { return options.closeTimeout }
         return hasFailed ? .seconds(10) : .seconds(1_000_000)
@@ -142,10 +142,10 @@ final class Guardian {
             "ended \(world.now - since) after the closing began, the limit is \(closeLimit)")
     }
 
-    // MARK: Looked at
+    // Checks
 
-    /// After each step of the session: what is assembled is one message, and one read's worth of
-    /// delivered ones; of a message in pieces, what one read can become.
+    /// After each step of the session: the assembled bytes are at most one message and the
+    /// delivered ones of one read; for a message in pieces, as much as one read can become.
     func step(_ assembled: Int) {
         let limit: Int
         if options.deliversPieces {
@@ -164,7 +164,7 @@ final class Guardian {
         world.require(client.held.count <= plan.receiveBytes, "more than one read is held")
         let limit = options.deliversPieces ? 3 : plan.messageLimit == 0 ? .max : plan.messageLimit
         let assembled = session.pointee.assembled.count
-        // What a violation was found in stays until the connection ends.
+        // Bytes with a violation stay until the connection ends.
         let isOpen = session.pointee.state == .open
         world.require(
             !isOpen || assembled <= limit, "\(assembled) bytes wait from one turn to the next")
@@ -179,7 +179,7 @@ final class Guardian {
 
     private func checkOutgoing(_ count: Int) {
         let payload = max(options.sendLimit == 0 ? Int.max >> 8 : options.sendLimit, largestSend)
-        // Headers, and what deflate adds to bytes that cannot be compressed.
+        // Allow for headers, and for what deflate adds to bytes that it cannot compress.
         let frame = options.maxFrameBytes == 0 ? payload : options.maxFrameBytes
         let message = payload + payload / 100 + 14 * (payload / max(frame, 1) + 2) + 100
         let limit = message + Guardian.ownBytes + 139 * (pingCount + 2)
@@ -205,10 +205,10 @@ final class Guardian {
             }
         }
         guard let latest else {
-            return world.require(wakeUp == nil, "wants to wake up, and nothing is to be done")
+            return world.require(wakeUp == nil, "wants to wake up although nothing is due")
         }
-        guard let wakeUp else { return world.fail("no wakeUp where something ends") }
+        guard let wakeUp else { return world.fail("no wakeUp although a time limit runs") }
         world.require(wakeUp <= latest, "wakes up \(wakeUp - latest) too late")
-        world.require(world.now <= wakeUp + Guardian.lateness, "a wakeUp was passed over")
+        world.require(world.now <= wakeUp + Guardian.lateness, "a wakeUp was missed")
     }
 }

@@ -1,4 +1,4 @@
-/// A way of breaking the protocol, and the close code that RFC 6455 §7.4.1 has for it.
+/// A way of breaking the protocol, and its close code by RFC 6455 §7.4.1.
 enum Misbehaviour: CaseIterable {
     case reservedBit, rsv1WithoutExtension, rsv1OnContinuation, compressedControl
     case unknownOpcode, masked, lengthNotShortest, lengthTopBit
@@ -8,7 +8,7 @@ enum Misbehaviour: CaseIterable {
     case closeOfOneByte, closeReservedCode, closeReasonNotText
     case corruptDeflate, deflateInsideBlock
 
-    /// What a session must have agreed on for it.
+    /// Whether the session's agreement allows it.
     func isPossible(_ deal: Deal) -> Bool {
         switch self {
         case .rsv1WithoutExtension: !deal.deflates
@@ -32,7 +32,7 @@ enum Misbehaviour: CaseIterable {
         }
     }
 
-    /// What of the agreement concerns a misbehaviour.
+    /// The parts of the agreement that matter here.
     struct Deal {
         /// The server's window, 0 without compression.
         var windowBits = 0
@@ -46,7 +46,7 @@ enum Misbehaviour: CaseIterable {
         [0xE2, 0x28, 0xA1], [0xF8, 0x88, 0x80, 0x80, 0x80],
     ]
 
-    /// The frames that do it.
+    /// The frames that break the rule.
     func frames(
         _ deal: Deal, _ deflater: PeerDeflater?, _ random: inout Random
     ) -> [PeerFrame] {
@@ -109,7 +109,7 @@ enum Misbehaviour: CaseIterable {
     ) -> [PeerFrame] {
         switch self {
         case .tooLargeFrame:
-            // Its bytes need not come: the length alone decides.
+            // Its bytes are not needed: the length alone decides.
             let length = deal.messageLimit + random.pick([1, 2, 1000, 1 << 40])
             return [PeerFrame(opcode: 2, claimedLength: length)]
         case .tooLargeFragments:

@@ -1,16 +1,16 @@
 internal import CShims
 
-/// A second reader of a server's frames (RFC 6455, RFC 7692), written to be obviously right and
-/// nothing else: it has the whole input, copies at will, and inflates each message from its first
-/// byte again whenever a frame of it ends. It shares no code with Wire; where the two disagree, one
-/// of them is wrong. The fuzzer and the simulator both ask it.
+/// A second reader of a server's frames (RFC 6455, RFC 7692), written only to be obviously correct:
+/// it has the whole input, copies freely, and inflates each message from its first byte again
+/// whenever one of its frames ends. It shares no code with Wire; if the two disagree, one of them
+/// is wrong. The fuzzer and the simulation use it.
 package struct NaiveReader {
     package struct Rules: Sendable {
-        /// Bytes of one message; 0 is no limit.
+        /// The limit of one message in bytes; 0 means no limit.
         package var messageLimit = 0
-        /// How many times a message above 64 KiB may have grown; 0 is no limit.
+        /// The limit of a message's growth above 64 KiB; 0 means no limit.
         package var inflateRatio = 0
-        /// The server's compression, nil when none was agreed.
+        /// The server's compression; nil if none was agreed.
         package var deflate: (windowBits: Int, noContextTakeover: Bool)?
 
         package init() {}
@@ -28,18 +28,18 @@ package struct NaiveReader {
 
     /// In order, up to the first violation, the first close frame, or the end of the input.
     package private(set) var events: [Event] = []
-    /// The close codes that fit the violation, empty without one. It is one code, but for a
-    /// compressed message that is wrong in two ways: how it was split decides which is seen first.
+    /// The close codes that fit the violation; empty without one. It is a single code, except for a
+    /// compressed message with two faults: how it was split decides which one is found first.
     package private(set) var failure: Set<UInt16> = []
 
     private let rules: Rules
     private var input: [UInt8]
     private var at = 0
-    /// The message being read.
+    /// The message that is being read.
     private var opcode: UInt8?
     private var isCompressed = false
     private var payload: [UInt8] = []
-    /// What the peer's compressor may refer back to.
+    /// The data that the peer's compressor may refer back to.
     private var history: [UInt8] = []
 
     package init(_ input: [UInt8], _ rules: Rules) {
@@ -48,7 +48,7 @@ package struct NaiveReader {
         while failure.isEmpty, events.last?.opcode != 8, readFrame() {}
     }
 
-    /// The code and reason of the close frame that ended the input, 1005 for one without.
+    /// The code and reason of the close frame that ended the input; 1005 if it had none.
     package var close: (code: UInt16, reason: [UInt8])? {
         guard failure.isEmpty, let last = events.last, last.opcode == 8 else { return nil }
         if last.payload.isEmpty { return (1005, []) }
@@ -56,7 +56,7 @@ package struct NaiveReader {
         return (code, Array(last.payload[2...]))
     }
 
-    /// False when the input holds no whole frame any more.
+    /// False if the input has no further whole frame.
     private mutating func readFrame() -> Bool {
         guard input.count - at >= 2 else { return false }
         let first = input[at]
@@ -144,10 +144,10 @@ package struct NaiveReader {
 
     // MARK: Compression
 
-    /// The message as far as it has come, nil for a violation.
+    /// The message so far; nil for a violation.
     private mutating func inflateMessage(isWhole: Bool) -> [UInt8]? {
         guard let (windowBits, _) = rules.deflate else { return nil }
-        // What is beyond a limit need not be known.
+        // Bytes beyond a limit are not needed.
         let enough = rules.messageLimit > 0 ? rules.messageLimit + 1 : 64 << 20
         let result = naiveInflate(
             payload, addsTail: isWhole, history: history, windowBits: windowBits, enough: enough)
@@ -163,12 +163,12 @@ package struct NaiveReader {
     }
 }
 
-/// Inflates a message from its start (RFC 7692 §7.2.2), each time with a fresh stream whose
-/// dictionary is what came before.
+/// Inflates a message from its start (RFC 7692 §7.2.2), each time with a new stream whose
+/// dictionary is the earlier data.
 private func naiveInflate(
     _ message: [UInt8], addsTail: Bool, history: [UInt8], windowBits: Int, enough: Int
 ) -> (output: [UInt8], isCorrupt: Bool) {
-    // A message without a byte is empty; so is nothing that is to come.
+    // A message without a byte is empty, and needs no more input.
     if message.isEmpty { return ([], false) }
     var output: [UInt8] = []
     var rest = message
@@ -180,7 +180,7 @@ private func naiveInflate(
             rest = message + [0, 0, 0xFF, 0xFF]
             output = []
         }
-        // A block with BFINAL ends zlib's stream, not the message (§7.2.3.4): go on behind it.
+        // A block with BFINAL ends zlib's stream, not the message (§7.2.3.4): continue after it.
         repeat {
             let dictionary = Array((history + output).suffix(1 << windowBits))
             let step = inflateStream(rest, dictionary, windowBits, enough - output.count)
@@ -191,7 +191,7 @@ private func naiveInflate(
             endsAtFinalBlock = step.isEnded && rest.isEmpty
         } while !rest.isEmpty && output.count < enough
     }
-    // It must stop between two blocks, not inside one.
+    // It must end between two blocks, not inside one.
     let isInside = addsTail && !endsAtFinalBlock && output.count < enough && block != 128
     return (output, isInside)
 }
@@ -229,7 +229,7 @@ private func inflateStream(
             step.output += buffer[..<(4096 - Int(stream.avail_out))]
             step.isEnded = code == Z_STREAM_END
             step.isCorrupt = code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR
-            // A call that finds nothing to do leaves another data_type behind.
+            // A call without progress sets another data_type.
             if code != Z_BUF_ERROR { step.block = Int(stream.data_type) }
             if step.isEnded || step.isCorrupt { break }
             if stream.avail_in == 0, stream.avail_out > 0 { break }
@@ -241,21 +241,22 @@ private func inflateStream(
 
 // MARK: Text
 
-/// Whether the bytes are UTF-8, by the standard library's judgement.
+/// Whether the bytes are UTF-8, according to the standard library.
 private func isText(_ bytes: [UInt8]) -> Bool { String(validating: bytes, as: UTF8.self) != nil }
 
-/// Whether some continuation could make UTF-8 of the bytes: they are, up to their last character,
-/// and that one can be completed.
+/// Whether the bytes could be the beginning of UTF-8: they are UTF-8 up to their last character,
+/// and that can be completed.
 private func beginsText(_ bytes: [UInt8]) -> Bool {
     if isText(bytes) { return true }
     for tail in 1...3 where tail <= bytes.count {
         guard isText(Array(bytes.dropLast(tail))) else { continue }
         let begun = Array(bytes.suffix(tail))
-        // The first continuation byte is one of three ranges, each of which holds one of these.
+        // The first continuation byte has one of three ranges; each of these values is in one of
+        // them.
         let endings: [[UInt8]] = [[0x80], [0x90], [0xA0]].flatMap { first in
             (0...2).map { first + [UInt8](repeating: 0x80, count: $0) }
         }
-        // One character it must become, not two.
+        // It must become one character, not two.
         if endings.contains(where: {
             String(validating: begun + $0, as: UTF8.self)?.unicodeScalars.count == 1
         }) {

@@ -1,8 +1,8 @@
 import Session
 import Wire
 
-/// The scripted server. It writes its frames with its own simple writer (PeerFrame), and reads
-/// ours with a reader that holds us to every rule.
+/// The scripted server. It writes its frames with its own simple writer (PeerFrame), and reads ours
+/// with a reader that checks every rule.
 final class Peer: EndpointOwner {
     private enum State { case handshaking, open, over }
 
@@ -60,7 +60,7 @@ final class Peer: EndpointOwner {
         guard state != .over else { return }
         world.trace("peer", "hangs up \(why)")
         state = .over
-        // What the client sent and we did not read would make a reset of it.
+        // Unread bytes from the client would turn the end into a reset.
         drainIncoming()
         endpoint.close()
     }
@@ -153,7 +153,7 @@ final class Peer: EndpointOwner {
         }
     }
 
-    /// A refused handshake: the connection is ended, sooner or later.
+    /// Refuses the handshake: the connection ends, sooner or later.
     private func refuse() {
         guard plan.greeting != .silence else { return }
         world.after(random.milliseconds(0...500)) { [weak self] in self?.hangUp("refusing") }
@@ -224,7 +224,7 @@ final class Peer: EndpointOwner {
         let wait = plan.closeAnswer == .late ? random.milliseconds(1...5000) : .zero
         world.after(wait) { [weak self] in
             guard let self else { return }
-            // What a link corrupted is not repeated.
+            // A code that the network corrupted is not repeated.
             if !hasClosed { write(.close(code == 1005 || code >= 5000 ? nil : code)) }
             hasClosed = true
             guard plan.closeAnswer != .withoutHangingUp else { return }
@@ -247,7 +247,7 @@ final class Peer: EndpointOwner {
 
     private func performAct() {
         guard state == .open, !hasClosed else { return }
-        // A server that is not read from does not go on for ever.
+        // A server whose client does not read stops eventually.
         guard outbox.count < 100_000 else {
             world.after(.milliseconds(5)) { [weak self] in self?.performAct() }
             return
@@ -286,7 +286,7 @@ final class Peer: EndpointOwner {
         }
     }
 
-    /// Pings that come while the answers to a flood drain.
+    /// Sends pings while the answers to a flood drain.
     private func pingOn(_ count: Int) {
         guard count > 0 else { return }
         world.after(random.milliseconds(0...20)) { [weak self] in

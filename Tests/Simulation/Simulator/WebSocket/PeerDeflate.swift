@@ -1,11 +1,11 @@
 internal import CShims
 
-/// The peer's compressor: zlib by itself, with all the freedom that RFC 7692 §7.2.1 leaves it.
+/// The peer's compressor: plain zlib, with all the freedom that RFC 7692 §7.2.1 allows.
 final class PeerDeflater {
     private let stream: UnsafeMutablePointer<z_stream>
     private let noContextTakeover: Bool
 
-    /// How a message is compressed; every receiver must cope with each.
+    /// Ways to compress a message; every receiver must handle all of them.
     enum Manner: CaseIterable {
         case plain
         /// Several flushes, so several blocks with empty ones between them.
@@ -22,7 +22,7 @@ final class PeerDeflater {
         self.noContextTakeover = noContextTakeover
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
-        // zlib has no window of 8 bits: without references back none is needed.
+        // zlib has no window of 8 bits: without references back, none is needed.
         let code = shim_deflate_init(stream, Int32(level), Int32(max(9, windowBits)), 8)
         precondition(code == Z_OK, "zlib has no memory")
         if windowBits == 8 { deflateParams(stream, Int32(level), Z_HUFFMAN_ONLY) }
@@ -34,7 +34,7 @@ final class PeerDeflater {
     }
 
     func compress(_ message: [UInt8], _ manner: Manner) -> [UInt8] {
-        // A second flush in a row gives no byte; this is the empty message of §7.2.3.6.
+        // A second flush in a row gives no bytes; this is the empty message of §7.2.3.6.
         if message.isEmpty { return [0] }
         var output: [UInt8] = []
         let middle = message.count / 2
@@ -48,7 +48,7 @@ final class PeerDeflater {
             output += run(Array(message[middle...]), Z_SYNC_FLUSH)
         case .stored:
             output = PeerDeflater.stored(message)
-            // zlib knows nothing of it: what comes next must not refer back.
+            // zlib does not know these blocks, so later data must not refer back to them.
             deflateReset(stream)
             return output
         case .finalBlock:
@@ -93,7 +93,7 @@ final class PeerDeflater {
     }
 }
 
-/// The peer's decompressor, for what the client sends.
+/// The peer's decompressor for the client's messages.
 final class PeerInflater {
     private let stream: UnsafeMutablePointer<z_stream>
     private let noContextTakeover: Bool
@@ -110,7 +110,7 @@ final class PeerInflater {
         stream.deallocate()
     }
 
-    /// Nil when it is not what RFC 7692 §7.2.2 says.
+    /// nil if the message violates RFC 7692 §7.2.2.
     func inflate(_ message: [UInt8]) -> [UInt8]? {
         var input = message + [0, 0, 0xFF, 0xFF]
         var output: [UInt8] = []

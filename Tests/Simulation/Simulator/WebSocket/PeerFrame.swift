@@ -32,12 +32,12 @@ struct PeerFrame {
         case .sixtyFourBits: bytes += [mask | 127] + PeerFrame.digits(UInt64(length), 8)
         case .topBit: bytes += [mask | 127] + PeerFrame.digits(UInt64(length) | 1 << 63, 8)
         }
-        // A key of zeros masks into the same bytes.
+        // A key of zeros leaves the bytes unchanged.
         if isMasked { bytes += [0, 0, 0, 0] }
         return bytes + payload
     }
 
-    /// The whole message as frames: `count` fragments of random sizes, some maybe empty.
+    /// The whole message as frames: `count` fragments of random sizes, some possibly empty.
     static func message(
         _ opcode: UInt8, _ payload: [UInt8], isCompressed: Bool, fragments count: Int,
         _ random: inout Random

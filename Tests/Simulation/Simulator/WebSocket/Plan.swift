@@ -1,8 +1,8 @@
 import Session
 import Wire
 
-/// What a seed stands for: the options, the network, the peer's script and the user's, drawn before
-/// anything happens.
+/// Everything that a seed defines: the options, the network, the scripts of the peer and the user,
+/// drawn before the run starts.
 struct Plan {
     enum Greeting: CaseIterable {
         case accept
@@ -13,14 +13,14 @@ struct Plan {
     enum Act {
         case message(opcode: UInt8, [UInt8], fragments: Int, PeerDeflater.Manner?)
         case ping([UInt8])
-        /// A pong that answers nothing.
+        /// A pong that answers no ping.
         case pong([UInt8])
-        /// So many pings at once.
+        /// This many pings at once.
         case pingFlood(Int)
         case close(UInt16?, [UInt8])
         case misbehave(Misbehaviour)
         case garbage([UInt8])
-        /// The beginning of a message, and no more.
+        /// Only the beginning of a message.
         case half([UInt8])
         case hangUp, reset
     }
@@ -31,7 +31,7 @@ struct Plan {
 
     enum UserAct {
         case send(MessageKind, [UInt8])
-        /// In pieces that end at these places, one every few milliseconds.
+        /// In pieces that end at these offsets, one every few milliseconds.
         case stream(MessageKind, [UInt8], ends: [Int])
         case ping([UInt8])
         case pause(Duration)
@@ -39,11 +39,11 @@ struct Plan {
     }
 
     var random: Random
-    /// A network and a peer without any fault, where everything must arrive.
+    /// A network and a peer without faults, so that everything must arrive.
     let isGentle: Bool
     /// Little traffic, so that it may travel byte by byte.
     let isTiny: Bool
-    /// Messages of more than 64 KiB, the longest form of a frame's length, may come.
+    /// Messages above 64 KiB, which need the longest form of a frame's length, may come.
     let isLarge: Bool
     var configuration: WebSocketConfiguration
     var up: Link
@@ -54,7 +54,7 @@ struct Plan {
     var closeAnswer = CloseAnswer.prompt
     var reading = Reading.always
     var user: [(at: Duration, act: UserAct)] = []
-    /// Of a hundred messages, so many are sent back or answered with a pause or a close.
+    /// Of a hundred messages, how many the user answers with an echo, a pause or a close.
     var echoes = 0
     var pauses = 0
     var closes = 0
@@ -63,19 +63,19 @@ struct Plan {
     var bytesPerTurn: Int
     var batchSize: Int
     var usesBatches: Bool
-    /// When the peer ends what has not ended by itself.
+    /// When the peer ends a connection that has not ended itself.
     var horizon = Duration.seconds(60)
 
-    /// Corrupted bytes may change what is agreed and what is said.
+    /// Corrupted bytes may change what is agreed and what is sent.
     var isCorrupted: Bool { Plan.corrupts(down) }
     var isCorruptedUpward: Bool { Plan.corrupts(up) }
 
-    /// What a message may have; there is no limit where messages come in pieces.
+    /// The limit of a message; there is none if messages come in pieces.
     var messageLimit: Int {
         configuration.deliversPieces ? 0 : configuration.limits.messageBytes
     }
 
-    /// The peer writes what is no frame, or begins one that its next frame is then taken into.
+    /// Whether the peer writes an invalid frame, or the beginning of one that swallows the next.
     var isGarbled: Bool {
         script.contains {
             switch $0.act {
@@ -116,7 +116,7 @@ struct Plan {
     /// The largest message of this run.
     private var messageBytes: Int {
         var largest = isTiny ? 400 : isLarge ? 70_000 : 8000
-        // Up to here no ratio makes a bomb of a message.
+        // Up to this size no ratio makes a message a bomb.
         if configuration.limits.inflateRatio > 0 { largest = min(largest, 65_536) }
         let limit = configuration.limits.messageBytes
         return limit == 0 ? largest : min(limit, largest)
@@ -177,8 +177,8 @@ struct Plan {
         if random.chance(45) { down.faults = faults() }
         if random.chance(20) { up.faults = faults() }
         if isCorrupted {
-            // Where a window is smaller than its message, or a ratio is looked at in the middle,
-            // how the bytes were split decides what a broken message is found to be.
+            // If a window is smaller than its message, or the ratio is checked in the middle, the
+            // error of a broken message depends on how its bytes were split.
             configuration.compression.serverMaxWindowBits = 15
             configuration.limits.inflateRatio = 0
         }
@@ -187,7 +187,7 @@ struct Plan {
 
     private mutating func faults() -> [(at: Int, Link.Fault)] {
         let reach = isTiny ? 1500 : 20_000
-        // Behind the handshake mostly: it has some 200 bytes.
+        // Mostly after the handshake, which has about 200 bytes.
         let places = (0..<random.within(1...3)).map { _ in
             random.chance(85) ? 150 + random.below(reach) : random.below(300)
         }
@@ -256,7 +256,7 @@ struct Plan {
         switch random.below(3) {
         case 0: return (.binary, random.bytes(length))
         case 1:
-            // What compresses well, but not like a bomb.
+            // Text that compresses well, but not like a bomb.
             let unit = Array("{\"id\":\(random.below(1000)),\"v\":[".utf8) + random.bytes(3)
             return (.binary, (0..<length).map { unit[$0 % unit.count] })
         default: return (.text, Plan.text(length, &random))

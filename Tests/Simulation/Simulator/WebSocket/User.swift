@@ -1,7 +1,7 @@
 import Session
 import Wire
 
-/// The program that holds the connection: what it does by the plan, and what it was told.
+/// The program that owns the connection: its actions by the plan, and its records of callbacks.
 final class User {
     struct Ending: Equatable {
         var code: CloseCode
@@ -19,12 +19,12 @@ final class User {
     private(set) var errors: [RealtimeError.Code] = []
     private(set) var ending: Ending?
     private(set) var pongCount = 0
-    /// What the client took to send, in order.
+    /// The messages that the client accepted, in order.
     private(set) var sent: [(opcode: UInt8, payload: [UInt8])] = []
     private var isStreaming = false
-    /// The message that comes in pieces, as far as it has come.
+    /// The received part of a message in pieces.
     private var partial: (kind: MessageKind, bytes: [UInt8])?
-    /// The user's own close, and how many messages it had then.
+    /// The user's own close, and how many messages had come by then.
     private(set) var close: (code: CloseCode?, reason: String)?
 
     init(_ world: World, _ plan: Plan) {
@@ -64,7 +64,7 @@ final class User {
         }
     }
 
-    /// What comes before the end can be answered, unless it is in the way of itself.
+    /// A send before the end must succeed, unless something is in its way.
     private func refused(_ error: RealtimeError) {
         guard let client else { return }
         let isExpected =
@@ -74,7 +74,7 @@ final class User {
             case .state: isStreaming
             default: false
             }
-        world.require(isExpected, "send threw \(error) before the end was told")
+        world.require(isExpected, "send threw \(error) before the end was reported")
     }
 
     private func begin(_ kind: MessageKind, _ payload: [UInt8], _ ends: [Int]) {
@@ -116,7 +116,7 @@ final class User {
         client.setPaused(true)
         world.after(time) { [weak self] in
             guard let self, ending == nil else { return }
-            self.world.trace("user", "goes on")
+            self.world.trace("user", "resumes")
             self.client?.setPaused(false)
         }
     }
@@ -129,10 +129,10 @@ final class User {
         client.close(code, reason)
     }
 
-    // MARK: What the client tells
+    // What the client reports
 
     func told(_ what: @autoclosure () -> String) {
-        world.require(ending == nil, "told after the end: \(what())")
+        world.require(ending == nil, "reported after the end: \(what())")
         world.trace("user", "told \(what())")
     }
 
@@ -142,7 +142,7 @@ final class User {
         opened = true
     }
 
-    /// The messages of one callback: what the user does in it counts for later ones.
+    /// The messages of one callback: the user's actions in it apply to later ones.
     func batch(_ messages: [(MessageKind, UnsafeRawBufferPointer)]) {
         world.require(opened, "a message before it was open")
         world.require(close == nil, "a message after the user closed")
@@ -160,7 +160,8 @@ final class User {
         told("a piece of \(kind) of \(bytes.count) bytes")
         world.count("piece")
         world.require(close == nil, "a piece after the user closed")
-        world.require(isFirst == (partial == nil), "a first piece inside a message, or none")
+        world.require(
+            isFirst == (partial == nil), "a first piece inside a message, or no first piece")
         world.require(partial == nil || partial?.kind == kind, "a piece of another kind")
         world.require(
             kind == .binary || String(validating: bytes, as: UTF8.self) != nil,

@@ -1,8 +1,8 @@
 import Session
 import Wire
 
-/// What must hold when a run is over: what the user was told is what the naive reader finds in the
-/// very bytes that were read, and what the peer heard is what the user sent.
+/// What must hold when a run is over: the user received what the naive reader finds in the same
+/// bytes, and the peer received what the user sent.
 struct Verdict {
     let world: World
     let plan: Plan
@@ -38,26 +38,26 @@ struct Verdict {
         world.count("handshake error \(error)")
         world.require(
             !plan.isGentle, "the handshake failed (\(error)) although nothing was wrong")
-        // A network at fault may show itself first.
+        // A fault of the network may show first.
         guard !plan.isCorrupted, !plan.isCorruptedUpward,
             ![.timeout, .connectionLost].contains(error)
         else { return }
         let expected: [RealtimeError.Code] =
             switch plan.greeting {
-            // A 301 without a Location leads nowhere.
+            // A 301 without a Location cannot be followed.
             case .refuse: [.httpStatus, .redirect]
             case .tooLong: [.tooLarge]
             case .accept, .silence, .hangUp: []
             default: [.handshake]
             }
-        world.require(expected.contains(error), "\(plan.greeting) was told as \(error)")
+        world.require(expected.contains(error), "\(plan.greeting) was reported as \(error)")
     }
 
     // MARK: What was received
 
     private func checkOpened(_ ending: User.Ending) {
         world.require(
-            plan.greeting == .accept || plan.isCorrupted, "opened in spite of \(plan.greeting)")
+            plan.greeting == .accept || plan.isCorrupted, "opened despite \(plan.greeting)")
         var rules = NaiveReader.Rules()
         rules.messageLimit = plan.messageLimit
         rules.inflateRatio = plan.configuration.limits.inflateRatio
@@ -97,7 +97,7 @@ struct Verdict {
     }
 
     private func checkEnding(_ ending: User.Ending, _ naive: NaiveReader) {
-        // After our own close nobody is told of errors any more.
+        // After our own close, errors are not reported.
         let isOwnClose = guardian.closedIn == .open || guardian.closedIn == .closing
         var errors: [RealtimeError.Code] = []
         if !naive.failure.isEmpty {
@@ -123,10 +123,10 @@ struct Verdict {
             errors = [.connectionLost]
         }
         let expected = isOwnClose ? [] : errors
-        world.require(user.errors == expected, "told of \(user.errors), not of \(expected)")
+        world.require(user.errors == expected, "reported \(user.errors), not \(expected)")
     }
 
-    /// The statistics.
+    /// Checks the statistics.
     private func checkCounts(_ messages: [NaiveReader.Event]) {
         guard let counts = client.counts else { return world.fail("nothing was counted") }
         world.require(
@@ -134,10 +134,10 @@ struct Verdict {
             "counts \(counts.messagesReceived) messages, \(messages.count) came")
         world.require(
             counts.messagesSent == UInt64(user.sent.count),
-            "counts \(counts.messagesSent) messages sent, it were \(user.sent.count)")
+            "counts \(counts.messagesSent) messages sent, sent were \(user.sent.count)")
     }
 
-    /// Our close frame on the wire, where it got through.
+    /// Checks our close frame on the wire, if it got through.
     private func checkCloseFrame(_ naive: NaiveReader) {
         guard let (code, reason) = peer.heardClose, !plan.isCorruptedUpward else { return }
         let expected: Set<UInt16>
@@ -156,7 +156,7 @@ struct Verdict {
             expected.contains(code), "the close frame has \(code), not \(expected.sorted())")
     }
 
-    /// The naive reader itself, against what the peer meant.
+    /// Checks the naive reader itself, against the peer's script.
     private func checkScript(_ naive: NaiveReader, _ messages: [NaiveReader.Event]) {
         let isGarbled = plan.isGarbled
         world.require(
@@ -201,7 +201,7 @@ struct Verdict {
         world.require(peer.heardClose != nil, "the closing handshake had one half only")
     }
 
-    /// Pongs answer the peer's pings in order; some may be left out when much waits to be sent.
+    /// Pongs answer the peer's pings in order; some may be missing if much waits to be sent.
     private func checkPongs() {
         guard !plan.isCorrupted, !plan.isGarbled else { return }
         var rest = peer.pings[...]

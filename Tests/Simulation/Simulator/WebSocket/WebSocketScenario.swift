@@ -1,7 +1,8 @@
 import Session
 import Wire
 
-/// A WebSocket against the scripted peer: handshake, messages both ways, pings, and every end.
+/// A WebSocket against the scripted peer: handshake, messages in both directions, pings, and every
+/// end.
 package enum WebSocketScenario: Scenario {
     package static let name = "websocket"
 
@@ -40,13 +41,13 @@ package enum WebSocketScenario: Scenario {
         let start = world.now
         client.start()
         user.start()
-        // What a link swallows nobody would ever learn: the kernel gives up at last.
+        // A link that swallows everything would never end: eventually the kernel gives up.
         world.after(plan.horizon + .seconds(1)) { connection.kill() }
-        // All timers are below this, and at the horizon the peer hangs up.
+        // All timers are shorter than this, and at the horizon the peer disconnects.
         world.run(until: start + plan.horizon + .seconds(60))
         guard world.violation == nil else { return }
         Verdict(world: world, plan: plan, user: user, client: client, peer: peer).check()
-        world.require(world.isIdle, "something goes on after the end")
+        world.require(world.isIdle, "events follow the end")
     }
 
     private static func trace(_ plan: Plan, in world: World) {
