@@ -10,7 +10,7 @@ import Testing
         #expect(Array(buffer.readable) == [])
     }
 
-    @Test func nothingAppendedIsNothingStored() {
+    @Test func appendingNothingStoresNothing() {
         var buffer = ByteBuffer()
         buffer.append(UnsafeRawBufferPointer(start: nil, count: 0))
         buffer.append("")
@@ -18,7 +18,7 @@ import Testing
         #expect(buffer.capacity == 0)
     }
 
-    @Test func bytesAreWrittenBehindAndTakenFromTheFront() {
+    @Test func bytesAreAppendedAndTakenFromTheFront() {
         var buffer = ByteBuffer()
         buffer.append("hello")
         buffer.append(0x21)
@@ -39,7 +39,7 @@ import Testing
         #expect(Array(buffer.readable) == Array(bytesOf(256)[200...]) + bytesOf(150))
     }
 
-    @Test func storageAboveWhatIsKeptIsGivenBack() {
+    @Test func largeStorageIsReleased() {
         var buffer = ByteBuffer()
         buffer.append(text(10_000))
         buffer.removeAll(keeping: 20_000)
@@ -50,7 +50,7 @@ import Testing
         #expect(Array(buffer.readable) == Array("again".utf8))
     }
 
-    @Test func lessMayBeCommittedThanWasReserved() {
+    @Test func lessMayBeCommittedThanReserved() {
         var buffer = ByteBuffer()
         let room = buffer.reserve(100)
         #expect(room.count >= 100)
@@ -60,7 +60,7 @@ import Testing
         #expect(Array(buffer.readable) == [7, 8])
     }
 
-    @Test func itBehavesAsAnArrayDoes() {
+    @Test func itBehavesLikeAnArray() {
         let seed: UInt64 = 61_121
         var random = SeededGenerator(seed: seed)
         var buffer = ByteBuffer()

@@ -1,6 +1,6 @@
 import Wire
 
-/// A server's frame as bytes: unmasked, its length in the shortest form.
+/// The bytes of a server's frame: unmasked, its length in the shortest form.
 func frame(
     _ opcode: Opcode, _ payload: [UInt8], isFinal: Bool = true, isCompressed: Bool = false
 ) -> [UInt8] {
@@ -16,7 +16,7 @@ func frame(_ opcode: Opcode, _ text: String, isFinal: Bool = true) -> [UInt8] {
     frame(opcode, Array(text.utf8), isFinal: isFinal)
 }
 
-/// Every way to cut `bytes`: whole, byte by byte, and in two at each place.
+/// Every way to cut `bytes`: whole, byte by byte, and in two at each offset.
 func splits(_ bytes: [UInt8]) -> [[[UInt8]]] {
     var all = [[bytes], bytes.map { [$0] }]
     for cut in bytes.indices.dropFirst() {

@@ -54,8 +54,8 @@ private struct Decoded: Equatable {
     var failure: ContentDecoder.Failure?
 }
 
-/// Decodes a body that comes in these pieces.
-/// - Parameter room: for output, at a time.
+/// Decodes a body that arrives in these pieces.
+/// - Parameter room: for output, per call.
 private func decode(
     _ pieces: [[UInt8]], _ codings: [String], room: Int = 4096, ends: Bool = true
 ) throws -> Decoded {
@@ -90,7 +90,7 @@ private func decode(
     return try result.get()
 }
 
-/// The same whole, in every two pieces, and a byte at a time; with much room and with one byte.
+/// Decodes the body whole, in every two pieces, and byte by byte; with much room and with one byte.
 private func decodeInAllWays(_ bytes: [UInt8], _ codings: [String]) throws -> Decoded {
     let whole = try decode([bytes], codings)
     for pieces in splits(bytes) { #expect(try decode(pieces, codings) == whole) }
@@ -113,7 +113,7 @@ struct ContentDecoderTests {
         #expect(try decode([Coded.gzipThenBrotli], ["gzip", "br"]) == Decoded(text: text))
     }
 
-    /// What a server has flushed is delivered, though the data goes on behind it.
+    /// Data that a server has flushed is delivered, although more follows.
     @Test(arguments: [
         ("gzip", Coded.flushedGzip), ("br", Coded.flushedBrotli), ("zstd", Coded.flushedZstd),
     ])
@@ -140,7 +140,7 @@ struct ContentDecoderTests {
         ("deflate", Coded.raw), ("br", Coded.brotli), ("zstd", Coded.zstd),
     ])
     func cutShort(coding: String, bytes: [UInt8]) throws {
-        // Behind the first member of gzip it is whole.
+        // After the first member of gzip it is complete.
         let whole = bytes.count > Coded.gzip.count ? Coded.gzip.count : bytes.count
         for count in 1..<bytes.count where count != whole {
             #expect(try decode([Array(bytes[..<count])], [coding]).failure == .cutShort(coding))
@@ -187,14 +187,14 @@ struct ContentDecoderTests {
             var damaged = bytes
             damaged[place] ^= 0xFF
             let decoded = try decode([damaged], [coding])
-            // A flag or a padding bit may say the same either way; what is wrong is never told as
-            // right.
+            // In br a damaged flag or padding bit may make no difference; damage is never decoded
+            // as correct text otherwise.
             #expect(decoded.failure != nil || decoded.text == text || coding == "br")
         }
     }
 
-    /// Everything in front of the damage is delivered.
-    @Test func damageComesInItsPlace() throws {
+    /// All data before the damage is delivered.
+    @Test func dataBeforeDamageIsDelivered() throws {
         let decoded = try decodeInAllWays(
             Coded.flushedGzip + [UInt8](repeating: 0xFF, count: 20), ["gzip"])
         #expect(
@@ -210,8 +210,8 @@ struct ContentDecoderTests {
         #expect(decoded == Decoded(text: text, failure: .damaged(what)))
     }
 
-    /// As libcurl: servers append the checksum of zlib's format.
-    @Test func checksumBehindRawDeflate() throws {
+    /// As libcurl does, because servers append the checksum of zlib's format.
+    @Test func checksumAfterRawDeflate() throws {
         #expect(try decodeInAllWays(Coded.raw + [1, 2, 3, 4], ["deflate"]) == Decoded(text: text))
         #expect(
             try decode([Coded.raw + [1, 2, 3, 4, 5]], ["deflate"]).failure
@@ -229,7 +229,7 @@ struct ContentDecoderTests {
                 + " supported (deflate, gzip, br, zstd)")
     }
 
-    /// One call writes what it has room for, and does not work on without end for nothing.
+    /// One call fills its output, and does not work without end if there is none.
     @Test func bombs() throws {
         let decoder = try #require(ContentDecoder(contentEncoding: ["br"]))
         var output = [UInt8](repeating: 1, count: 64 << 10)

@@ -85,7 +85,7 @@ private typealias Parameter = ExtensionHeader.Parameter
             headers: ["permessage-deflate; server_no_context_takeover; client_no_context_takeover"],
             agreed: DeflateParameters(
                 clientNoContextTakeover: true, serverNoContextTakeover: true)),
-        // What we offered for ourselves holds whatever the server says.
+        // Our own parameter applies whatever the server says.
         Answer(
             headers: ["permessage-deflate; client_max_window_bits=15"],
             offer: offer(client: 9, clientNoContext: true),

@@ -2,12 +2,12 @@ import Testing
 
 @testable import Wire
 
-/// The pieces of a message as they come off the wire, each at most `piece` bytes.
+/// The pieces of a received message, each at most `piece` bytes.
 private func pieces(_ bytes: [UInt8], of piece: Int) -> [ArraySlice<UInt8>] {
     stride(from: 0, to: bytes.count, by: piece).map { bytes[$0..<min($0 + piece, bytes.count)] }
 }
 
-/// One direction of a connection: an inflater fed with whole messages in pieces.
+/// One direction of a connection: an inflater that receives whole messages in pieces.
 private struct Receiver: ~Copyable {
     var inflater: Inflater
     var output = ByteBuffer()
@@ -18,7 +18,7 @@ private struct Receiver: ~Copyable {
         inflater = try Inflater(windowBits: windowBits, noContextTakeover: noContextTakeover)
     }
 
-    /// - Parameter closing: ends the message by an empty piece instead of its last one.
+    /// - Parameter closing: ends the message with an empty piece.
     mutating func message(
         _ bytes: [UInt8], piece: Int = .max, closing: Bool = false
     ) -> Result<[UInt8], Inflater.Failure> {
@@ -58,7 +58,7 @@ private struct Sender: ~Copyable {
 
 private let hello = Array("Hello".utf8)
 
-/// Bytes that do not compress, the same for every run.
+/// Bytes that do not compress, the same in every run.
 private func noise(_ count: Int) -> [UInt8] {
     var state: UInt64 = 0x9E37_79B9_7F4A_7C15
     return (0..<count).map { _ in
@@ -67,13 +67,13 @@ private func noise(_ count: Int) -> [UInt8] {
     }
 }
 
-/// Text of the kind that is sent: it refers to itself over any distance.
+/// Typical text: it refers back over any distance.
 private func records(_ count: Int) -> [UInt8] {
     (0..<count).flatMap { Array("{\"id\":\($0),\"price\":\($0 &* 7919 % 1009),\"ok\":true}".utf8) }
 }
 
 @Suite struct InflaterTests {
-    /// RFC 7692 §7.2.3.1 to §7.2.3.6, and what else means one message.
+    /// RFC 7692 §7.2.3.1 to §7.2.3.6, and other encodings of one message.
     @Test(
         arguments: [
             ([0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00], hello),
@@ -84,7 +84,7 @@ private func records(_ count: Int) -> [UInt8] {
                 hello
             ),
             ([0x00], []), ([], []),
-            // A BFINAL block without an empty one behind it; two of them; the flush with BFINAL.
+            // A BFINAL block without an empty one after it; two of them; the flush with BFINAL.
             ([0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00], hello),
             (
                 [
@@ -99,7 +99,7 @@ private func records(_ count: Int) -> [UInt8] {
         for (piece, noContext) in [(Int.max, false), (1, false), (2, true), (1, true)] {
             for closing in [false, true] {
                 var receiver = try Receiver(noContextTakeover: noContext)
-                // Three times, since a message may not spoil the next.
+                // Three times, because a message must not affect the next.
                 for _ in 0..<3 {
                     let result = receiver.message(compressed, piece: piece, closing: closing)
                     #expect(result == .success(message))
@@ -131,7 +131,7 @@ private func records(_ count: Int) -> [UInt8] {
         arguments: [
             [0x07], [0xFF], [0x00, 0x05, 0x00, 0xFB, 0xFF, 0x48], [0xF2, 0x00, 0x11, 0x00, 0x00],
             [0x04, 0xFF, 0xFF], [0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0xFF],
-            // Ends inside a block: what is left of Hello's bytes, and the trailer not taken away.
+            // Ends inside a block: the start of Hello's bytes, and a trailer that was not removed.
             [0xF2], [0xF2, 0x48], [0xF2, 0x48, 0xCD, 0xC9], [0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07],
             [0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x00, 0x00, 0xFF, 0xFF],
             [0x00, 0x06, 0x00, 0xF9, 0xFF, 0x48], [0x00, 0x00],
@@ -148,8 +148,8 @@ private func records(_ count: Int) -> [UInt8] {
         }
     }
 
-    /// Of these sizes many fill the room they are inflated into to the last byte.
-    @Test(arguments: [true, false]) func anySizeFitsIntoItsRoom(closing: Bool) throws {
+    /// Many of these sizes fill their output exactly.
+    @Test(arguments: [true, false]) func anySizeFitsItsOutput(closing: Bool) throws {
         for count in 1...5000 {
             var sender = try Sender()
             let message = [UInt8](repeating: 97, count: count)
@@ -235,7 +235,7 @@ private func records(_ count: Int) -> [UInt8] {
         }
     }
 
-    /// Each of these blocks ends zlib's stream; 100,000 of them may not cost a window each.
+    /// Each of these blocks ends zlib's stream; 100,000 of them must not allocate a window each.
     @Test func aFloodOfFinalBlocksIsOneEmptyMessage() throws {
         let flood = (0..<100_000).flatMap { _ in [0x03, 0x00] as [UInt8] }
         var receiver = try Receiver()
@@ -249,7 +249,7 @@ private func records(_ count: Int) -> [UInt8] {
         let compressed = try sender.message(random + random)
         var wide = try Receiver(windowBits: 12)
         #expect(wide.message(compressed) == .success(random + random))
-        // Within one call zlib sees the output itself; in pieces it has the window alone.
+        // Within one call zlib sees its output; between pieces it has only the window.
         var narrow = try Receiver(windowBits: 8)
         guard case .failure(.corrupt) = narrow.message(compressed, piece: 100) else {
             Issue.record("a window of 256 bytes reached back 3000")
@@ -257,7 +257,7 @@ private func records(_ count: Int) -> [UInt8] {
         }
     }
 
-    @Test func idleMemoryComesBackWithoutContextAlone() throws {
+    @Test func idleMemoryIsReleasedOnlyWithoutContext() throws {
         let first: [UInt8] = [0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00]
         let second: [UInt8] = [0xF2, 0x00, 0x11, 0x00, 0x00]
         var keeping = try Receiver()

@@ -2,7 +2,7 @@ import Testing
 import Wire
 
 @Suite struct EventIDFileTests {
-    @Test func whatIsWrittenIsRead() throws {
+    @Test func writtenIDsAreRead() throws {
         var file = EventIDFile()
         let empty = file.bytes.count
         let ids = [
@@ -16,7 +16,7 @@ import Wire
         #expect(ids.reduce(empty) { $0 + EventIDFile.count($1.0, $1.1) } == file.bytes.count)
     }
 
-    @Test func anEmptyIdTakesTheKeyAway() throws {
+    @Test func anEmptyIDRemovesTheKey() throws {
         var file = EventIDFile()
         file["a"] = "1"
         file["a"] = ""
@@ -33,7 +33,7 @@ import Wire
         "librealtime event ids 1\nkey %4\n", "librealtime event ids 1\nkey %zz\n",
         "librealtime event ids 1\nkey %+1\n", "librealtime event ids 1\nkey %ff\n",
         "librealtime event ids 1\nkey\tid 1\n",
-        // What would end the header that the id goes out in.
+        // These would end the header that sends the id.
         "librealtime event ids 1\nkey 1%0D%0AX-Evil:%20yes\n",
         "librealtime event ids 1\nkey 1%0A2\n", "librealtime event ids 1\nkey 1%002\n",
     ])
@@ -54,7 +54,7 @@ import Wire
         #expect(EventIDFile.isOurs(Array(text.utf8)) == isOurs)
     }
 
-    @Test func keysThatOnlyLookTheSameAreTwo() throws {
+    @Test func keysAreComparedByteForByte() throws {
         var file = EventIDFile()
         file["caf\u{E9}"] = "1"
         file["cafe\u{301}"] = "2"
@@ -62,7 +62,7 @@ import Wire
         #expect(read["caf\u{E9}"] == "1" && read["cafe\u{301}"] == "2")
     }
 
-    @Test func everyCutIsFoundOrHarmless() throws {
+    @Test func everyCutIsDetectedOrHarmless() throws {
         var file = EventIDFile()
         file["a"] = "1"
         file["b"] = "22"

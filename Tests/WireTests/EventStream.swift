@@ -11,7 +11,7 @@ func event(
     .event(type: type, data: data, id: id, hadID: hadID)
 }
 
-/// Our parser's account of a stream, in the naive one's terms.
+/// A stream as our parser reads it, in the naive parser's types.
 struct Heard {
     var told: [Told] = []
     var isTooLarge = false
@@ -31,7 +31,7 @@ struct Heard {
         reconnectionTime = parser.reconnectionTime
     }
 
-    /// Feeds more of a body, which goes on.
+    /// Feeds more of a body that continues.
     init(continuing pieces: [[UInt8]], _ parser: inout EventStreamParser) {
         hear(pieces, &parser)
         lastEventID = parser.lastEventID
@@ -50,7 +50,7 @@ struct Heard {
     private mutating func hear(
         _ piece: [UInt8], _ parser: inout EventStreamParser
     ) throws(RealtimeError) {
-        // Each call sees the rest at another address: nothing may hang on where it was.
+        // Each call gets the rest at another address: the parser must not keep pointers.
         var rest = piece
         while true {
             let (step, used) = try Heard.step(rest, &parser) { told.append($0) }
@@ -86,7 +86,7 @@ struct Heard {
         return (try result.get(), used)
     }
 
-    /// What is told is well-formed, and a NUL stands behind it.
+    /// Reported text is well-formed, and a NUL follows it.
     private static func text(_ bytes: UnsafeRawBufferPointer) -> String {
         #expect(bytes.baseAddress?.load(fromByteOffset: bytes.count, as: UInt8.self) == 0)
         let text = String(validating: bytes, as: UTF8.self)
@@ -95,7 +95,7 @@ struct Heard {
     }
 }
 
-/// The stream gives these, whole, byte by byte and cut at each place; and naively too.
+/// The stream must give these events: whole, byte by byte and cut at each offset; and naively.
 func expect(
     _ stream: [UInt8], _ told: [Told], last: String? = nil, retry: Int64? = nil,
     seed: String = "", sourceLocation: SourceLocation = #_sourceLocation

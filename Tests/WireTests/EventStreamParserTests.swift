@@ -9,7 +9,7 @@ import Testing
         expect("data:a\r\n\r\n", [event("a")])
         expect("data:a\r\r", [event("a")])
         expect("data:a\r\r\ndata:b\n\n", [event("a"), event("b")])
-        // Three pieces, with the cut inside both ends.
+        // Three pieces, with cuts inside both line ends.
         let pieces = ["data:a\r", "\n\r", "\n"].map { Array($0.utf8) }
         #expect(Heard(pieces).told == [event("a")])
     }
@@ -25,11 +25,11 @@ import Testing
         expect("data:\ndata:x\n\n", [event("\nx")])
     }
 
-    @Test func onlyTheFirstByteOrderMarkOfABodyGoes() {
+    @Test func onlyABodysFirstByteOrderMarkIsRemoved() {
         expect([0xEF, 0xBB, 0xBF] + Array("data:a\n\n".utf8), [event("a")])
         expect([0xEF, 0xBB, 0xBF, 0xEF, 0xBB, 0xBF] + Array("data:a\n\n".utf8), [])
         expect("data:1\n\n\u{FEFF}data:2\n\ndata:3\n\n", [event("1"), event("3")])
-        // What only begins like one is the beginning of a line.
+        // Only the beginning of one: it belongs to the line.
         for begun: [UInt8] in [[0xEF], [0xEF, 0xBB]] {
             expect(begun + Array("data:a\ndata:b\n\n".utf8), [event("b")])
             expect(begun + Array("\ndata:b\n\n".utf8), [event("b")])
@@ -74,19 +74,19 @@ import Testing
         expect("event:a\nevents:b\ndata:y\n\n", [event("y", type: "a")])
     }
 
-    @Test func oneLeadingSpaceGoes() {
+    @Test func oneLeadingSpaceIsRemoved() {
         expect("data:  two\ndata:\tt\n\n", [event(" two\n\tt")])
         expect("data: \n\n", [event("")])
         expect("event:  a\nid:  b\ndata:x\n\n", [event("x", type: " a", id: " b", hadID: true)])
     }
 
-    @Test func namesAreTakenExactly() {
+    @Test func namesMustMatchExactly() {
         expect("Data:x\ndata :y\n data:z\n\n", [])
         expect("dat:x\ndataa:y\nd\nda\ndat\ndataa\nevent:e\nidd:5\nretryy:5\n\n", [])
         expect("i\nr\nretr:5\ne:x\neven\n", [])
     }
 
-    @Test func commentsAreToldAsTheyCome() {
+    @Test func commentsAreReportedAsTheyCome() {
         expect(
             ":data:no\n:\n: x\ndata:y\n:z\n\n",
             [.comment("data:no"), .comment(""), .comment(" x"), .comment("z"), event("y")])
@@ -97,7 +97,7 @@ import Testing
         expect([0x3A, 0xFF, 0x0A], [.comment("\u{FFFD}")])
     }
 
-    @Test func bytesAreNeverTakenForCharacters() {
+    @Test func textIsComparedByBytes() {
         expect("data:\u{301}x\n\n", [event("\u{301}x")])
         expect("data: \u{301}x\n\n", [event("\u{301}x")])
         let kept = "a\u{2028}b\u{85}c\u{B}d\u{C}e\u{1E}f\u{2029}g"
@@ -116,20 +116,20 @@ import Testing
             Array("event:".utf8) + [0xFF, 0x0A] + Array("id:".utf8) + [0x80, 0x0A]
                 + Array("data:x\n\n".utf8),
             [event("x", type: "\u{FFFD}", id: "\u{FFFD}", hadID: true)])
-        // The id goes back to the server as it came.
+        // The id goes back to the server unchanged.
         #expect(Heard([Array("id:".utf8) + [0x80, 0x0A, 0x0A]]).lastEventID == [0x80])
-        // A sequence that a line's end cuts is not joined with what follows.
+        // A sequence that a line end cuts is not joined with the next line.
         expect(
             Array("data:".utf8) + [0xC3, 0x0A] + Array("data:".utf8) + [0xA9, 0x0A, 0x0A],
             [event("\u{FFFD}\n\u{FFFD}")])
     }
 
-    @Test func aNULIsDataButNoPartOfAName() {
+    @Test func aNULIsAllowedInDataButNotInNames() {
         expect("data:\0\n\n", [event("\0")])
         expect("data\0:2\ndata:1\n\n", [event("1")])
     }
 
-    @Test func whatIsUnfinishedIsForgotten() {
+    @Test func unfinishedEventsAreDropped() {
         expect("data:x\n", [])
         expect("data:x", [])
         expect("", [])
@@ -141,8 +141,8 @@ import Testing
             [.comment("c"), event("1\n2\n", id: "q", hadID: true)], last: "q")
     }
 
-    @Test func longLinesAreReadAtEachPlaceOfABlock() {
-        // Ends before, at and behind the ends of the scanner's blocks, ASCII and not.
+    @Test func longLinesEndAnywhereInABlock() {
+        // Lines that end before, at and after the ends of the scanner's blocks, ASCII and not.
         for length in 0..<300 {
             for letter in ["a", "é"] {
                 let value = String(repeating: "x", count: length) + letter
@@ -166,7 +166,7 @@ import Testing
         #expect(second.told == [event("b", id: "1")])
     }
 
-    /// P11: neither a half-read line nor a held CR or byte order mark reaches into the next body.
+    /// P11: a half-read line, a held CR or a byte order mark does not affect the next body.
     @Test(arguments: ["data:a\r", "event:x\nda", ":com", "data:a\n", "\u{FEFF}", "id:4", "retry:5"])
     func nothingOfABodyReachesTheNext(beginning: String) {
         for pieces in splits(Array(beginning.utf8)) {
@@ -206,7 +206,7 @@ import Testing
         }
     }
 
-    @Test func aCommentThatNobodyHearsMayBeOfAnyLength() {
+    @Test func aCommentWithoutAListenerMayHaveAnyLength() {
         let limits = EventStreamParser.Limits(line: 8, data: 8, name: 8)
         let stream = Array((":" + String(repeating: "c", count: 100) + "\ndata:x\n\n").utf8)
         for pieces in splits(stream) {
@@ -215,7 +215,7 @@ import Testing
         }
     }
 
-    @Test func aParserThatFailedIsSpentUntilItsBodyEnds() {
+    @Test func aFailedParserAcceptsNothingUntilItsBodyEnds() {
         var parser = EventStreamParser(limits: EventStreamParser.Limits(line: 6, data: 0, name: 0))
         #expect(Heard(continuing: [Array("data:12".utf8)], &parser).isTooLarge)
         #expect(Heard(continuing: [Array("\n\ndata:1\n\n".utf8)], &parser).isTooLarge)
@@ -223,8 +223,8 @@ import Testing
         #expect(Heard(continuing: [Array("data:1\n\n".utf8)], &parser).told == [event("1")])
     }
 
-    /// Streams of the format's own words, cut at random, beside the naive parser.
-    @Test func randomStreamsAreReadAsNaively() {
+    /// Streams made of the format's own words, cut at random, compared with the naive parser.
+    @Test func bothParsersReadRandomStreamsAlike() {
         var random = SeededGenerator(seed: 4)
         let words = [
             "data", "event", "id", "retry", ":", ":", ":", " ", "\n", "\n", "\n", "\r", "\r\n", "x",

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Wire
 
-/// The portable format tests of the web platform's EventSource suite, each under its name there.
-/// What they ask of a connection is asked of the event source.
+/// The tests of the web platform's EventSource suite that concern the format, under their names
+/// there. The event source's tests have those that need a connection.
 @Suite struct EventStreamPlatformTests {
     @Test("event-data") func eventData() {
         expect(
@@ -54,7 +54,7 @@ import Testing
         expect("data: hello\nid: …\n\n", [event("hello", id: "…", hadID: true)], last: "…")
     }
 
-    /// The first event of the second connection has no id of its own and carries the old one.
+    /// The first event of the second connection has no id of its own, and so the old one.
     @Test("format-field-id-2") func formatFieldID2() {
         expect(
             "data:test1\nid:…\n\ndata:test2\n\n",
@@ -121,7 +121,7 @@ import Testing
         expect("data:ok…\n\n", [event("ok…")])
     }
 
-    /// Any bytes from anywhere, with what a program would ask of the parser between two pieces.
+    /// Arbitrary bytes, with the calls that a program might make between two pieces.
     @Test("eventsource-from-readable-stream") func eventSourceFromReadableStream() {
         var parser = EventStreamParser()
         let first = Heard(

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Wire
 
-/// Undoes a client's frame: header, key, payload.
+/// Parses a client's frame: header, key, payload.
 private func parse(_ bytes: [UInt8]) -> (first: UInt8, payload: [UInt8]) {
     var at = 2
     var length = Int(bytes[1] & 0x7F)
@@ -39,7 +39,7 @@ private func parse(_ bytes: [UInt8]) -> (first: UInt8, payload: [UInt8]) {
         #expect(bytes.count == header + 4 + count)
     }
 
-    @Test func flagsAreWhereTheyBelong() {
+    @Test func flagsHaveTheirBits() {
         var output = ByteBuffer()
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
         FrameWriter.write(

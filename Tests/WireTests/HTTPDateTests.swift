@@ -3,7 +3,7 @@ import Testing
 @testable import Wire
 
 @Suite struct HTTPDateTests {
-    /// RFC 9110 §5.6.7, and both ends of what each form can say.
+    /// RFC 9110 §5.6.7, and both ends of each form's range.
     @Test(
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
@@ -14,7 +14,7 @@ import Testing
             ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
             ("Sat, 01 Jan 0000 00:00:00 GMT", -62_167_219_200),
             ("Sat, 21 Nov 2026 12:00:00 GMT", 1_795_262_400),
-            // The day's name is not reckoned: what counts is the date.
+            // The day's name is not checked: the date counts.
             ("Mon, 06 Nov 1994 08:49:37 GMT", 784_111_777),
         ] as [(String, Int64)])
     func allThreeFormsAreRead(text: String, seconds: Int64) {
@@ -38,8 +38,8 @@ import Testing
     ])
     func anythingElseIsNoDate(text: String) { #expect(parseHTTPDate(text) == nil) }
 
-    /// RFC 9110: a year in two digits is never more than 50 years ahead.
-    @Test func twoDigitsOfAYearAreNearest() throws {
+    /// RFC 9110: a year with two digits is never more than 50 years ahead.
+    @Test func twoDigitYearsAreTheNearest() throws {
         let now = try #require(parseHTTPDate("Sat, 21 Nov 2026 12:00:00 GMT"))
         for (short, year) in [
             ("76", "2076"), ("77", "1977"), ("99", "1999"), ("00", "2000"), ("26", "2026"),
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func datesArePrintedAsServersDo() {
+    @Test func datesArePrintedInTheFormOfServers() {
         #expect(formatHTTPDate(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
         #expect(formatHTTPDate(0) == "Thu, 01 Jan 1970 00:00:00 GMT")
         #expect(formatHTTPDate(-1) == "Wed, 31 Dec 1969 23:59:59 GMT")
@@ -65,7 +65,7 @@ import Testing
         #expect(formatHTTPDate(.min) == "Sat, 01 Jan 0000 00:00:00 GMT")
     }
 
-    @Test func whatIsPrintedIsReadAgain() {
+    @Test func printedDatesAreReadAgain() {
         var random = SeededGenerator(seed: 1994)
         for _ in 0..<5000 {
             let seconds = Int64.random(in: -62_167_219_200...253_402_300_799, using: &random)
@@ -93,10 +93,10 @@ import Testing
         #expect(wait([("Retry-After", String(repeating: "9", count: 50))]) == years)
     }
 
-    @Test func aDateIsRelativeToTheAnswersOwn() {
+    @Test func aDateIsRelativeToTheResponsesDate() {
         let date = "Sun, 06 Nov 1994 08:50:37 GMT"
         #expect(wait([("Retry-After", date)]) == .seconds(60))
-        // Two hours between the clocks.
+        // The clocks differ by two hours.
         let skewed = ("Date", "Sun, 06 Nov 1994 06:49:37 GMT")
         #expect(wait([skewed, ("Retry-After", "Sun, 06 Nov 1994 06:50:37 GMT")]) == .seconds(60))
         #expect(wait([("Date", "now"), ("Retry-After", date)]) == .seconds(60))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Wire
 
-/// What a reader made of a response: the head and the bytes behind it, or the error.
+/// The result of reading a response: the head and the bytes after it, or the error.
 private enum Reading: Equatable {
     case head(ResponseHead, rest: String)
     case needMoreBytes
@@ -30,7 +30,7 @@ private func read(_ bytes: [UInt8], piece: Int, limit: Int = 4096) -> Reading {
     return .needMoreBytes
 }
 
-/// Reads whole, byte by byte, and in threes, which must agree.
+/// Reads it whole, byte by byte, and in threes; the results must agree.
 private func readAllWays(_ bytes: [UInt8], limit: Int = 4096) -> Reading {
     let whole = read(bytes, piece: max(bytes.count, 1), limit: limit)
     #expect(read(bytes, piece: 1, limit: limit) == whole)
@@ -47,7 +47,7 @@ private func field(_ name: String, _ value: String) -> HeaderField {
 }
 
 @Suite struct ResponseHeadReaderTests {
-    @Test func readsAnUpgradeAndLeavesTheFramesAlone() {
+    @Test func readsAnUpgradeAndLeavesTheFrames() {
         let text =
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nA:\t b c \t\r\n\r\nframes"
         let head = ResponseHead(
@@ -79,7 +79,7 @@ private func field(_ name: String, _ value: String) -> HeaderField {
         #expect(readAllWays(text) == .head(head, rest: ""))
     }
 
-    /// And read as ISO-8859-1.
+    /// They are read as ISO-8859-1.
     @Test func bytesThatAreNotUTF8AreKept() throws {
         let text = "HTTP/1.1 101 caf\u{E9}\r\nA: x\u{FF}y\r\nB: é\r\n\r\n"
         let bytes = text.unicodeScalars.map { UInt8($0.value) }
@@ -93,7 +93,7 @@ private func field(_ name: String, _ value: String) -> HeaderField {
         let response = HTTPResponse(head, body: [])
         #expect(response.reason == "caf\u{E9}" && response.header("a") == "x\u{FF}y")
         #expect(response.headers[0].content.bytes == [0x78, 0xFF, 0x79])
-        // Valid UTF-8 is what it is.
+        // Valid UTF-8 is read as such.
         let valid = ResponseHead(status: 200, fields: [field("A", "é")])
         #expect(valid.contents("A").map(\.bytes) == [[0xC3, 0xA9]])
     }
@@ -112,7 +112,7 @@ private func field(_ name: String, _ value: String) -> HeaderField {
         #expect(error.message.contains("8 interim"))
     }
 
-    @Test func theLimitCountsEachHeadAlone() {
+    @Test func theLimitAppliesToEachHead() {
         let head = "HTTP/1.1 101 Go\r\nA: b\r\n\r\n"
         let interim = "HTTP/1.1 100 Go\r\nA: b\r\n\r\n"
         let expected = Reading.head(
@@ -180,7 +180,7 @@ private func field(_ name: String, _ value: String) -> HeaderField {
         #expect(!error.message.unicodeScalars.contains { $0.value < 0x20 })
     }
 
-    @Test func readingOnAfterTheHeadIsAnErrorOfState() throws {
+    @Test func readingAfterTheHeadIsAStateError() throws {
         var reader = ResponseHeadReader(limit: 100)
         let bytes = Array("HTTP/1.1 101 \r\n\r\n".utf8)
         _ = try bytes.withUnsafeBytes { try reader.read($0) }
@@ -198,7 +198,7 @@ private func field(_ name: String, _ value: String) -> HeaderField {
             field("connection", "close"), field("x", "2"),
         ])
 
-    @Test func namesMatchInAnyCase() {
+    @Test func namesIgnoreCase() {
         #expect(head.values("x") == ["1", "2"])
         #expect(head.values("X") == ["1", "2"])
         #expect(head.values("Y").isEmpty)

@@ -57,7 +57,7 @@ import Testing
         #expect(url.password == nil)
     }
 
-    @Test func partsAreAsTheSocketNeedsThem() throws {
+    @Test func partsHaveTheFormThatSocketsNeed() throws {
         let url = try HTTPURL(parsing: "ws://[fe80::1%25lo]:90/", as: .webSocket)
         #expect(url.host == "fe80::1")
         #expect(url.port == 90)
@@ -130,9 +130,9 @@ import Testing
         #expect(HTTPURL.redacted(text) == redacted)
     }
 
-    /// A place for another program, which may find a code in it.
+    /// Another program opens such a URL, and it may contain a code.
     @Test(arguments: ["app:secret", "com.app:/cb?code=secret", "mailto:secret@h", "http:secret x"])
-    func redirectsToOtherProgramsShowTheSchemeAlone(location: String) throws {
+    func redirectsToOtherProgramsShowOnlyTheScheme(location: String) throws {
         let url = try HTTPURL(parsing: "http://h/", as: .http)
         let error = #expect(throws: RealtimeError.self) {
             _ = try url.resolving(redirect: Array(location.utf8))
@@ -142,7 +142,7 @@ import Testing
             error?.message == "a URL of the scheme \"\(scheme)\" without a host is not followed")
     }
 
-    /// Bytes that no URL has are percent-encoded, one by one: the server gets its own bytes back.
+    /// Bytes that URLs cannot contain are percent-encoded, so the server gets the same bytes back.
     @Test(arguments: [
         ("/a b", "/a%20b"), ("/new/caf\u{E9}?q=\u{FF}", "/new/caf%E9?q=%FF"),
         ("/\u{C3}\u{A9}", "/%C3%A9"), ("/%E9%zz", "/%E9%zz"), (" /x\t\ty ", "/xy"),
@@ -161,8 +161,8 @@ import Testing
         }
     }
 
-    /// A backslash in front of the query is a slash (WHATWG URL §4.4), so that no part of a URL is
-    /// taken for the host that a browser would not take.
+    /// A backslash before the query counts as a slash (WHATWG URL §4.4), so that we use the same
+    /// host as a browser.
     @Test(arguments: [
         ("\\x", "http://h/x"), ("x\\..\\y", "http://h/d/y"), ("\\?a\\b", "http://h/?a%5Cb"),
         ("\\\\k\\x", "http://k/x"), ("http:\\\\k", "http://k/"), ("/\\k/x", "http://k/x"),
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    /// The error shows the URL that the server gave, as far as it cannot hold a password.
+    /// The error shows the server's URL, without the parts that may contain a password.
     @Test func redirectsToAHostThatIsNotUTF8() throws {
         let url = try HTTPURL(parsing: "http://h/", as: .http)
         let error = #expect(throws: RealtimeError.self) {
@@ -185,16 +185,16 @@ import Testing
         #expect(error?.message == "The URL \"https://***\" has a host that is not UTF-8")
     }
 
-    /// A host has no such bytes, however they are spelt.
+    /// A host cannot have such bytes, whatever their form.
     @Test(arguments: ["http://a b/", "//a b/", "//b\u{FC}cher/", "http://h\u{1}/"])
-    func redirectsToNoHostAreRefused(location: String) throws {
+    func redirectsToAnInvalidHostAreRefused(location: String) throws {
         let url = try HTTPURL(parsing: "http://h/", as: .http)
         #expect(throws: RealtimeError.self) {
             try url.resolving(redirect: location.unicodeScalars.map { UInt8($0.value) })
         }
     }
 
-    /// Parameters are told by what their names stand for.
+    /// Parameters are compared by their decoded names.
     @Test(arguments: [
         ("", "?a%20b=1"), ("?", "?a%20b=1"), ("?c", "?c&a%20b=1"), ("?a%20b=0", "?a%20b=1"),
         ("?a+b=0&c=2&%61%20b", "?c=2&a%20b=1"), ("?a%2", "?a%2&a%20b=1"),
@@ -205,7 +205,7 @@ import Testing
         #expect(url.withQuery("a b", "1").target == "/p" + expected)
     }
 
-    /// What is made without parsing is what parsing makes.
+    /// A URL that is derived without parsing equals the parsed one.
     @Test(arguments: [
         "http://h/", "https://h:8443/x?y", "http://u:p@h:80/", "http://[::1]:81/a", "http://H.k/",
         "http://[fe80::1%25lo]/",
@@ -221,7 +221,7 @@ import Testing
         var found = 0
         for _ in 0..<3000 {
             var text = url.origin
-            // KELVIN SIGN is the same character as K, and another host.
+            // KELVIN SIGN is equivalent to K, but makes another host.
             if Int.random(in: 0..<10, using: &generator) == 0 {
                 text = text.replacing("k", with: "\u{212A}")
             }
@@ -232,7 +232,7 @@ import Testing
             found += 1
             #expect(try sibling == HTTPURL(parsing: text, as: .http), "\(text)")
         }
-        // Another zone would be another place: a text without one is parsed.
+        // A text without the zone would name another host, so it is always parsed.
         #expect(base.contains("%25") ? found == 0 : found > 50, "\(found)")
     }
 }

@@ -53,7 +53,7 @@ private func request(of handshake: ClientHandshake) -> [Substring] {
                 """)
     }
 
-    @Test func nothingIsOfferedThatWasNotAskedFor() throws {
+    @Test func onlyRequestedFeaturesAreOffered() throws {
         let lines = request(of: try handshake())
         #expect(lines.first == "GET /chat HTTP/1.1")
         #expect(!lines.contains { $0.hasPrefix("Sec-WebSocket-Protocol") })
@@ -205,7 +205,7 @@ private func request(of handshake: ClientHandshake) -> [Substring] {
     @Test(arguments: [
         "", " ", "a b", "a:", "a\r\nb", "a\0", "é", "a(b", "\"a\"", "a,b", "{", "\u{7F}", "a\t",
     ])
-    func namesThatAreNoTokenFail(name: String) {
+    func namesThatAreNotTokensFail(name: String) {
         #expect(headerError(name, "v")?.code == .invalidHeader)
     }
 

@@ -3,7 +3,7 @@ import Testing
 @testable import Wire
 
 @Suite struct HeaderFieldsTests {
-    /// Short lists are searched, long ones have an index: both behave alike.
+    /// Short lists are searched, long ones have an index: both behave the same.
     @Test(arguments: [1, 16, 17, 40])
     func headersAreSetInThePlaceOfAllOfTheirName(count: Int) {
         var fields = HeaderFields()

@@ -68,7 +68,7 @@ import Testing
         return parts
     }
 
-    @Test func eachPartHasATypeAndItsBytes() throws {
+    @Test func eachPartHasATypeAndBytes() throws {
         #expect(
             try parts("--b\r\nContent-Type: text/plain\r\n\r\none\r\n--b\r\n\r\ntwo\r\n--b--")
                 == [["text/plain", "one"], ["", "two"]])
@@ -79,14 +79,14 @@ import Testing
                 == [["a/b", "1"]])
     }
 
-    @Test func nchansBoundariesAreTaken() throws {
+    @Test func nchansBoundariesAreAccepted() throws {
         let boundary = "yz/jFa7.pU+k"
         #expect(
             try parts("--\(boundary)\r\n\r\nx\r\n--\(boundary)--\r\n", boundary: boundary)
                 == [["", "x"]])
     }
 
-    @Test func contentMayHoldWhatLooksLikeADelimiter() throws {
+    @Test func contentMayResembleADelimiter() throws {
         #expect(
             try parts("--b\r\n\r\nx--b\r\n-b\r\n--\r\n\n--b\r\r\n--b--") == [
                 ["", "x--b\r\n-b\r\n--\r\n\n--b\r"]

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Wire
 
-/// What a reader made of some bytes, in a form to compare.
+/// The result of reading some bytes, in a form that can be compared.
 private enum Outcome: Equatable {
     case text(String)
     case binary([UInt8])
@@ -11,7 +11,7 @@ private enum Outcome: Equatable {
     case failed(CloseCode)
 }
 
-/// Feeds the pieces to `next` alone.
+/// Feeds the pieces only to `next`.
 private func read(
     _ pieces: [[UInt8]], limits: MessageLimits = MessageLimits(), deflate: DeflateParameters? = nil,
     streams: Bool = false, allowance: Int = .max
@@ -68,7 +68,7 @@ private func expectAtEverySplit(
         #expect(
             read(pieces, limits: limits, deflate: deflate) == expected,
             "cut into \(pieces.map(\.count))", sourceLocation: sourceLocation)
-        // The limits of whole messages do not hold for streamed ones.
+        // The limits of whole messages do not apply to streamed ones.
         if limits != MessageLimits() { continue }
         #expect(
             read(pieces, limits: limits, deflate: deflate, streams: true) == expected,
@@ -96,7 +96,7 @@ private func expectAtEverySplit(
             [.control(.ping, [120]), .text("one two"), .binary([1])])
     }
 
-    @Test func piecesAreWantedOrNotFromTheNextMessageOn() throws {
+    @Test func streamingAppliesFromTheNextMessage() throws {
         var reader = MessageReader(limits: MessageLimits(), deflate: nil)
         func events(_ bytes: [UInt8]) throws -> [MessageReader.Event] {
             try bytes.withUnsafeBytes { input in
@@ -110,7 +110,7 @@ private func expectAtEverySplit(
                 }
             }
         }
-        // One that has begun ends as it began.
+        // A message that has begun ends in the same way.
         #expect(try events(frame(.binary, [1, 2], isFinal: false)).isEmpty)
         reader.setStreams(true)
         #expect(
@@ -123,7 +123,7 @@ private func expectAtEverySplit(
         #expect(try events(frame(.binary, [1, 2], isFinal: false)).isEmpty)
         #expect(
             try events(frame(.continuation, [3])) == [.assembledMessage(.binary, 0..<3)])
-        // Between two at once.
+        // Between two messages it applies at once.
         reader.setStreams(true)
         let next = try events(frame(.binary, [1], isFinal: false))
         #expect(next == [.piece(.binary, 0..<1, isFirst: true, isLast: false)])
@@ -164,10 +164,10 @@ private func expectAtEverySplit(
     }
 
     @Test func invalidTextFailsAtItsFirstBadByteOfAnUnfinishedFrame() {
-        // A frame that announces ten bytes; the third is wrong, the rest never comes.
+        // A frame that announces ten bytes; the third is wrong, and the rest never comes.
         expectAtEverySplit([0x81, 10, 0x61, 0xCE, 0x61], [.failed(.invalidPayload)])
         expectAtEverySplit(frame(.text, [0xED, 0xA0, 0x80]), [.failed(.invalidPayload)])
-        // An unfinished character at the message's end.
+        // An incomplete character at the end of the message.
         expectAtEverySplit(frame(.text, [0x61, 0xE2, 0x82]), [.failed(.invalidPayload)])
     }
 
@@ -276,8 +276,8 @@ private func expectAtEverySplit(
         }
     }
 
-    @Test func aStoppedMessageFailsAsAWholeOneDoes() throws {
-        // Above the limit, and wrong text behind the place where it stopped.
+    @Test func anInterruptedMessageFailsLikeAWholeOne() throws {
+        // Above the limit, and invalid text after the place of the interruption.
         var limits = MessageLimits()
         limits.messageBytes = 1 << 20
         let (compressed, _) = MessageReaderTests.bomb
@@ -308,13 +308,14 @@ private func expectAtEverySplit(
             #expect(reader.wholeMessages(input, &offset, into: slots) == 3)
             #expect(slots[..<3].map { Int($0.length) } == [1, 200, 2])
             #expect(slots[..<3].map(\.kind) == [1, 2, 1])
-            // It stops at the ping and says so by finding nothing.
+            // It stops at the ping, which it reports by finding nothing.
             #expect(offset == 3 + 204 + 4)
             #expect(reader.wholeMessages(input, &offset, into: slots) == 0)
         }
     }
 
-    /// Reads `bytes` as a connection does that reads the rest of large frames into their place.
+    /// Reads `bytes` like a connection that reads the rest of large frames directly into their
+    /// storage.
     private func readDirectly(_ bytes: [UInt8], pieces: Int) -> (outcomes: [Outcome], direct: Int) {
         var reader = MessageReader(limits: MessageLimits(), deflate: nil)
         var outcomes: [Outcome] = []
@@ -380,8 +381,8 @@ private func expectAtEverySplit(
                 == [.failed(.invalidPayload)])
     }
 
-    /// Behind one large frame the next one's header is read alone: 4 KiB, and what was missing of
-    /// the first, less than 32 KiB. It is not so behind small ones.
+    /// After one large frame the next header is read alone: 4 KiB, plus the missing part of the
+    /// first, less than 32 KiB. This does not happen after small frames.
     @Test func littleOfLargeFramesInARowIsCopied() {
         let large = [UInt8](repeating: 7, count: 1 << 20)
         let piece = 256 << 10
@@ -392,7 +393,7 @@ private func expectAtEverySplit(
         #expect(readDirectly(small, pieces: piece).direct < small.count / 4)
     }
 
-    /// A frame of as many bytes as a header can tell, and no limit.
+    /// A frame with the largest length that a header can express, without a limit.
     @Test func theLargestFrameLimitsNoRead() throws {
         var limits = MessageLimits()
         limits.messageBytes = 0
@@ -409,7 +410,7 @@ private func expectAtEverySplit(
         #expect(reader.takeReadLimit() == .max)
     }
 
-    @Test func memoryOfAnAssembledMessageIsGivenBack() {
+    @Test func memoryOfAnAssembledMessageIsReleased() {
         var reader = MessageReader(limits: MessageLimits(), deflate: nil)
         let bytes = frame(.binary, [UInt8](repeating: 1, count: 1_000_000))
         for piece in [bytes[..<500_000], bytes[500_000...]] {

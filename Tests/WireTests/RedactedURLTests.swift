@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// No message shows what may be a password, however a URL is mangled.
+/// No message shows a possible password, however a URL is mangled.
 @Suite struct RedactedURLTests {
     @Test(arguments: [
         ("http://user:SECRET#x@host/", "\"http://***@host/\""),
@@ -24,11 +24,11 @@ import Wire
         ("http://m\u{FC}ller.example/p", "\"http://m\u{FC}ller.example/p\""),
         ("localhost:8080/path", "\"localhost:8080/path\""), ("/path", "\"/path\""),
     ])
-    func whatMayBeAPasswordIsHidden(text: String, shown: String) {
+    func possiblePasswordsAreHidden(text: String, shown: String) {
         #expect(HTTPURL.redacted(text) == shown)
     }
 
-    @Test func aHostBehindAFragmentIsRefused() throws {
+    @Test func aHostAfterAFragmentIsRefused() throws {
         let error = #expect(throws: RealtimeError.self) {
             try HTTPURL(parsing: "http://user:8080#x@host/", as: .http)
         }
@@ -38,7 +38,7 @@ import Wire
         #expect(try HTTPURL(parsing: "http://host?x=a@b", as: .http).host == "host")
     }
 
-    /// A password among random bytes, in front of random separators.
+    /// A password between random bytes, before random separators.
     @Test func mangledURLsShowNoPassword() throws {
         var random = Sequence(state: 13)
         let junk = Array(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\u{1}\u{7F}\u{E9}\u{FF20}\u{200B}a1")
@@ -60,11 +60,11 @@ import Wire
             let scheme = schemes.randomElement(using: &random) ?? ""
             let mark = marks.randomElement(using: &random) ?? ""
             let password = some() + "SECRET" + some()
-            // A port, and a path that is meant to be one.
+            // A valid port, or a path after it, is not a password.
             let port = password.prefix { $0 != "/" }
             if !port.isEmpty, port.allSatisfy({ "1" == $0 }) { continue }
             let text = scheme + "user:" + password + mark + "host" + some() + "/p"
-            // After an "@" it is the host, or the path of that host.
+            // After an "@" it is the host, or that host's path.
             if password.prefix(while: { $0 != "S" }).contains("@") { continue }
             for message in messages(of: text) {
                 refused += 1
@@ -74,7 +74,7 @@ import Wire
         #expect(refused > 2000)
     }
 
-    /// The same in each run (Knuth's MMIX).
+    /// The same numbers in each run (Knuth's MMIX).
     private struct Sequence: RandomNumberGenerator {
         var state: UInt64
 

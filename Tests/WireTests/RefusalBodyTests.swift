@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// The body of an answer, fed whole and one byte at a time.
+/// The body of a response, fed whole and byte by byte.
 private func body(
     _ fields: [(String, String)], _ bytes: String, status: Int = 500, limit: Int = 16
 ) -> (kept: String, isComplete: Bool)? {
@@ -39,12 +39,12 @@ private func body(
         #expect(body([("Transfer-Encoding", "chunked")], bytes)! == (kept, complete))
     }
 
-    @Test func aChunkSizeWithoutEndIsGivenUp() {
+    @Test func anEndlessChunkSizeFails() {
         let line = String(repeating: "0", count: 300)
         #expect(body([("Transfer-Encoding", "chunked")], line)! == ("", true))
     }
 
-    @Test func withoutALengthAllIsKeptUntilTheEnd() {
+    @Test func aBodyWithoutLengthEndsWithTheConnection() {
         #expect(body([], "hello")! == ("hello", false))
         #expect(body([], "hello", status: 204)! == ("", true))
         #expect(body([], "hello", limit: 4)! == ("hell", true))

@@ -11,7 +11,7 @@ private func accepts(_ pieces: [[UInt8]]) -> Bool {
 }
 
 @Suite struct UTF8ValidatorTests {
-    /// RFC 3629 §4: the borders of every range, and what lies just outside.
+    /// RFC 3629 §4: the ends of every range, and the values just outside.
     @Test(
         arguments: [
             ([0x00], true), ([0x7F], true), ([0x80], false), ([0xBF], false),
@@ -27,7 +27,7 @@ private func accepts(_ pieces: [[UInt8]]) -> Bool {
             ([0xF5, 0x80, 0x80, 0x80], false), ([0xFF], false), ([0xE2, 0x82], false),
         ] as [([UInt8], Bool)])
     func rangesEndWhereTheyShould(bytes: [UInt8], isValid: Bool) {
-        // Behind enough ASCII to pass through every stride of the fast path.
+        // After enough ASCII to use every stride of the fast path.
         for padding in [0, 1, 7, 8, 31, 32, 40] {
             let padded = [UInt8](repeating: 0x61, count: padding) + bytes
             for pieces in splits(padded) { #expect(accepts(pieces) == isValid) }
@@ -59,9 +59,9 @@ private func accepts(_ pieces: [[UInt8]]) -> Bool {
         }
     }
 
-    /// Each sequence of up to four bytes at the ranges' borders, at places where a block of the
-    /// wide validator ends, beside the standard library's verdict; whole and in two pieces.
-    @Test func everySequenceIsJudgedAsTheStandardLibraryDoes() {
+    /// Each sequence of up to four bytes at the ends of the ranges, where a block of the wide
+    /// validator ends, compared with the standard library; whole and in two pieces.
+    @Test func everySequenceAgreesWithTheStandardLibrary() {
         let borders: [UInt8] = [
             0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1,
             0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF,
@@ -72,7 +72,7 @@ private func accepts(_ pieces: [[UInt8]]) -> Bool {
             for second in borders {
                 for third in borders {
                     for fourth in [0x61, 0x80, 0xBF, 0xC2] as [UInt8] {
-                        // Every place in turn, around the ends of the blocks.
+                        // Every offset in turn, around the ends of the blocks.
                         offset = (offset + 1) % 36
                         let place = 30 + offset
                         text.replaceSubrange(
@@ -90,8 +90,8 @@ private func accepts(_ pieces: [[UInt8]]) -> Bool {
         }
     }
 
-    /// A bad byte, or a whole character, at every place of ASCII texts of every length.
-    @Test func nothingIsOverlookedInLongASCII() {
+    /// A bad byte, or a whole character, at every offset of ASCII texts of every length.
+    @Test func badBytesAreFoundInLongASCII() {
         for length in 20..<300 {
             var text = [UInt8](repeating: 0x61, count: length)
             #expect(text.withUnsafeBytes { UTF8Validator.isValid($0) })
@@ -108,7 +108,7 @@ private func accepts(_ pieces: [[UInt8]]) -> Bool {
         }
     }
 
-    @Test func longTextsAreJudgedAsTheStandardLibraryDoes() {
+    @Test func longTextsAgreeWithTheStandardLibrary() {
         var random = SeededGenerator(seed: 20)
         let scalars: [Unicode.Scalar] = ["a", "é", "€", "🐎", "\u{7FF}", "\u{FFFF}"]
         for round in 0..<3000 {

@@ -11,7 +11,7 @@ struct JSONDocumentTests {
         }
     }
 
-    @Test func valuesAreLookedAtWhereTheyStand() throws {
+    @Test func valuesAreReadInPlace() throws {
         let text = #" {"id":12,"e":"a\nb","d":"plain","x":[null,true,-1.5,{}],"d":"last"} "#
         try read(text) { root in
             #expect(root.kind == .object)
@@ -36,7 +36,7 @@ struct JSONDocumentTests {
         }
     }
 
-    /// The bytes of a string without escapes are those of the text.
+    /// A string without escapes uses the bytes of the text.
     @Test func plainStringsAreBorrowed() throws {
         var document = JSONDocument()
         let text = Array(#"["abc","a\tc"]"#.utf8)
@@ -64,7 +64,7 @@ struct JSONDocumentTests {
         #expect(try read(text) { $0.integer } == value)
     }
 
-    @Test func storageIsUsedAgain() throws {
+    @Test func storageIsReused() throws {
         var document = JSONDocument()
         let texts = [
             "[" + String(repeating: "1,", count: 100_000) + "1]", "[1,2]", "x", "{\"a\":[]}",
@@ -81,7 +81,7 @@ struct JSONDocumentTests {
         }
     }
 
-    @Test func whatTheCallerThrowsComesOut() {
+    @Test func errorsOfTheCallerAreRethrown() {
         #expect(throws: RealtimeError(.auth, "no")) {
             try read("1") { _ throws(RealtimeError) -> Int in throw RealtimeError(.auth, "no") }
         }

@@ -19,7 +19,7 @@ struct JSONNumberTests {
         ] as [(String, Double)])
     func isTheNearestDouble(text: String, value: Double) throws {
         guard case .number(let number) = try JSONValue(parsing: text) else {
-            Issue.record("\(text) is no number")
+            Issue.record("\(text) is not a number")
             return
         }
         #expect(number.bitPattern == value.bitPattern, "\(number)")
@@ -66,7 +66,7 @@ struct JSONNumberTests {
         #expect(try JSONValue.number(value).text == text)
     }
 
-    @Test func whatIsNoNumberIsNotWritten() {
+    @Test func nonNumbersAreNotWritten() {
         for value in [Double.infinity, -.infinity, .nan] {
             var bytes = Array("kept".utf8)
             let error = #expect(throws: RealtimeError.self) {
@@ -77,8 +77,9 @@ struct JSONNumberTests {
         }
     }
 
-    /// The quick way and the standard library's agree, and what is written is read as the same.
-    @Test(arguments: 1...20) func randomNumbersComeBack(seed: UInt64) throws {
+    /// The fast path agrees with the standard library, and written numbers are read as the same
+    /// value.
+    @Test(arguments: 1...20) func randomNumbersSurviveARoundTrip(seed: UInt64) throws {
         var random = Random(seed: seed)
         for _ in 0..<2000 {
             var value = Double(bitPattern: random.next())

@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// What RFC 8259 allows, what it refuses and what it leaves open, case by case.
+/// Texts that RFC 8259 allows, forbids, or leaves open.
 struct JSONParsingTests {
     @Test(
         arguments: [
@@ -96,8 +96,8 @@ struct JSONParsingTests {
         }
     }
 
-    /// Every place of a fault within the eight bytes that are looked at together.
-    @Test func stringsOfEveryLengthAreWalkedToTheirEnd() throws {
+    /// A fault at every offset within the eight bytes that are checked together.
+    @Test func stringsOfEveryLengthAreReadToTheirEnd() throws {
         for count in 0...40 {
             let inside = String(repeating: "x", count: count)
             #expect(try JSONValue(parsing: "\"\(inside)\"").stringValue == inside)
@@ -149,7 +149,7 @@ struct JSONParsingTests {
         }
     }
 
-    @Test func theLastOfMembersWithOneNameCounts() throws {
+    @Test func theLastMemberOfANameCounts() throws {
         let value = try JSONValue(parsing: #"{"a":1,"b":2,"\u0061":3,"b":null}"#)
         #expect(value == ["a": 3, "b": nil])
         #expect(try value.text == #"{"a":3,"b":null}"#)

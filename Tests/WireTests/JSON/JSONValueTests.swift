@@ -40,7 +40,7 @@ struct JSONValueTests {
         #expect([1, 2] as JSONValue != [2, 1])
     }
 
-    @Test func valuesAreReachedByNameAndIndex() throws {
+    @Test func valuesAreFoundByNameAndIndex() throws {
         let value = try JSONValue(parsing: #"{"a":[{"b":"c"},2,1.5],"t":true}"#)
         #expect(value["a"]?[0]?["b"]?.stringValue == "c")
         #expect(value["a"]?[1]?.integerValue == 2)
@@ -55,7 +55,7 @@ struct JSONValueTests {
     }
 
     /// Below and above the number of members that get an index.
-    @Test(arguments: [1, 5, 16, 17, 18, 100]) func membersKeepTheirPlaces(count: Int) {
+    @Test(arguments: [1, 5, 16, 17, 18, 100]) func membersKeepTheirOrder(count: Int) {
         var object = JSONObject()
         for index in 0..<count { object["n\(index)"] = .integer(Int64(index)) }
         object["n0"] = "changed"
@@ -74,7 +74,7 @@ struct JSONValueTests {
         #expect(object.isEmpty)
     }
 
-    @Test(arguments: 1...20) func randomValuesComeBack(seed: UInt64) throws {
+    @Test(arguments: 1...20) func randomValuesSurviveARoundTrip(seed: UInt64) throws {
         var random = Random(seed: seed)
         for _ in 0..<40 {
             let value = randomValue(&random, depth: 0)
@@ -82,7 +82,7 @@ struct JSONValueTests {
             #expect(try JSONValue(parsing: text) == value)
             let spaced = spread(text, &random)
             #expect(try JSONValue(parsing: spaced) == value)
-            // In a list, as a message that is a string is not quoted.
+            // In an array, because a message that is a string is not quoted.
             let message = Array("{\"data\":[\(spaced)]}".utf8).withUnsafeBytes {
                 SpreadbotEnvelope.message($0)
             }
@@ -90,7 +90,7 @@ struct JSONValueTests {
         }
     }
 
-    /// Bytes changed at random: an error or a value that can be written again.
+    /// Random changes of bytes give an error, or a value that can be written again.
     @Test(arguments: 1...20) func damagedTextsAreReadOrRefused(seed: UInt64) throws {
         var random = Random(seed: seed)
         for _ in 0..<300 {
@@ -130,7 +130,7 @@ struct JSONValueTests {
         return text
     }
 
-    /// The text with blanks between its parts.
+    /// The text with blanks between its tokens.
     private func spread(_ text: String, _ random: inout Random) -> String {
         var result = ""
         var isInString = false

@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// The records that a file's bytes hold.
+/// The records in the bytes of a file.
 private func read(_ bytes: [UInt8]) throws(RealtimeError) -> (records: [OutboxRecord], lost: Int) {
     try bytes.withUnsafeBufferPointer { bytes throws(RealtimeError) in
         var reader = try OutboxReader(UnsafeRawBufferPointer(bytes))
@@ -32,7 +32,7 @@ private let some: [OutboxRecord] = [
 ]
 
 struct OutboxRecordTests {
-    @Test func recordsComeBack() throws {
+    @Test func recordsSurviveARoundTrip() throws {
         let (records, lost) = try read(file(some))
         #expect(records == some)
         #expect(lost == 0)
@@ -43,7 +43,7 @@ struct OutboxRecordTests {
         }
     }
 
-    /// The layout is a promise to later versions.
+    /// Later versions must be able to read the layout.
     @Test func bytesStayTheSame() throws {
         let message = OutboxMessage(.request, key: "K", path: "P", contentType: "T", payload: [7])
         var bytes: [UInt8] = []
@@ -59,8 +59,8 @@ struct OutboxRecordTests {
         #expect(bytes[36...] == [0xC9, 0x66, 0x40, 0xFC])
     }
 
-    /// Whatever is cut off, what is whole before it stays.
-    @Test func everyTruncationKeepsWhatIsWhole() throws {
+    /// Wherever the file is cut off, the complete records before stay.
+    @Test func everyTruncationKeepsCompleteRecords() throws {
         let bytes = try file(some)
         var ends: [Int] = []
         for count in 1...some.count { ends.append(try file(Array(some.prefix(count))).count) }
@@ -72,7 +72,7 @@ struct OutboxRecordTests {
         }
     }
 
-    /// Whatever bit turns, only the record it is in is lost.
+    /// Whichever bit flips, only its own record is lost.
     @Test func everyFlippedBitCostsOneRecord() throws {
         let bytes = try file(some)
         var ends: [Int] = []
@@ -96,8 +96,9 @@ struct OutboxRecordTests {
         }
     }
 
-    /// Bytes that are gone or too many move what follows, which is then none of its place.
-    @Test func whatMovedIsNotTaken() throws {
+    /// Missing or additional bytes move the records that follow; records in the wrong place are not
+    /// read.
+    @Test func movedRecordsAreNotRead() throws {
         let bytes = try file(some)
         let place = try file(Array(some.prefix(1))).count + 3
         var shorter = bytes
@@ -108,8 +109,8 @@ struct OutboxRecordTests {
         #expect(try read(longer).records == Array(some.prefix(1)))
     }
 
-    /// A payload that holds a whole outbox, whose own record is damaged.
-    @Test func recordsInsideOfAPayloadAreNotTaken() throws {
+    /// A payload that contains a whole outbox, in a record that is damaged.
+    @Test func recordsInsideAPayloadAreNotRead() throws {
         let inside = try file(some)
         let entry = OutboxEntry(id: 3, message: OutboxMessage(.binary, payload: inside))
         var bytes = try file([.entry(entry), .done(3)])
@@ -131,7 +132,7 @@ struct OutboxRecordTests {
         #expect(try read(file([entry(0)])).records.isEmpty)
     }
 
-    @Test func othersFilesAreRefused() {
+    @Test func foreignFilesAreRefused() {
         for bytes in [[], Array("librealtime outbox 2\n".utf8), Array("{}".utf8), [0]] as [[UInt8]]
         {
             let error = #expect(throws: RealtimeError.self) { try read(bytes) }
@@ -139,7 +140,7 @@ struct OutboxRecordTests {
         }
     }
 
-    @Test func anUnfinishedFirstLineIsKnown() {
+    @Test func anUnfinishedFirstLineIsRecognized() {
         let line = OutboxRecord.firstLine
         for count in 0..<line.count {
             let part = Array(line[..<count])
@@ -152,7 +153,7 @@ struct OutboxRecordTests {
         #expect(!line.withUnsafeBytes(OutboxReader.isUnfinished))
     }
 
-    @Test func whatHasNoRoomIsRefused() {
+    @Test func recordsAboveTheLimitAreRefused() {
         let long = String(repeating: "x", count: 65_536)
         for message in [
             OutboxMessage(.text, key: long, payload: []),

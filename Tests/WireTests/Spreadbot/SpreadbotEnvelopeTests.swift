@@ -58,7 +58,7 @@ import Wire
         }
     }
 
-    @Test func anIDThatNoHeaderCanSayIsNone() {
+    @Test func anIDThatNoHeaderCanHoldIsIgnored() {
         for id in [#"a\r\nX: y"#, #"\u0000"#, #"\u007f"#, String(repeating: "1", count: 4097)] {
             check(message("{\"id\":\"\(id)\",\"data\":\"x\"}"), nil, nil, "x")
         }
@@ -67,7 +67,7 @@ import Wire
             "x")
     }
 
-    @Test func anEventIsAStringThatIsNotEmpty() {
+    @Test func anEventIsANonEmptyString() {
         for event in ["1", "null", "\"\"", "[]"] {
             check(message("{\"event\":\(event),\"data\":\"x\"}"), nil, nil, "x")
         }
@@ -80,7 +80,7 @@ import Wire
         #expect(message(text) == nil)
     }
 
-    @Test func ofMembersOfOneNameTheLastCounts() {
+    @Test func theLastMemberOfANameCounts() {
         check(
             message(#"{"data":1,"id":"a","data":"x","i\u0064":2,"id":null,"event":"e"}"#), nil, "e",
             "x")
@@ -90,7 +90,7 @@ import Wire
         #expect(batch(#"{"messages":3,"m\u0065ssages":[{"data":1}]}"#)?.count == 1)
     }
 
-    @Test func escapesAreWhatTheyMean() {
+    @Test func escapesAreDecoded() {
         check(
             message(
                 #"{"data":"01234567\b\f\n\r\t\/\\\"\u0041\u00e9\u20AC\ud83d\ude00 and more text"}"#
@@ -101,7 +101,7 @@ import Wire
         #expect(invalid.withUnsafeBytes { SpreadbotEnvelope.message($0) } == nil)
     }
 
-    @Test func depthIsThatOfTheWholeText() {
+    @Test func depthCountsFromTheWholeText() {
         func nested(_ depth: Int) -> String {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         }
@@ -111,7 +111,7 @@ import Wire
         #expect(batch("{\"messages\":[{\"data\":\(nested(126))}]}") == nil)
     }
 
-    @Test func anAnswersIDIsThatOfTheLastElement() throws {
+    @Test func anAnswersIDIsItsLastElements() throws {
         var batch = try #require(
             Array(#"{"messages":[{"data":1} , 2 , {"data":3} ] }"#.utf8).withUnsafeBytes {
                 SpreadbotBatch(parsing: $0)
@@ -138,7 +138,7 @@ import Wire
         #expect(batch(#"{"messages":[]}"#) == [])
     }
 
-    @Test func anElementThatIsNoMessageKeepsItsID() throws {
+    @Test func anElementWithoutMessageKeepsItsID() throws {
         let all = try #require(
             batch(#"{"messages":[{"id":1,"event":"deleted"},{"data":"b"},3,{}]}"#))
         #expect(all.map { $0.data == nil } == [true, false, true, true])

@@ -41,13 +41,13 @@ import Wire
         }
     }
 
-    @Test func oneBlankBehindTheColonIsNoPartOfTheValue() {
+    @Test func oneBlankAfterTheColonIsRemoved() {
         #expect(read("id:1\n\n")?.id == "1")
         #expect(read("id:  1\n\n")?.id == " 1")
         #expect(read("event: \n\n")?.event == "")
     }
 
-    @Test func unknownHeadersAreSkippedAndTheLastOfANameHolds() {
+    @Test func unknownHeadersAreSkippedAndTheLastOfANameCounts() {
         #expect(read("x-y: z\nid: 1\nid: 2\n\nd") == Read(id: "2", data: "d"))
         #expect(read("ID: 1\n\nd")?.id == nil)
     }
@@ -59,7 +59,7 @@ import Wire
         #expect(read(text) == nil)
     }
 
-    @Test func anIDThatNoHeaderCanSayIsNone() {
+    @Test func anIDThatNoHeaderCanHoldIsIgnored() {
         for id in ["a\rb", "\u{1B}[0m", "a\0", "\u{7F}", "", String(repeating: "x", count: 4097)] {
             #expect(read("id: \(id)\n\nd") == Read(data: "d"))
         }

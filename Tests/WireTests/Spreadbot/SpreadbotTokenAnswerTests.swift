@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// B4: what the server of the tokens answers.
+/// B4: the responses of the token server.
 @Suite struct SpreadbotTokenAnswerTests {
     private func parse(_ text: String) throws -> SpreadbotTokenAnswer {
         try SpreadbotTokenAnswer(parsing: Array(text.utf8))
@@ -17,7 +17,7 @@ import Wire
         #expect(least.access == "a" && least.refresh == nil && least.lifetime == nil)
     }
 
-    @Test(arguments: ["bearer", "Bearer", "BEARER", "bEaReR"]) func theTypeIsInAnyCase(
+    @Test(arguments: ["bearer", "Bearer", "BEARER", "bEaReR"]) func theTypeIgnoresCase(
         type: String
     ) throws {
         #expect(try parse("{\"access_token\":\"a\",\"token_type\":\"\(type)\"}").access == "a")
@@ -40,7 +40,7 @@ import Wire
     @Test func anErrorDoesNotRepeatTheToken() {
         do {
             _ = try parse(#"{"access_token":"secret\u0000"}"#)
-            Issue.record("it is taken")
+            Issue.record("it was accepted")
         } catch {
             #expect(!"\(error)".contains("secret"))
         }
@@ -58,14 +58,14 @@ import Wire
         #expect(answer?.lifetime == seconds.map { .seconds($0) })
     }
 
-    @Test func aRefreshTokenThatIsEmptyOrNoneIsNone() throws {
+    @Test func anEmptyRefreshTokenIsNone() throws {
         for token in ["\"\"", "null", "1", "[]"] {
             let answer = try parse("{\"access_token\":\"a\",\"refresh_token\":\(token)}")
             #expect(answer.refresh == nil)
         }
     }
 
-    @Test func aRefusalIsNamed() {
+    @Test func anErrorNamesTheReason() {
         func code(_ text: String) -> String? {
             SpreadbotTokenAnswer.errorCode(Array(text.utf8))
         }
