@@ -39,7 +39,7 @@ private func at(_ milliseconds: UInt64) -> Instant {
         #expect(fails(at: 0) == .retry(after: .seconds(1)))
         attempts.begin()
         attempts.opened(now: at(1000))
-        // Short: it does not count.
+        // Too short to count as stable.
         #expect(ends(at: 10_999) == .retry(after: .seconds(2)))
         attempts.begin()
         attempts.opened(now: at(20_000))
@@ -51,8 +51,8 @@ private func at(_ milliseconds: UInt64) -> Instant {
         #expect(attempts.failures == 0)
     }
 
-    /// What stood long ago and has ended is not stable by the time that passes then.
-    @Test func whatEndedDoesNotBecomeStable() {
+    /// A connection that has ended does not become stable by the time that passes afterwards.
+    @Test func anEndedConnectionDoesNotBecomeStable() {
         _ = fails(at: 0)
         attempts.opened(now: at(1000))
         let wasStable = attempts.closed(now: at(2000))
@@ -60,7 +60,7 @@ private func at(_ milliseconds: UInt64) -> Instant {
         #expect(ends(at: 60_000) == .retry(after: .seconds(2)))
     }
 
-    @Test func aReturningNetworkEndsAWaitOfWhateverLength() {
+    @Test func aReturningNetworkEndsAnyWait() {
         for _ in 0..<5 { _ = fails(at: 0) }
         #expect(attempts.wakeUp == at(16_000))
         #expect(!goes(online: true, at: 10, random: 0.5))
@@ -70,13 +70,13 @@ private func at(_ milliseconds: UInt64) -> Instant {
         #expect(!goes(online: false, at: 30, random: 0.5))
         #expect(goes(online: true, at: 40, random: 0.5))
         #expect(attempts.wakeUp == at(540))
-        // One that would have ended sooner still does.
+        // A wait that would have ended sooner still does.
         #expect(goes(online: false, at: 100))
         #expect(goes(online: true, at: 200, random: 0.5))
         #expect(attempts.wakeUp == at(540))
     }
 
-    @Test func whatTheServerAskedForHoldsWhateverTheNetworkDoes() {
+    @Test func theServersDelayHoldsWhateverTheNetworkDoes() {
         #expect(fails(at: 0, asked: .seconds(60)) == .retry(after: .seconds(60)))
         goes(online: false, at: 10)
         goes(online: true, at: 20)
@@ -94,14 +94,14 @@ private func at(_ milliseconds: UInt64) -> Instant {
         #expect(attempts.wakeUp == at(7))
     }
 
-    @Test func whatTheProtocolSchedulesIsNotEarlierWithTheNetwork() {
+    @Test func aReturningNetworkDoesNotShortenTheProtocolsDelay() {
         attempts.schedule(at: at(15_000))
         goes(online: false, at: 10)
         goes(online: true, at: 20)
         #expect(attempts.wakeUp == at(15_000))
     }
 
-    @Test func theCeilingDelaysWhatIsDue() {
+    @Test func theCeilingDelaysAnAttemptThatIsDue() {
         var configuration = BackoffConfiguration(initial: .zero, maximum: .zero)
         configuration.jitter = .none
         attempts = Attempts(
@@ -113,7 +113,7 @@ private func at(_ milliseconds: UInt64) -> Instant {
         #expect(attempts.wakeUp == at(250))
     }
 
-    @Test func credentialsAreAskedForOnceInAnAttempt() {
+    @Test func credentialsAreRequestedOncePerAttempt() {
         #expect(asks())
         #expect(!asks())
         attempts.begin()

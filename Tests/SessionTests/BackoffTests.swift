@@ -4,7 +4,7 @@ import Wire
 
 private func at(_ seconds: UInt64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
 
-/// The delays of attempts in a row, with one random number for all.
+/// The delays of consecutive attempts, with the same random number for all.
 private func delays(
     _ count: Int, random: Double = 0.5, _ configure: (inout BackoffConfiguration) -> Void
 ) -> [Duration?] {
@@ -118,13 +118,13 @@ private func delays(
         #expect(decides(nil, isReachable: false, 2) == .waitForNetwork(attempt: 1))
         #expect(decides(nil, isReachable: false, 3) == .waitForNetwork(attempt: 1))
         #expect(decides(nil, isReachable: true, 4) == .retry(after: .seconds(1), attempt: 2))
-        // A stable connection was between: what failed before it counts no longer.
+        // A stable connection in between: earlier failures no longer count.
         reconnection.opened(now: at(5))
         #expect(decides(nil, isReachable: false, 60) == .waitForNetwork(attempt: 0))
         #expect(decides(.normal, isReachable: false, 61) == .giveUp)
     }
 
-    @Test func aNormalCloseIsComeBackFromWhereThatIsWanted() {
+    @Test func aNormalCloseIsFollowedByAReconnectIfWanted() {
         let reconnection = Reconnection(BackoffConfiguration(), afterNormalClose: true)
         func decides(_ code: CloseCode) -> Reconnection.Decision {
             reconnection.opened(now: at(0))
@@ -137,7 +137,7 @@ private func delays(
         #expect(decides(.protocolError) == .giveUp)
     }
 
-    @Test func failuresOfTheNetworkAreComeBackFrom() {
+    @Test func networkFailuresAreFollowedByAReconnect() {
         for code in [RealtimeError.Code.connect, .resolve, .tls, .timeout, .connectionLost] {
             #expect(decides(nil, RealtimeError(code, "")) == retry)
         }

@@ -2,7 +2,7 @@ import Session
 import Testing
 import Wire
 
-/// A session that is driven by hand.
+/// Drives a session by hand.
 struct EventSourceDriver {
     var session: EventSourceSession
     let configuration: EventSourceConfiguration

@@ -21,8 +21,8 @@ private let lost = HTTPFailure(RealtimeError(.connectionLost, "gone"))
 
 /// How often a server is asked, whatever it answers.
 @Suite struct EventSourcePacingTests {
-    /// As browsers do (Firefox); a shorter time of the caller's own stays.
-    @Test func theServersTimeHasAFloor() throws {
+    /// Like browsers (Firefox); the caller's own shorter time is used.
+    @Test func theServersDelayHasAFloor() throws {
         for (asked, used) in [(0, 500), (499, 500), (500, 500), (2000, 2000)] {
             var driver = Driver(try configuration())
             driver.session.setReconnectionTime(milliseconds: Int64(asked))
@@ -41,8 +41,8 @@ private let lost = HTTPFailure(RealtimeError(.connectionLost, "gone"))
         #expect(own.session.reconnectionMilliseconds == 10)
     }
 
-    /// One event and the end: a server is polled at the pace that it asks for, or at the shortest
-    /// one; one that drops the connection has failed.
+    /// The server sends one event and ends the stream. It is polled at the pace that it asks for,
+    /// or at the minimum. Dropping the connection counts as a failure.
     @Test(
         arguments: [
             (2000, nil, [2000, 2000, 2000, 2000]), (0, nil, [500, 500, 500, 500]),
@@ -61,8 +61,8 @@ private let lost = HTTPFailure(RealtimeError(.connectionLost, "gone"))
         }
     }
 
-    /// Its initial delay is that of the server's `retry`, once there was one.
-    @Test func aBackoffTakesThePlaceOfTheOptions() throws {
+    /// The backoff's initial delay is the server's `retry`, once there is one.
+    @Test func aBackoffReplacesTheOptions() throws {
         var backoff = BackoffConfiguration()
         backoff.jitter = .none
         backoff.attemptLimit = 3
@@ -95,10 +95,10 @@ private let lost = HTTPFailure(RealtimeError(.connectionLost, "gone"))
             #expect(driver.now - began == due, "attempt \(number)")
             _ = driver.answer(good)
             driver.session.dispatched()
-            // Its delay is told, too.
+            // The ceiling's delay is reported, too.
             #expect(driver.end().retryIn == .milliseconds(number < 50 ? 0 : 250))
         }
-        // A second later there are four, and redirects count.
+        // A second later four more are allowed, and redirects count.
         driver.now = try #require(driver.session.wakeUp) + .milliseconds(750)
         driver.begin()
         for _ in 0..<3 { _ = driver.answer(head(302, "Location", "/x")) }

@@ -27,7 +27,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
 }
 
 @Suite struct EventSourceRequestTests {
-    @Test func theHeadersAreTheStandards() throws {
+    @Test func theHeadersFollowTheStandard() throws {
         var driver = Driver(try configuration())
         driver.begin()
         let request = driver.session.request
@@ -40,7 +40,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
             ])
     }
 
-    @Test func theLastIdGoesAlong() throws {
+    @Test func theLastIDIsSent() throws {
         var driver = Driver(try configuration { $0.idQueryParameter = "x" }, id: "…é")
         driver.begin()
         #expect(driver.session.request.values("Last-Event-ID") == ["…é"])
@@ -52,7 +52,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         #expect(driver.session.request.url.target == "/events?x=1")
     }
 
-    @Test func ownHeadersGiveWay() throws {
+    @Test func ownHeadersAreReplaced() throws {
         let configuration = try configuration {
             try $0.addHeader(name: "accept", value: "text/event-stream;q=0.9, */*")
             try $0.addHeader(name: "cache-control", value: "max-age=9")
@@ -111,7 +111,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         #expect(driver.session.wakeUp == nil)
     }
 
-    @Test func statusesThatAreNamedAreComeBackFrom() throws {
+    @Test func listedStatusesAreRetried() throws {
         var driver = Driver(try configuration { try $0.addRetryStatus(503) })
         driver.begin()
         var told = failure(driver.answer(head(503)))
@@ -125,14 +125,14 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         #expect(told?.retryIn == .seconds(20))
     }
 
-    @Test func credentialsAreAskedForOnceAnAttempt() throws {
+    @Test func credentialsAreRequestedOncePerAttempt() throws {
         var driver = Driver(try configuration())
         driver.begin()
         guard case .unauthorized = driver.answer(head(401), canAuthorize: true) else {
             Issue.record("nobody was asked")
             return
         }
-        // They are on their way: what a restart would send is refused already.
+        // Until they arrive, a restart must not repeat the refused request.
         driver.session.restart(now: driver.now)
         #expect(driver.session.isAuthorizing)
         #expect(driver.session.wakeUp == nil)
@@ -146,7 +146,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
     }
 
     @Test(arguments: [301, 302, 303, 307, 308])
-    func redirectsAreFollowedAndBegunAnew(_ status: Int) throws {
+    func redirectsAreFollowedAndForgotten(_ status: Int) throws {
         var driver = Driver(try configuration())
         driver.begin()
         guard case .again = driver.answer(head(status, [("Location", "http://b.test/x")])) else {
@@ -165,7 +165,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
     }
 
     @Test(arguments: [nil, ""])
-    func redirectsToNowhereAreFatal(_ location: String?) throws {
+    func invalidRedirectsAreFatal(_ location: String?) throws {
         var driver = Driver(try configuration())
         driver.begin()
         let told = failure(driver.answer(head(301, location.map { [("Location", $0)] } ?? [])))
@@ -175,13 +175,13 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
 }
 
 @Suite struct EventSourceReconnectTests {
-    @Test func theFirstDelayIsTheServersAndAFifthMore() throws {
+    @Test func theFirstDelayIsTheServersAndUpToAFifthMore() throws {
         for (random, expected) in [(0.0, 3000), (0.5, 3300), (0.999, 3599)] {
             var driver = Driver(try configuration())
             driver.random = random
             driver.begin()
             let told = driver.end(lost)
-            // The number that its handler is told when it begins.
+            // The number that the handler of this attempt gets.
             #expect(told.attempt == 2 && driver.session.attempt == 2)
             #expect(told.isFatal == false)
             let delay = try #require(told.retryIn)
@@ -238,7 +238,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         }
     }
 
-    @Test func attemptsMayBeLimited() throws {
+    @Test func attemptsCanBeLimited() throws {
         var driver = Driver(try configuration { $0.maxReconnects = 2 })
         for _ in 0..<2 {
             driver.begin()
@@ -251,7 +251,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         #expect(driver.session.wakeUp == nil)
     }
 
-    @Test func withoutReconnectingTheEndIsTheEnd() throws {
+    @Test func withoutReconnectingTheEndIsFinal() throws {
         var driver = Driver(try configuration { $0.reconnects = false })
         driver.begin()
         _ = driver.answer(good)
@@ -268,7 +268,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         #expect(told.isFatal)
     }
 
-    @Test func restartingCountsForNothing() throws {
+    @Test func aRestartIsNotAFailure() throws {
         var driver = Driver(try configuration { $0.maxReconnects = 1 })
         driver.begin()
         _ = driver.answer(good)
@@ -282,7 +282,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         #expect(!driver.end().isFatal)
     }
 
-    @Test func restartingForgetsFailuresBeforeAStableStream() throws {
+    @Test func aRestartAfterAStableStreamResetsTheCount() throws {
         var driver = Driver(try configuration { $0.maxReconnects = 2 })
         for _ in 0..<2 {
             driver.begin()
@@ -298,7 +298,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         }
     }
 
-    @Test func offlineIsWaitedForAndNotCounted() throws {
+    @Test func withoutANetworkItWaitsAndCountsNothing() throws {
         var driver = Driver(try configuration { $0.maxReconnects = 1 })
         driver.begin()
         _ = driver.answer(good)
@@ -317,8 +317,8 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         #expect(!driver.end(lost).isFatal)
     }
 
-    /// A network that comes back ends a wait for it, and none that the server asked for.
-    @Test func aFlapKeepsToWhatTheServerAsked() throws {
+    /// A returning network ends a wait for it, but not a delay that the server asked for.
+    @Test func aFlapKeepsTheServersDelay() throws {
         var driver = Driver(try configuration { try $0.addRetryStatus(503) })
         func flap() -> Duration? {
             driver.session.setOnline(false, now: driver.now, random: 0)
@@ -349,13 +349,13 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
 }
 
 @Suite struct EventSourceTimeTests {
-    @Test func theAnswerIsWaitedForSinceTheRequest() throws {
+    @Test func theResponseTimeoutStartsWithTheRequest() throws {
         var driver = Driver(try configuration { $0.responseTimeout = .seconds(2) })
         driver.begin()
         let begun = driver.now
         driver.now = try #require(driver.session.wakeUp)
         #expect(driver.now == begun + .seconds(2))
-        // The request could go out a second late.
+        // The request may be sent a second late.
         let sent = begun + .seconds(1)
         var event = driver.session.timeReached(driver.now, requestStarted: sent, random: 0)
         guard case .nothing = event else {
@@ -373,7 +373,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         #expect(!told.isFatal)
     }
 
-    @Test func silenceMayEndAStream() throws {
+    @Test func silenceCanEndAStream() throws {
         var driver = Driver(try configuration { $0.idleTimeout = .seconds(5) })
         driver.begin()
         _ = driver.answer(good)
@@ -392,7 +392,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         #expect(driver.session.state == .connecting)
     }
 
-    @Test func silenceDoesNotCountWhileNothingIsWanted() throws {
+    @Test func silenceDoesNotCountDuringAPause() throws {
         var driver = Driver(try configuration { $0.idleTimeout = .seconds(5) })
         driver.begin()
         _ = driver.answer(good)

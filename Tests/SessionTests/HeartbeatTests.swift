@@ -44,7 +44,7 @@ private func pong(_ heartbeat: inout Heartbeat, _ payload: [UInt8], _ now: Insta
     #expect(pong(&heartbeat, first, at(5)) == nil)
 }
 
-@Test func timePausedDoesNotCountAgainstThePong() {
+@Test func pausesDoNotCountAgainstThePong() {
     var heartbeat = Heartbeat(interval: .seconds(20), timeout: .seconds(5), now: at(0))
     _ = heartbeat.timeReached(at(20))
     heartbeat.setPaused(true, now: at(21))
@@ -54,7 +54,7 @@ private func pong(_ heartbeat: inout Heartbeat, _ payload: [UInt8], _ now: Insta
     #expect(heartbeat.timeReached(at(44)) == .timedOut)
 }
 
-@Test func whileMuchWaitsThePeerHasToTakeSomeOfIt() {
+@Test func whileMuchWaitsThePeerMustTakeSome() {
     var heartbeat = Heartbeat(interval: .seconds(20), timeout: .seconds(20), now: at(0))
     for second in [20, 40, 60] as [UInt64] {
         #expect(heartbeat.timeReached(at(second), isCrowded: true) == .nothing)
@@ -66,7 +66,7 @@ private func pong(_ heartbeat: inout Heartbeat, _ payload: [UInt8], _ now: Insta
     #expect(heartbeat.isPingOwed)
 }
 
-@Test func aPingThatWasOwedIsSentWhenLittleWaits() {
+@Test func aDelayedPingIsSentWhenLittleWaits() {
     var heartbeat = Heartbeat(interval: .seconds(20), timeout: .seconds(15), now: at(0))
     #expect(heartbeat.timeReached(at(20), isCrowded: true) == .nothing)
     heartbeat.progressed()
@@ -79,7 +79,7 @@ private func pong(_ heartbeat: inout Heartbeat, _ payload: [UInt8], _ now: Insta
     #expect(heartbeat.wakeUp == at(55))
 }
 
-@Test func aPingThatWasSentIsAwaitedHoweverMuchIsTaken() {
+@Test func aSentPingIsAwaitedHoweverMuchIsTaken() {
     var heartbeat = Heartbeat(interval: .seconds(20), timeout: .seconds(30), now: at(0))
     _ = heartbeat.timeReached(at(20))
     #expect(heartbeat.timeReached(at(40), isCrowded: true) == .nothing)
@@ -87,7 +87,7 @@ private func pong(_ heartbeat: inout Heartbeat, _ payload: [UInt8], _ now: Insta
     #expect(heartbeat.timeReached(at(50), isCrowded: true) == .timedOut)
 }
 
-@Test func theTimeoutOfAPingThatWasOwedBeginsWhenItIsSent() {
+@Test func aDelayedPingsTimeoutStartsWhenItIsSent() {
     var heartbeat = Heartbeat(interval: .seconds(20), timeout: .seconds(30), now: at(0))
     #expect(heartbeat.timeReached(at(20), isCrowded: true) == .nothing)
     guard case .ping = heartbeat.timeReached(at(40)) else {

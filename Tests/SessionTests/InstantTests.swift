@@ -24,7 +24,7 @@ import Testing
         #expect(at(5) - at(2) == .milliseconds(3))
     }
 
-    /// Machines rely on it.
+    /// The machines rely on it.
     @Test func doublesOfTheLongestOptionFit() {
         #expect((Duration.longestOption * 2.5).clampedNanoseconds < UInt64(Int64.max))
     }

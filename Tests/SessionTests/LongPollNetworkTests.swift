@@ -4,9 +4,9 @@ import Wire
 @testable import Session
 
 @Suite struct LongPollNetworkTests {
-    /// A backoff is over when the network is back; the interval of a good server is
-    /// not, nor is what a server asked for.
-    @Test func theNetworksReturnEndsABackoff() throws {
+    /// A returning network ends a backoff, but not the interval of a working server, nor a delay
+    /// that the server asked for.
+    @Test func aReturningNetworkEndsABackoff() throws {
         var poller = try Poller()
         for _ in 0..<6 { _ = try poller.answer(503) }
         #expect(poller.wait == .seconds(15))
@@ -24,8 +24,8 @@ import Wire
         #expect(poller.wait == .seconds(60))
     }
 
-    /// What is gone is no failure, and waits its interval.
-    @Test func theNetworksReturnEndsNoInterval() throws {
+    /// 410 is not a failure, and the next poll waits for its interval.
+    @Test func aReturningNetworkDoesNotEndAnInterval() throws {
         var poller = try Poller()
         #expect(
             try poller.answer(410) == .failed(.gone, retryIn: .seconds(15), isFatal: false))

@@ -34,7 +34,7 @@ private let validators = polledValidators
         #expect(poller.wait == .zero)
     }
 
-    /// Servers behind one address that each have a cursor of their own, for instance.
+    /// For example, servers behind one address that each have their own cursor.
     @Test(arguments: [2, 3, 8])
     func aCursorThatComesBackIsPaced(period: Int) throws {
         var poller = try Poller()
@@ -45,7 +45,7 @@ private let validators = polledValidators
         }
         for number in 0..<period { #expect(try next(&poller, number) == .zero) }
         for number in 0..<20 { #expect(try next(&poller, number) == .seconds(15)) }
-        // A server that holds its polls is asked at once, and may use its cursors again.
+        // A server that holds its polls is asked at once, and may repeat its cursors.
         for number in 20..<(20 + period) {
             #expect(try next(&poller, number, after: .seconds(1)) == .zero)
         }
@@ -55,14 +55,14 @@ private let validators = polledValidators
         }
     }
 
-    /// Polls that carry no cursor: by choice, or because the server's answers name none that the
-    /// configuration sends.
+    /// Polls without a cursor: by choice, or because the server's answers have none in the
+    /// configured form.
     private static let withoutCursor: [(LongPollCursorMode, [(String, String)])] = [
         (.validators, []), (.none, validators), (.headerID, [("ETag", "1")]), (.queryID, []),
     ]
 
-    /// A queue that knows its reader by a cookie hands out what has gathered, then holds a poll. A
-    /// page with the time in it is another each time, for ever.
+    /// A server that knows its client by a cookie sends what has gathered, then holds a poll. A
+    /// page that shows the time differs in each poll.
     @Test(arguments: withoutCursor)
     func withoutACursorNewMessagesComeInBursts(
         _ mode: LongPollCursorMode, _ fields: [(String, String)]
@@ -78,7 +78,7 @@ private let validators = polledValidators
             let hold = Duration.milliseconds(200)
             #expect(try next(&poller, after: hold) == .seconds(15) - hold)
         }
-        // After a poll that was held, with whatever answer, the burst is whole again.
+        // After a held poll, with any answer, the burst is allowed again.
         #expect(try next(&poller, after: .seconds(1)) == .zero)
         for _ in 0..<20 { #expect(try next(&poller) == .zero) }
         #expect(try next(&poller) == .seconds(15))
@@ -116,10 +116,10 @@ private let validators = polledValidators
             let hold = Duration.milliseconds(200)
             #expect(try poller.message("same", fields, after: hold) == .seconds(15) - hold)
         }
-        // Not the same, though it is as long.
+        // It differs, although the length is the same.
         for _ in 0...4 { #expect(try poller.message("news", fields) == .zero) }
         #expect(try poller.message("news", fields) == .seconds(15))
-        // After a poll that was held, with whatever answer, four repeats more.
+        // After a held poll, with any answer, four repeats more are allowed.
         #expect(try poller.message("news", fields, after: .seconds(1)) == .zero)
         for _ in 0..<4 { #expect(try poller.message("news", fields) == .zero) }
         #expect(try poller.message("news", fields) == .seconds(15))
@@ -129,8 +129,8 @@ private let validators = polledValidators
         #expect(try poller.message("news", fields) == .seconds(15))
     }
 
-    /// Other answers neither are repeats nor end them.
-    @Test func withoutACursorEmptyAnswersAndFailuresStayAsTheyAre() throws {
+    /// Other answers do not count as repeats, and do not end them.
+    @Test func emptyAnswersAndFailuresDoNotAffectRepeats() throws {
         var poller = try Poller { try $0.setCursor(.none) }
         for _ in 0...4 { #expect(try poller.message("same") == .zero) }
         for status in [200, 204, 304, 408] {
@@ -143,7 +143,7 @@ private let validators = polledValidators
         #expect(try poller.message("same") == .seconds(15))
     }
 
-    /// A backlog is read without a pause, and no server can ask for more than the ceiling.
+    /// A backlog is read without pauses, but a server cannot exceed the ceiling.
     @Test func requestsHaveACeiling() throws {
         var poller = try Poller()
         let began = poller.now

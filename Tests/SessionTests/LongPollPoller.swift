@@ -3,7 +3,7 @@ import Wire
 
 @testable import Session
 
-/// What became of a poll, in a form to compare.
+/// The result of a poll, in a form that can be compared.
 enum Came: Equatable {
     case message
     case nothing
@@ -20,7 +20,7 @@ enum Came: Equatable {
     }
 }
 
-/// A session with a clock, and the answers it is given.
+/// A session with a clock, and helpers that answer it.
 struct Poller {
     var configuration: LongPollConfiguration
     var session: LongPollSession
@@ -36,7 +36,7 @@ struct Poller {
         session.start(now: now)
     }
 
-    /// How long until the session wants to be called.
+    /// How long until the session's next deadline.
     var wait: Duration? { session.wakeUp.map { $0 - now } }
 
     /// Waits for the time of the next poll, and begins it.
@@ -49,8 +49,8 @@ struct Poller {
         session.beginAttempt(configuration, now: now)
     }
 
-    /// Polls, and is answered after a while.
-    /// - Parameter body: how many bytes.
+    /// Polls, and answers after a while.
+    /// - Parameter body: the size of the answer.
     mutating func answer(
         _ status: Int, _ fields: [(String, String)] = [], body: Int = 0,
         after hold: Duration = .zero
@@ -59,7 +59,7 @@ struct Poller {
         return try reply(status, fields, body: body, after: hold)
     }
 
-    /// Polls, has the message delivered, and says how long the next poll waits.
+    /// Polls, delivers the message, and returns how long the next poll waits.
     mutating func message(
         _ text: String, _ fields: [(String, String)] = [], after hold: Duration = .zero
     ) throws -> Duration? {
@@ -85,7 +85,7 @@ struct Poller {
         case .again, .unauthorized: Issue.record("\(answer)")
         }
         if body > 0 { _ = try session.received(body, now: now) }
-        // A body may come in any pieces.
+        // A body may arrive in any pieces.
         for byte in (text ?? "").utf8 { _ = try session.received([byte], now: now) }
         return Came(session.ended(nil, now: now, wallClock: 784_111_777, random: random))
     }
@@ -101,7 +101,7 @@ extension LongPollSession {
         return try result.get()
     }
 
-    /// As many bytes, all the same.
+    /// Receives this many equal bytes.
     mutating func received(_ count: Int, now: Instant) throws(RealtimeError) -> Bool {
         try received([UInt8](repeating: 0x78, count: count), now: now)
     }

@@ -18,7 +18,7 @@ private let validators = polledValidators
         }
     }
 
-    @Test func anEventStreamIsNeverAskedFor() throws {
+    @Test func anEventStreamIsNeverRequested() throws {
         var poller = try Poller { try $0.setHeader(name: "accept", value: "application/json") }
         poller.begin()
         #expect(poller.session.request.values("Accept") == ["application/json"])
@@ -35,8 +35,8 @@ private let validators = polledValidators
                 == .failed(.contentType, retryIn: nil, isFatal: true))
     }
 
-    /// L2: Nchan's are not quoted, and go back byte for byte.
-    @Test func validatorsGoBackAsTheyCame() throws {
+    /// L2: Nchan's validators are not quoted, and are sent back byte for byte.
+    @Test func validatorsAreSentBackUnchanged() throws {
         var poller = try Poller()
         #expect(try poller.answer(200, validators, body: 3) == .message)
         #expect(poller.session.messageID == "784111777:0,[1]")
@@ -49,7 +49,7 @@ private let validators = polledValidators
         #expect(poller.header("Last-Event-ID") == nil)
     }
 
-    @Test func aTagGoesBackByItsBytes() throws {
+    @Test func aTagIsSentBackByteForByte() throws {
         let tag = FieldText(bytes: [0x22, 0xE9, 0x22])
         var poller = try Poller()
         poller.begin()
@@ -74,7 +74,7 @@ private let validators = polledValidators
         }
         poller.begin()
         #expect(poller.header("If-None-Match") == "0,[1]")
-        // One that says nothing of validators leaves them; one that has one of them has no other.
+        // A response without validators keeps them; with one of them it removes the other.
         _ = try poller.reply(200)
         poller.begin()
         #expect(poller.header("If-None-Match") == "0,[1]")
@@ -84,7 +84,7 @@ private let validators = polledValidators
         #expect(poller.header("If-Modified-Since") == nil && poller.session.lastEventID == "")
     }
 
-    @Test func idsGoInAHeaderOrTheQuery() throws {
+    @Test func idsAreSentInAHeaderOrTheQuery() throws {
         for (mode, url) in [
             (LongPollCursorMode.headerID, "http://example.com/poll?a=b"),
             (.queryID, "http://example.com/poll?a=b&since=784111777%3A0%2C%5B1%5D"),
@@ -102,8 +102,8 @@ private let validators = polledValidators
         }
     }
 
-    /// L8: as an answer of 200 without a body.
-    @Test func batchesWithoutAMessageAreNotAskedForInALoop() throws {
+    /// L8: treated like a response with 200 and no body.
+    @Test func batchesWithoutAMessageWaitForTheInterval() throws {
         var poller = try Poller { $0.minHold = .zero }
         for wait in [Duration.zero, .zero, .seconds(15), .seconds(15)] {
             #expect(try poller.answer(200, validators, body: 1) == .message)
@@ -126,7 +126,7 @@ private let validators = polledValidators
         #expect(poller.session.state == .open && poller.wait == .zero)
     }
 
-    @Test func aGatewaysTimeoutCountsWhereItIsWanted() throws {
+    @Test func gatewayTimeoutsCountIfWanted() throws {
         var plain = try Poller()
         #expect(try plain.answer(504) == .nothing)
         var poller = try Poller { $0.countsGatewayTimeouts = true }
@@ -136,17 +136,17 @@ private let validators = polledValidators
         #expect(try poller.answer(504, after: .seconds(2)) == .nothing)
     }
 
-    @Test func aServersOwnIDIsTaken() throws {
+    @Test func aServersOwnIDIsUsed() throws {
         var poller = try Poller { try $0.setCursor(.headerID) }
         _ = try poller.answer(200, validators + [("last-event-id", "abc")], body: 1)
         #expect(poller.session.messageID == "abc")
-        // Without a date that can be read there is no id.
+        // Without a valid date there is no id.
         var other = try Poller()
         _ = try other.answer(200, [("Last-Modified", "yesterday"), ("ETag", "1")], body: 1)
         #expect(other.session.messageID == "")
     }
 
-    @Test func itBeginsBehindAnID() throws {
+    @Test func itStartsAfterAnID() throws {
         var poller = try Poller { try $0.setLastEventID("784111777:0,[1]") }
         poller.begin()
         #expect(poller.header("If-Modified-Since") == date)
@@ -181,7 +181,7 @@ private let validators = polledValidators
         #expect(poller.session.request.url.text == "http://example.com/poll?a=b")
     }
 
-    @Test func credentialsAreAskedForOnce() throws {
+    @Test func credentialsAreRequestedOnce() throws {
         var poller = try Poller()
         poller.begin()
         let head = ResponseHead(status: 401)
@@ -216,9 +216,8 @@ private let validators = polledValidators
         #expect(poller.session.state == .open)
     }
 
-    /// L5: at once when it was held, else at start + interval.
-    @Test(arguments: [200, 204, 304, 408, 504]) func nothingNewIsAskedForAgain(_ status: Int) throws
-    {
+    /// L5: at once if the poll was held, otherwise at its start + interval.
+    @Test(arguments: [200, 204, 304, 408, 504]) func anEmptyPollIsRepeated(_ status: Int) throws {
         var poller = try Poller()
         #expect(try poller.answer(status, after: .milliseconds(1000)) == .nothing)
         #expect(poller.wait == .zero)
@@ -227,11 +226,11 @@ private let validators = polledValidators
         #expect(poller.session.attempt == 1)
     }
 
-    @Test func aPollIsHeldForItsTimeOnly() throws {
+    @Test func aPollIsHeldForItsTimeoutOnly() throws {
         var poller = try Poller()
         poller.begin()
         #expect(poller.wait == .seconds(60))
-        // The request went out five seconds after the attempt began.
+        // The request was sent five seconds after the attempt began.
         let start = poller.now + .seconds(5)
         poller.now = poller.now + .seconds(60)
         guard
@@ -253,7 +252,7 @@ private let validators = polledValidators
         #expect(poller.wait == .zero)
     }
 
-    @Test func anAnswerThatStopsIsATimeout() throws {
+    @Test func anAnswerThatStallsIsATimeout() throws {
         var poller = try Poller()
         poller.begin()
         _ = poller.session.received(
@@ -273,8 +272,8 @@ private let validators = polledValidators
         #expect(failure.retryIn == .milliseconds(500))
     }
 
-    /// L8: with a shorter min_hold, empty answers that come at once are not answered at once.
-    @Test func emptyAnswersInARowAreNotHurried() throws {
+    /// L8: even with a shorter min_hold, empty responses in a row are not polled at once.
+    @Test func emptyAnswersInARowWaitForTheInterval() throws {
         var poller = try Poller { $0.minHold = .zero }
         for expected in [Duration.zero, .zero, .seconds(15), .seconds(15)] {
             #expect(try poller.answer(200) == .nothing)
@@ -286,8 +285,9 @@ private let validators = polledValidators
         #expect(poller.wait == .zero)
     }
 
-    /// L6: half of 1 s · 2^n, up to max_delay, and as much at random.
-    @Test(arguments: [429, 500, 502, 503]) func failuresAreWaitedFor(_ status: Int) throws {
+    /// L6: half of 1 s · 2^n, up to max_delay, and as much again at random.
+    @Test(arguments: [429, 500, 502, 503]) func failuresAreFollowedByABackoff(_ status: Int) throws
+    {
         var poller = try Poller()
         for seconds in [1, 2, 4, 8, 16, 30, 30] {
             poller.random = 0
@@ -305,7 +305,7 @@ private let validators = polledValidators
                 == .failed(.httpStatus, retryIn: .milliseconds(750), isFatal: false))
     }
 
-    @Test func retryAfterIsWaitedForWhenItIsLonger() throws {
+    @Test func retryAfterIsUsedIfItIsLonger() throws {
         var poller = try Poller()
         for (value, wait) in [
             ("7", Duration.seconds(7)), ("0", .seconds(1)), ("99999", .seconds(300)),
@@ -325,7 +325,7 @@ private let validators = polledValidators
         #expect(poller.session.state == .closed && poller.session.wakeUp == nil)
     }
 
-    @Test func whatIsGoneBeginsAnew() throws {
+    @Test func aDeletedChannelResetsTheCursor() throws {
         var poller = try Poller()
         _ = try poller.answer(200, validators, body: 1)
         poller.session.delivered(now: poller.now)
@@ -338,7 +338,7 @@ private let validators = polledValidators
         #expect(try strict.answer(410) == .failed(.gone, retryIn: nil, isFatal: true))
     }
 
-    @Test func failuresOfTheNetworkAreWaitedFor() throws {
+    @Test func networkFailuresAreFollowedByABackoff() throws {
         var poller = try Poller()
         for (code, isFinal) in [(RealtimeError.Code.connect, false), (.tls, true)] {
             poller.begin()
@@ -350,7 +350,7 @@ private let validators = polledValidators
         }
     }
 
-    /// L4: what was not delivered is asked for again.
+    /// L4: undelivered messages are asked for again.
     @Test func aFailureBeforeDeliveryKeepsTheCursor() throws {
         var poller = try Poller()
         _ = try poller.answer(200, validators, body: 1)
@@ -361,8 +361,8 @@ private let validators = polledValidators
         #expect(poller.header("If-None-Match") == nil)
     }
 
-    /// An answer that cannot be delivered is a failure, however often it comes.
-    @Test func whatIsRejectedIsAskedForLessAndLess() throws {
+    /// A response that cannot be delivered is a failure, however often it comes.
+    @Test func rejectedAnswersAreFollowedByABackoff() throws {
         var poller = try Poller()
         let error = RealtimeError(.protocolViolation, "cut")
         for (attempt, wait) in [(2, 500), (3, 1000), (4, 2000)] {
@@ -395,7 +395,7 @@ private let validators = polledValidators
         #expect(try poller.answer(200, body: 10) == .message)
         poller.session.delivered(now: poller.now)
         #expect(throws: RealtimeError.self) { try poller.answer(200, body: 11) }
-        // What nobody wants is read to a limit of its own, and then dropped.
+        // A body that nobody wants is read up to its own limit, then dropped.
         var other = try Poller { $0.maxBodyBytes = 0 }
         other.begin()
         _ = other.session.received(
@@ -404,7 +404,7 @@ private let validators = polledValidators
         #expect(try !other.session.received(1, now: other.now))
     }
 
-    @Test func whatWasDeliveredCountsThoughItIsClosed() throws {
+    @Test func deliveredMessagesCountAfterClose() throws {
         var poller = try Poller()
         _ = try poller.answer(200, validators, body: 1)
         poller.session.close()

@@ -2,7 +2,7 @@ import Session
 import Testing
 import Wire
 
-/// The code an option is refused with, nil when it is taken.
+/// The error code of a refused option; nil if it is accepted.
 private func refusal(
     _ change: (inout NetworkConfiguration) throws -> Void
 ) -> RealtimeError.Code? {
@@ -128,14 +128,14 @@ private func refusal(
         #expect(try proxy(to: url, environment) == (isDirect ? nil : "proxy"))
     }
 
-    /// As libcurl does: what cannot match matches nothing.
-    @Test func theEnvironmentMayHoldNonsense() throws {
+    /// As in libcurl, an invalid entry matches nothing.
+    @Test func theEnvironmentMayBeInvalid() throws {
         let environment = ["http_proxy": "proxy", "no_proxy": "10.0.0.0/99,*.org,a"]
         #expect(try proxy(to: "http://10.0.0.1/", environment) == "proxy")
         #expect(try proxy(to: "http://a/", environment) == nil)
     }
 
-    @Test func aUnixSocketNeedsNone() throws {
+    @Test func aUnixSocketNeedsNoProxy() throws {
         let chosen = try proxy(to: "http://a/") {
             try $0.setProxy("http://proxy")
             $0.unixSocket = "/socket"

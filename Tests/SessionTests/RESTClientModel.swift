@@ -1,7 +1,7 @@
 import Session
 import Wire
 
-/// Drives a `RESTSession` by hand, and writes down what it wants done.
+/// Drives a `RESTSession` by hand, and records the actions that it asks for.
 final class RESTClientModel {
     var session: RESTSession
     var now = Instant(nanoseconds: 1_000_000_000_000)
@@ -56,7 +56,7 @@ final class RESTClientModel {
         }
     }
 
-    /// An answer whose body is empty.
+    /// A response with an empty body.
     func answer(
         _ id: RESTSession.ID, _ status: Int, _ fields: [String: String] = [:]
     ) -> [String] {
@@ -92,8 +92,8 @@ final class RESTClientModel {
         return done()
     }
 
-    /// Lets time pass until the next thing is due.
-    /// - Returns: how long that was; nil when nothing is.
+    /// Lets time pass until the next deadline.
+    /// - Returns: how long that was; nil without a deadline.
     func passToNext() -> Duration? {
         let start = now
         repeat {

@@ -22,7 +22,7 @@ import Wire
         #expect(client.answer(id, 200) == ["finish 1 ok 200 (2)"])
     }
 
-    @Test func theBodyOfARefusalIsNotWaitedFor() throws {
+    @Test func aRefusalsBodyIsNotAwaited() throws {
         let client = RESTClientModel()
         client.session.renewsCredentials = true
         let id = try client.submit("POST")

@@ -2,7 +2,7 @@ import Session
 import Testing
 import Wire
 
-/// Where requests go, and who sees what the client sends with all of them.
+/// Which origins receive the headers that the client sends with all requests.
 @Suite struct RESTOriginTests {
     private func configuration(
         _ base: String?, _ origins: [String] = []
@@ -17,7 +17,7 @@ import Wire
         configuration.trusts(try HTTPURL(parsing: url, as: .http))
     }
 
-    @Test func theBaseAloneIsTrusted() throws {
+    @Test func onlyTheBaseOriginIsTrusted() throws {
         let client = try configuration("https://api.h/v1")
         #expect(try trusts(client, "https://API.h:443/elsewhere"))
         for url in [
@@ -37,7 +37,7 @@ import Wire
         #expect(try trusts(configuration("https://h/", ["*"]), "http://other/"))
     }
 
-    /// Each URL is the caller's own choice then.
+    /// The caller has chosen each URL.
     @Test func withoutABaseEachURLIsTrusted() throws {
         #expect(try trusts(configuration(nil), "http://any/"))
         let client = try configuration(nil, ["https://h"])
@@ -88,7 +88,7 @@ import Wire
         #expect(outcome.head?.status == 401)
     }
 
-    /// User and password of the base URL are its origin's, however a URL there is spelt.
+    /// User and password of the base URL belong to its origin, however a URL there is written.
     @Test(
         arguments: [
             ("/a", "me"), ("https://h/v1/a", "me"), ("https://H:443/b?q", "me"),

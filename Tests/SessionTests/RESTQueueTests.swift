@@ -10,7 +10,7 @@ struct RESTQueueTests {
             _ = try client.submit(method, "http://\(method)/")
         }
         #expect(client.done() == ["start 1 POST http://POST/", "start 2 GET http://GET/"])
-        // While the first one waits for its next attempt, the others wait for it.
+        // While the first request waits for its next attempt, the others wait for it.
         #expect(client.answer(1, 503) == [])
         #expect(client.pass(.seconds(1)) == ["start 1 POST http://POST/"])
         #expect(client.answer(1, 200) == ["finish 1 ok 200 (2)", "start 3 PUT http://PUT/"])
@@ -20,8 +20,9 @@ struct RESTQueueTests {
             ])
     }
 
-    /// Between two of one origin, one of another came to its end, and the last was forgotten.
-    @Test func theLineGoesOnBehindOneThatEndsBeforeItBegins() throws {
+    /// Between two requests to one origin, a request to another ended, and the last one was
+    /// removed.
+    @Test func theLineContinuesAfterARequestThatEndsBeforeItStarts() throws {
         let client = RESTClientModel()
         _ = try client.submit("POST", "http://a/") {
             $0.attemptTimeout = .zero
@@ -37,19 +38,19 @@ struct RESTQueueTests {
             ])
     }
 
-    @Test func sixExchangesAnOrigin() throws {
+    @Test func anOriginHasSixExchanges() throws {
         let client = RESTClientModel()
         for _ in 1...8 { _ = try client.submit() }
         _ = try client.submit("GET", "http://other/")
         #expect(client.done().count == 7)
         #expect(client.answer(3, 200) == ["finish 3 ok 200 (1)", "start 7 GET http://h/"])
-        // One that waits for its next attempt gives its place away, and has the next free one.
+        // A request that waits for its next attempt gives up its place, and gets the next free one.
         #expect(client.answer(4, 503) == ["start 8 GET http://h/"])
         #expect(client.pass(.seconds(1)) == [])
         #expect(client.answer(5, 200) == ["finish 5 ok 200 (1)", "start 4 GET http://h/"])
     }
 
-    @Test func evenThoseThatDoNotCountHaveALimit() throws {
+    @Test func requestsThatDoNotCountHaveALimitToo() throws {
         let client = RESTClientModel()
         for _ in 0..<65_536 { _ = try client.submit() }
         _ = client.done()
@@ -68,7 +69,7 @@ struct RESTQueueTests {
         _ = try client.submit()
         _ = try client.submit("POST")
         #expect(client.done() == [])
-        // The deadline stands still.
+        // The deadline's clock is stopped.
         #expect(client.pass(.seconds(3600)) == [])
         #expect(client.setReachable(true) == [])
         #expect(client.pass(.milliseconds(499)) == [])
@@ -104,7 +105,7 @@ struct RESTQueueTests {
         #expect(client.pass(.zero) == ["start 2 POST http://h/"])
     }
 
-    /// Its line ended with it, and came back with the id of what had been dropped.
+    /// Its line ended with it, and returned with the id of the dropped request.
     @Test func theOldestOfALineMayBeItsLast() throws {
         let client = RESTClientModel {
             $0.queueCapacity = 1
@@ -118,7 +119,7 @@ struct RESTQueueTests {
         #expect(client.pass(.zero) == ["start 2 GET http://h/"])
     }
 
-    @Test func requestsThatWaitForAPlaceAloneAreNotLimited() throws {
+    @Test func requestsThatWaitOnlyForAPlaceAreNotLimited() throws {
         let client = RESTClientModel { $0.queueCapacity = 1 }
         for _ in 1...50 { _ = try client.submit() }
         #expect(client.done().count == 6)
@@ -128,7 +129,7 @@ struct RESTQueueTests {
         #expect(client.done() == ["start 51 POST http://other/", "finish 53 queueFull (0)"])
     }
 
-    @Test func whatFailsForWantOfANetworkGoesBackToItsPlace() throws {
+    @Test func aRequestThatLosesItsNetworkReturnsToItsPlace() throws {
         let client = RESTClientModel()
         let first = try client.submit("POST")
         _ = try client.submit("POST")
@@ -141,7 +142,7 @@ struct RESTQueueTests {
         #expect(client.answer(first, 200) == ["finish 1 ok 200 (1)", "start 2 POST http://h/"])
     }
 
-    @Test func aDelayThatEndsWithoutANetworkIsAWaitForIt() throws {
+    @Test func aDelayThatEndsWithoutANetworkWaitsForIt() throws {
         let client = RESTClientModel()
         let id = try client.submit()
         _ = client.done()
@@ -152,7 +153,7 @@ struct RESTQueueTests {
         #expect(client.pass(.zero) == ["start 1 GET http://h/"])
     }
 
-    @Test func theDeadlineCountsTimeWithANetworkAlone() throws {
+    @Test func theDeadlineCountsOnlyTimeWithANetwork() throws {
         let client = RESTClientModel()
         _ = try client.submit {
             $0.deadline = .seconds(3)
@@ -167,7 +168,7 @@ struct RESTQueueTests {
         #expect(client.pass(.milliseconds(1)) == ["abort 1", "finish 1 deadline (1)"])
     }
 
-    @Test func timeInTheQueueRunsAlways() throws {
+    @Test func theQueuesTimeoutAlwaysRuns() throws {
         let client = RESTClientModel()
         client.isReachable = false
         _ = try client.submit { $0.queueTime = .seconds(5) }
@@ -175,7 +176,7 @@ struct RESTQueueTests {
         #expect(client.pass(.seconds(1)) == ["finish 1 expired (0)"])
     }
 
-    @Test func whatBeganDoesNotExpire() throws {
+    @Test func aStartedRequestDoesNotExpire() throws {
         let client = RESTClientModel()
         _ = try client.submit {
             $0.queueTime = .seconds(1)
@@ -185,7 +186,7 @@ struct RESTQueueTests {
         #expect(client.pass(.seconds(2)) == [])
     }
 
-    @Test func thousandsThatEndAtOnceDoNotNest() throws {
+    @Test func thousandsThatEndTogetherDoNotRecurse() throws {
         let client = RESTClientModel()
         for _ in 1...20_000 {
             _ = try client.submit { $0.deadline = .seconds(1) }
@@ -197,7 +198,7 @@ struct RESTQueueTests {
         #expect(ended.count == 20_000 - 5)
     }
 
-    @Test func cancelIsToldOnce() throws {
+    @Test func cancelIsReportedOnce() throws {
         let client = RESTClientModel()
         let first = try client.submit("POST")
         let second = try client.submit("POST")
@@ -207,7 +208,7 @@ struct RESTQueueTests {
             client.done() == ["abort 1", "finish 1 cancelled (1)", "start 2 POST http://h/"])
         client.session.cancel(first, now: client.now)
         #expect(client.done() == [])
-        // What was under way when it was cancelled means nothing any more.
+        // Events of the cancelled exchange are ignored.
         #expect(client.answer(first, 200) == [])
         #expect(client.answer(second, 503) == [])
         client.session.cancel(second, now: client.now)
@@ -247,7 +248,7 @@ struct RESTQueueTests {
         #expect(try configuration.base.url(of: path).text == whole)
     }
 
-    @Test func theDeadlineNamesWhatWasWaitedBehind() throws {
+    @Test func theDeadlinesErrorNamesTheBlockingRequest() throws {
         let client = RESTClientModel()
         _ = try client.submit("POST", "http://h/chat?secret") { $0.deadline = .zero }
         _ = try client.submit("POST", "http://h/log") { $0.deadline = .seconds(3) }
@@ -275,7 +276,7 @@ struct RESTQueueTests {
         #expect(throws: RealtimeError.self) { try RESTConfiguration().base.url(of: "a") }
     }
 
-    @Test func aRequestsHeadersTakeThePlaceOfTheClients() throws {
+    @Test func aRequestsHeadersReplaceTheClients() throws {
         var configuration = RESTConfiguration()
         try configuration.addHeader(name: "Accept", value: "a")
         try configuration.addHeader(name: "X-One", value: "1")

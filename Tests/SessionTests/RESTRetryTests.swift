@@ -48,7 +48,7 @@ struct RESTRetryTests {
             let keyed = try client.submit(method, fields: [key]) { $0.order = .never }
             _ = client.done()
             #expect(client.fail(keyed, code) == [])
-            // One that is empty names nothing.
+            // An empty key does not count.
             let empty = HeaderField(name: "Idempotency-Key", value: "")
             let unkeyed = try client.submit(method, fields: [empty]) { $0.order = .never }
             _ = client.done()
@@ -63,7 +63,7 @@ struct RESTRetryTests {
         }
     }
 
-    @Test(arguments: 200...599) func statusesAreRepeatedByTheTable(status: Int) throws {
+    @Test(arguments: 200...599) func statusesAreRetriedByTheTable(status: Int) throws {
         if [301, 302, 303, 307, 308, 421].contains(status) { return }
         for method in ["GET", "POST"] {
             let client = RESTClientModel()
@@ -78,7 +78,7 @@ struct RESTRetryTests {
         }
     }
 
-    @Test func errorsThatCannotPassAreTold() throws {
+    @Test func permanentErrorsAreReported() throws {
         let client = RESTClientModel()
         let first = try client.submit()
         let second = try client.submit()
@@ -87,7 +87,7 @@ struct RESTRetryTests {
         #expect(client.fail(second, .tooLarge) == ["finish 2 tooLarge (1)"])
     }
 
-    @Test func retryAfterIsWaitedForWhenItIsLonger() throws {
+    @Test func retryAfterIsUsedIfItIsLonger() throws {
         let client = RESTClientModel()
         let id = try client.submit()
         _ = client.done()
@@ -110,7 +110,7 @@ struct RESTRetryTests {
         }
     }
 
-    @Test func noWaitBeginsThatTheDeadlineWouldCutOff() throws {
+    @Test func noDelayStartsThatTheDeadlineWouldCutOff() throws {
         let client = RESTClientModel()
         let id = try client.submit { $0.deadline = .milliseconds(1200) }
         _ = client.done()
@@ -128,7 +128,7 @@ struct RESTRetryTests {
         #expect(client.pass(.seconds(2)) == ["abort 1", "finish 1 deadline (1)"])
     }
 
-    @Test func anAttemptHasItsTime() throws {
+    @Test func anAttemptHasATimeout() throws {
         let client = RESTClientModel()
         let id = try client.submit()
         _ = client.done()
@@ -150,7 +150,7 @@ struct RESTRetryTests {
         #expect(
             client.answer(id, 307, ["Location": "http://other/"]) == ["start 1 GET http://other/"])
         #expect(client.pass(.seconds(2)) == ["time out 1"])
-        // What is repeated is where it had come to, so the POST is not done again.
+        // Only the last redirect's request is repeated, so the POST is not executed again.
         #expect(client.fail(id, .timeout) == [])
         #expect(client.pass(.seconds(1)) == ["start 1 GET http://other/ fresh"])
         #expect(client.answer(id, 200) == ["finish 1 ok 200 (2)"])
@@ -176,12 +176,12 @@ struct RESTRetryTests {
         #expect(client.answer(id, 308, ["Location": "/a"]) == ["finish 4 httpStatus 308 (1)"])
     }
 
-    @Test func aBodyThatIsGoneCannotBeSentAgain() throws {
+    @Test func aConsumedBodyCannotBeSentAgain() throws {
         for canRewind in [false, true] {
             let client = RESTClientModel()
             let id = try client.submit("PUT", body: .stream(length: 4), canRewind: canRewind)
             #expect(client.done() == ["start 1 PUT http://h/"])
-            // Nothing of it was taken.
+            // None of the body was used.
             #expect(client.fail(id, .connect, precedes: true) == [])
             #expect(client.pass(.seconds(1)) == ["start 1 PUT http://h/"])
             client.session.bodyUsed(id)
@@ -194,7 +194,7 @@ struct RESTRetryTests {
         }
     }
 
-    @Test func aMisdirectedRequestGoesOnceToAConnectionOfItsOwn() throws {
+    @Test func aMisdirectedRequestIsSentOnceOnItsOwnConnection() throws {
         let client = RESTClientModel()
         let id = try client.submit("POST")
         _ = client.done()
@@ -212,7 +212,7 @@ struct RESTRetryTests {
         #expect(client.answer(id, 200) == ["finish 1 ok 200 (2)"])
     }
 
-    @Test func whoWasShownAnAnswerIsNotShownAnother() throws {
+    @Test func aCallerThatGotAHeadGetsNoOther() throws {
         for streams in [false, true] {
             let client = RESTClientModel()
             let id = try client.submit(streamsAnswer: streams)
@@ -227,7 +227,7 @@ struct RESTRetryTests {
         let id = try client.submit { $0.attempts = 2 }
         _ = client.done()
         #expect(client.head(id, 503) == .discard)
-        // Its body trickles for longer than the wait: it is dropped.
+        // Its body trickles for longer than the delay, so it is dropped.
         #expect(client.pass(.seconds(1)) == ["abort 1", "start 1 GET http://h/"])
         #expect(client.head(id, 503) == .deliver)
     }
@@ -243,7 +243,7 @@ struct RESTRetryTests {
         #expect(client.done() == ["start 2 GET http://h/"])
     }
 
-    @Test func freshCredentialsAreAskedForOnceForAll() throws {
+    @Test func freshCredentialsAreRequestedOnceForAll() throws {
         let client = RESTClientModel()
         client.session.renewsCredentials = true
         client.session.setCredential("Bearer old")
@@ -265,7 +265,7 @@ struct RESTRetryTests {
         #expect(client.answer(second, 401) == ["finish 2 httpStatus 401 (1)"])
     }
 
-    @Test func nobodyGoesOutWithWhatWasRefused() throws {
+    @Test func refusedCredentialsAreNotSentAgain() throws {
         let client = RESTClientModel { $0.perHost = 1 }
         client.session.renewsCredentials = true
         client.session.setCredential("Bearer old")
@@ -294,7 +294,7 @@ struct RESTRetryTests {
             ])
     }
 
-    @Test func whatFetchesCredentialsDoesNotWaitForThem() throws {
+    @Test func theRequestThatFetchesCredentialsDoesNotWaitForThem() throws {
         let client = RESTClientModel()
         client.session.renewsCredentials = true
         client.session.setCredential("Bearer old")
@@ -309,7 +309,7 @@ struct RESTRetryTests {
         #expect(client.done() == ["start 1 GET http://h/ Authorization=Bearer new"])
     }
 
-    @Test func whatFetchesCredentialsAndIsRefusedEndsWithItsDeadline() throws {
+    @Test func aRefusedRequestForCredentialsEndsWithItsDeadline() throws {
         let client = RESTClientModel()
         client.session.renewsCredentials = true
         let first = try client.submit { $0.deadline = .seconds(9) }
@@ -349,7 +349,7 @@ struct RESTRetryTests {
         #expect(client.answer(second, 200) == ["finish 2 ok 200 (1)"])
     }
 
-    @Test func oneAnswerThatThereAreNoneIsForAllThatWait() throws {
+    @Test func aLackOfCredentialsEndsAllWaitingRequests() throws {
         let client = RESTClientModel { $0.perHost = 1 }
         client.session.renewsCredentials = true
         for _ in 0..<3 { _ = try client.submit() }
@@ -358,7 +358,7 @@ struct RESTRetryTests {
         client.session.authorized(false, now: client.now)
         #expect(client.done() == ["finish 1 auth 401 (1)", "start 2 GET http://h/"])
         #expect(client.answer(2, 401) == ["finish 2 auth 401 (1)", "start 3 GET http://h/"])
-        // It need not be the same everywhere.
+        // The origins may differ.
         #expect(client.answer(3, 200) == ["finish 3 ok 200 (1)"])
         let later = try client.submit()
         #expect(client.done() == ["start 4 GET http://h/"])
@@ -375,7 +375,7 @@ struct RESTRetryTests {
         #expect(client.answer(id, 401) == ["start 1 GET http://h/ Authorization=Bearer new"])
     }
 
-    @Test func theSameCredentialAgainIsNothingNew() throws {
+    @Test func settingTheSameCredentialIsNoChange() throws {
         let client = RESTClientModel()
         client.session.renewsCredentials = true
         client.session.setCredential("Bearer old")
@@ -385,7 +385,7 @@ struct RESTRetryTests {
         #expect(client.answer(id, 401) == ["authorize"])
     }
 
-    @Test func withoutFreshCredentialsAllThatWaitFail() throws {
+    @Test func withoutFreshCredentialsAllWaitingRequestsFail() throws {
         let client = RESTClientModel()
         client.session.renewsCredentials = true
         let first = try client.submit()
@@ -397,7 +397,7 @@ struct RESTRetryTests {
         #expect(client.done() == ["finish 1 auth 401 (1)", "finish 2 auth 401 (1)"])
     }
 
-    @Test func anotherOriginSeesNoCredentialAndAsksForNone() throws {
+    @Test func anotherOriginGetsNoCredentialsAndRequestsNone() throws {
         let client = RESTClientModel()
         client.session.renewsCredentials = true
         client.session.setCredential("Bearer t")

@@ -2,7 +2,7 @@ import Session
 import Testing
 import Wire
 
-/// `max_per_host` counts connections, which exchanges of HTTP/2 share.
+/// `max_per_host` counts connections, which HTTP/2 exchanges share.
 @Suite struct RESTSharingTests {
     private func model(perHost: Int = 2, requests: Int) throws -> RESTClientModel {
         let model = RESTClientModel { $0.perHost = perHost }
@@ -25,7 +25,7 @@ import Wire
         #expect(model.done() == (3...5).map { "start \($0) GET http://h/" })
     }
 
-    @Test func thereAreAtMostAHundred() throws {
+    @Test func thereAreAtMostAHundredStreams() throws {
         let model = try model(requests: 150)
         _ = model.done()
         head(model, 1, isNew: true)
@@ -41,7 +41,7 @@ import Wire
         #expect(model.done().isEmpty)
     }
 
-    /// A server that allows one stream on a connection has each exchange make one.
+    /// If a server allows one stream per connection, each exchange needs its own.
     @Test func connectionsStayLimitedWhenStreamsAreFew() throws {
         let model = try model(requests: 50)
         _ = model.done()
@@ -51,11 +51,11 @@ import Wire
         head(model, 3, isNew: true)
         for id in UInt64(1)...49 { model.session.ended(id, nil, now: model.now, random: 0) }
         for _ in 0..<5 { _ = try model.submit() }
-        // The fiftieth is under way.
+        // The fiftieth is running.
         #expect(model.done().filter { $0.hasPrefix("start") }.count == 1)
     }
 
-    @Test func aProxysWordSaysNothingOfTheOrigin() throws {
+    @Test func aProxysVersionDoesNotApplyToTheOrigin() throws {
         let model = try model(requests: 5)
         _ = model.done()
         var refusal = ResponseHead(status: 407)

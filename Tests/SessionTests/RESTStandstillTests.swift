@@ -2,8 +2,8 @@ import Session
 import Testing
 import Wire
 
-/// The attempt's time limits standstill where bytes flow: in a request's body, and in an answer
-/// that is streamed to its caller.
+/// The attempt's timeout applies only while no bytes flow, in a request's body and in a response
+/// that is streamed to the caller.
 @Suite struct RESTStandstillTests {
     @Test func aStreamedAnswerMayTakeLongerThanAnAttempt() throws {
         let client = RESTClientModel()
@@ -19,7 +19,7 @@ import Wire
         #expect(client.fail(id, .timeout) == ["finish 1 timeout 200 (1)"])
     }
 
-    @Test func anAnswerThatIsKeptMustEndInTime() throws {
+    @Test func aBufferedAnswerMustEndInTime() throws {
         let client = RESTClientModel()
         let id = try client.submit()
         _ = client.done()
@@ -40,7 +40,7 @@ import Wire
         #expect(client.pass(.milliseconds(5000)) == ["time out 1"])
     }
 
-    @Test func aDeadlineOfItsOwnHoldsAllTheSame() throws {
+    @Test func aRequestsOwnDeadlineStillApplies() throws {
         let client = RESTClientModel()
         let id = try client.submit(streamsAnswer: true) {
             $0.isOfRequest = true
@@ -55,9 +55,9 @@ import Wire
         #expect(client.pass(.seconds(3)) == ["abort 1", "finish 1 deadline 200 (1)"])
     }
 
-    /// Until the answer is there that is shown, the client's deadline counts: one that is tried
-    /// again has no more time than others.
-    @Test func theClientsDeadlineLimitsWhatComesBeforeAStream() throws {
+    /// The client's deadline counts until the final response begins: a retried request has no more
+    /// time than others.
+    @Test func theClientsDeadlineAppliesBeforeAStream() throws {
         let client = RESTClientModel()
         let id = try client.submit(streamsAnswer: true) { $0.deadline = .seconds(7) }
         _ = client.done()
@@ -69,7 +69,7 @@ import Wire
         #expect(client.pass(.milliseconds(500)) == ["abort 1", "finish 1 deadline (3)"])
     }
 
-    @Test func theNetworkDoesNotBringTheClientsDeadlineBack() throws {
+    @Test func aReturningNetworkDoesNotRestoreTheClientsDeadline() throws {
         let client = RESTClientModel()
         let id = try client.submit(streamsAnswer: true) { $0.attemptTimeout = .zero }
         _ = client.done()
@@ -100,7 +100,7 @@ import Wire
         #expect(policy.latestEnd == .zero)
     }
 
-    @Test func aPauseIsNoStandstill() throws {
+    @Test func aPauseIsNotAStandstill() throws {
         let client = RESTClientModel()
         let id = try client.submit(streamsAnswer: true)
         _ = client.done()
@@ -112,8 +112,8 @@ import Wire
         #expect(client.pass(.milliseconds(1)) == ["time out 1"])
     }
 
-    /// What is left is decoded when the loop has time, which is not the server's.
-    @Test func anAnswerThatHasComeIsInTime() throws {
+    /// The rest is decoded when the loop has time, which is not the server's fault.
+    @Test func aReceivedAnswerIsInTime() throws {
         let client = RESTClientModel()
         let id = try client.submit { $0.deadline = .seconds(9) }
         _ = client.done()
@@ -124,7 +124,7 @@ import Wire
         #expect(client.done() == ["finish 1 ok 200 (1)"])
     }
 
-    @Test func whatFailsInItsDecodingHasItsDeadlineAgain() throws {
+    @Test func aDecodingFailureRestoresTheDeadline() throws {
         let client = RESTClientModel()
         let id = try client.submit { $0.deadline = .seconds(9) }
         _ = client.done()
@@ -160,7 +160,7 @@ import Wire
         #expect(client.fail(id, .protocolViolation) == ["finish 1 protocolViolation 201 (1)"])
     }
 
-    @Test func whatMayBeRepeatedIs() throws {
+    @Test func repeatableRequestsAreRepeated() throws {
         for (method, status, code) in [
             ("GET", 200, .protocolViolation), ("PUT", 200, .protocolViolation),
             ("POST", 200, .connectionLost), ("POST", 404, .protocolViolation),
@@ -175,7 +175,7 @@ import Wire
         }
     }
 
-    /// It was never handed on, and says all the same what the server has done.
+    /// The head was never delivered, but it shows that the server has executed the request.
     @Test func theHeadOfAnAnswerWithoutFramingCounts() throws {
         let refused = HTTPFailure(
             RealtimeError(.protocolViolation, "two different Content-Lengths"),
@@ -198,7 +198,7 @@ import Wire
         #expect(client.pass(.milliseconds(500)) == ["start 1 GET http://h/"])
     }
 
-    @Test func aHeadIsEnoughWhereNobodyWantsTheBody() throws {
+    @Test func aHeadIsEnoughIfTheBodyIsUnwanted() throws {
         for code in [.protocolViolation, .connectionLost, .timeout] as [RealtimeError.Code] {
             let client = RESTClientModel()
             let id = try client.submit("POST") {

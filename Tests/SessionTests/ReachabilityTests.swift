@@ -6,7 +6,7 @@ import Wire
 
 private func address(_ text: String) throws -> IPAddress { try #require(IPAddress(text)) }
 
-/// What a kernel answered to the three questions, recorded in network namespaces.
+/// A kernel's answers to the three queries, recorded in network namespaces.
 private func recorded(_ name: String) throws -> [UInt8] {
     let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     return [UInt8](try Data(contentsOf: folder.appending(path: "Fuzz/corpus/netlink/\(name)")))
@@ -38,7 +38,7 @@ private func view(_ name: String) throws -> NetworkView {
         #expect(view.reaches(.address(try address("::1"))))
     }
 
-    @Test func aHostIsReachedByItsRouteAlone() throws {
+    @Test func aHostNeedsOnlyItsRoute() throws {
         let view = try view("no-default-route")
         #expect(view.reaches(.address(try address("10.1.2.77"))))
         #expect(!view.reaches(.address(try address("10.1.3.1"))))
@@ -58,7 +58,7 @@ private func view(_ name: String) throws -> NetworkView {
         #expect(view.reaches(.address(try address("2001:db8:ffff::1"))))
     }
 
-    @Test func aLinkLocalRouteIsNoNetworkForNames() throws {
+    @Test func aLinkLocalRouteDoesNotReachNames() throws {
         var view = NetworkView()
         view.add(usableLink: 2)
         view.add(route("169.254.0.0", 16, [2]))
@@ -105,7 +105,7 @@ private func view(_ name: String) throws -> NetworkView {
 }
 
 @Suite struct NetlinkDumpTests {
-    /// One message of answer 1: struct nlmsghdr and a body.
+    /// One message of the first answer: struct nlmsghdr and a body.
     private func message(
         _ type: UInt16, _ body: [UInt8], flags: UInt16 = 2, length: UInt32? = nil
     ) -> [UInt8] {
@@ -130,13 +130,13 @@ private func view(_ name: String) throws -> NetworkView {
         message(16, [family, 0, 1, 0] + words(7, flags, 0))
     }
 
-    /// An IPv4 default route by link 7.
+    /// An IPv4 default route through link 7.
     private func defaultRoute(type: UInt8 = 1, attributes: [UInt8]? = nil) -> [UInt8] {
         message(
             24, [2, 0, 0, 0, 254, 0, 0, type] + words(0) + (attributes ?? halves(8, 4) + words(7)))
     }
 
-    @Test func theEndIsTold() {
+    @Test func theEndIsReported() {
         #expect(read(message(3, words(0))).0 == .done)
         #expect(read(message(3, [])).0 == .done)
         #expect(read(message(3, words(0), flags: 0x12)).0 == .interrupted)
@@ -144,7 +144,7 @@ private func view(_ name: String) throws -> NetworkView {
         #expect(read([]).0 == .more)
     }
 
-    @Test func arefusalIsTold() {
+    @Test func aRefusalIsReported() {
         let denied = words(UInt32(bitPattern: -13))
         #expect(read(message(2, denied + [UInt8](repeating: 0, count: 16))).0 == .refused(13))
         #expect(read(message(3, denied)).0 == .refused(13))
@@ -152,7 +152,7 @@ private func view(_ name: String) throws -> NetworkView {
         #expect(read(message(2, [])).0 == .refused(0))
     }
 
-    @Test func lengthsThatLieAreRefused() {
+    @Test func wrongLengthsAreRefused() {
         for length in [0, 15, 17, 0x8000_0000, UInt32.max] {
             #expect(read(message(3, [], length: length)).0 == .malformed, "\(length)")
         }
@@ -161,7 +161,7 @@ private func view(_ name: String) throws -> NetworkView {
         }
     }
 
-    @Test func otherAnswersArePassedOver() {
+    @Test func otherAnswersAreSkipped() {
         var old = message(3, words(0))
         old[8] = 9
         #expect(read(old).0 == .more)
@@ -176,21 +176,21 @@ private func view(_ name: String) throws -> NetworkView {
         #expect(read(link(flags, family: family) + defaultRoute()).1.isOnline == isUsable)
     }
 
-    @Test func routesThatLeadNowhereDoNotCount() {
+    @Test func unreachableRoutesDoNotCount() {
         for type: UInt8 in [0, 2, 3, 5, 6, 7, 8] {
             #expect(!read(link(0x41) + defaultRoute(type: type)).1.isOnline)
         }
     }
 
-    @Test func attributesThatLieArePassedOver() {
-        // Shorter than themselves, longer than the rest, cut inside the header, a short value.
+    @Test func invalidAttributesAreSkipped() {
+        // Shorter than its header, longer than the rest, cut inside the header, a short value.
         for attributes in [halves(0, 4), halves(9, 4) + words(7), [8, 0, 4], halves(5, 4) + [7]] {
             let view = read(link(0x41) + defaultRoute(attributes: attributes)).1
             #expect(view.isOnline, "the link is not known then, and any will do")
         }
     }
 
-    @Test func oneOfSeveralNextHopsWillDo() {
+    @Test func oneOfSeveralNextHopsIsEnough() {
         let dead = halves(8) + [1, 0] + words(7)
         let other = halves(8) + [0, 0] + words(6)
         let alive = halves(8) + [0, 0] + words(7)
@@ -235,7 +235,7 @@ private func view(_ name: String) throws -> NetworkView {
     ])
     func theseAreThisMachine(_ url: String) throws { #expect(try hosts(url) == [.here]) }
 
-    @Test func namesAndAddressesAreTold() throws {
+    @Test func namesAndAddressesAreDistinguished() throws {
         #expect(try hosts("ws://example.org/") == [.name("example.org")])
         #expect(try hosts("ws://10.1.2.3/") == [.address(try address("10.1.2.3"))])
         #expect(try hosts("ws://[::ffff:10.1.2.3]/") == [.address(try address("10.1.2.3"))])
@@ -243,11 +243,11 @@ private func view(_ name: String) throws -> NetworkView {
         #expect(try hosts("ws://localhost.example.org/") == [.name("localhost.example.org")])
     }
 
-    @Test func aUnixSocketIsHere() throws {
+    @Test func aUnixSocketIsLocal() throws {
         #expect(try hosts("ws://example.org/") { $0.unixSocket = "/tmp/s" } == [.here])
     }
 
-    @Test func anAddressThatIsGivenCounts() throws {
+    @Test func aConfiguredAddressCounts() throws {
         let found = try hosts("ws://Example.org:81/") {
             try $0.addResolve(host: "example.org", port: 80, address: "10.0.0.1")
             try $0.addResolve(host: "example.org", port: 81, address: "10.0.0.2")
@@ -280,7 +280,7 @@ private func view(_ name: String) throws -> NetworkView {
         #expect(try hosts("ws://a/", ["http_proxy": "", "ALL_PROXY": "any"]) == [.name("any")])
     }
 
-    @Test func exceptionsGoDirect() throws {
+    @Test func exceptionsBypassTheProxy() throws {
         let environment = ["http_proxy": "proxy", "no_proxy": "a"]
         #expect(try hosts("ws://a/", environment) == [.name("a")])
         #expect(try hosts("ws://b/", environment) == [.name("proxy")])

@@ -88,7 +88,7 @@ private func configuration(
         #expect(try attempt.follows(redirect("ws://a.test/"), configuration))
     }
 
-    @Test func credentialsStayAtTheirOrigin() throws {
+    @Test func redirectsToAnotherOriginDropCredentials() throws {
         let configuration = try configuration("wss://user:password@a.test/")
         var attempt = WebSocketAttempt(configuration)
         _ = try attempt.follows(redirect("wss://A.test:443/here"), configuration)
@@ -97,7 +97,7 @@ private func configuration(
         _ = try attempt.follows(redirect("wss://other:x@b.test/"), configuration)
         #expect(attempt.url.user == nil && attempt.url.password == nil)
         #expect(attempt.fields.map(\.name) == ["accept-language"])
-        // Back at the first origin they are still gone.
+        // They stay dropped even back at the first origin.
         _ = try attempt.follows(redirect("wss://a.test/"), configuration)
         #expect(attempt.url.user == nil && attempt.fields.map(\.name) == ["accept-language"])
     }

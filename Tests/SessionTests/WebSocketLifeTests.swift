@@ -6,7 +6,7 @@ private func at(_ milliseconds: UInt64) -> Instant {
     Instant(nanoseconds: milliseconds * 1_000_000)
 }
 
-/// A life that is lived by hand.
+/// Drives a `WebSocketLife` by hand.
 private final class Life {
     private var life = WebSocketLife()
     var configuration: WebSocketConfiguration
@@ -34,7 +34,7 @@ private final class Life {
         Array(text.utf8).withUnsafeBytes { life.received($0, configuration, now: at(time)) }
     }
 
-    /// Up to an open connection.
+    /// Runs it until the connection is open.
     func open(at time: UInt64 = 0) {
         begin(at: time)
         connect(at: time)
@@ -85,7 +85,7 @@ private final class Life {
     var laterFailure: RealtimeError? { life.laterFailure }
 }
 
-/// The answer to a nonce of zeros.
+/// The response to a nonce of zeros.
 private let accepting =
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     + "Sec-WebSocket-Accept: ICX+Yqv66kxgM0FcWaLWlFLwTAI=\r\n\r\n"
@@ -96,7 +96,7 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
 }
 
 @Suite struct WebSocketLifeTests {
-    @Test func theRequestIsWrittenInWhateverPieces() throws {
+    @Test func theRequestIsWrittenInAnyPieces() throws {
         let life = try Life()
         life.begin()
         #expect(life.stage == .connecting)
@@ -106,13 +106,13 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         #expect(life.written.hasSuffix("\r\n\r\n"))
     }
 
-    @Test func whatFollowsTheAnswerIsLeft() throws {
+    @Test func bytesAfterTheAnswerAreLeft() throws {
         let life = try Life()
         life.begin()
         life.connect()
         for piece in ["HTTP/1.1 101 S", "witching Protocols\r\n"] {
             guard case .incomplete = life.hear(piece) else {
-                Issue.record("is open behind \(piece)")
+                Issue.record("is open after \(piece)")
                 return
             }
         }
@@ -144,14 +144,14 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         #expect(life.url == "ws://peer.test/there")
     }
 
-    @Test func aRefusalIsToldWithItsBody() throws {
+    @Test func aRefusalIsReportedWithItsBody() throws {
         let life = try Life()
         life.begin()
         life.connect()
         let head = "HTTP/1.1 503 Later\r\nContent-Length: 8\r\n\r\n"
         #expect(message(life.hear(head + "wait")) == nil)
         #expect(life.stage == .refused)
-        // Sooner than the time to open.
+        // Sooner than the open timeout.
         #expect(life.wakeUp == at(2000))
         guard case .failed(let error) = life.hear(" a bit") else {
             Issue.record("the body is whole")
@@ -161,7 +161,7 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         #expect(error.response?.body == Array("wait a b".utf8))
     }
 
-    @Test func aRefusalIsWaitedForTwoSeconds() throws {
+    @Test func aRefusalsBodyHasTwoSeconds() throws {
         let life = try Life()
         life.begin()
         life.connect(at: 100)
@@ -203,7 +203,7 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         #expect(late.message.hasSuffix("2 s (answer_timeout)"))
     }
 
-    @Test func aFailureInsideStartIsToldLater() throws {
+    @Test func aFailureInsideStartIsReportedLater() throws {
         let life = try Life()
         life.begin()
         life.failLater()
@@ -230,7 +230,7 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         }
     }
 
-    @Test func thePeersEndIsWhatIsTold() throws {
+    @Test func thePeersCloseIsReported() throws {
         let life = try Life()
         life.open()
         #expect(life.close() == .handshake)
@@ -243,7 +243,7 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         #expect(life.finish(ending) == "end")
     }
 
-    @Test func aPeerThatGoesOnSendingIsNotWaitedFor() throws {
+    @Test func aPeerThatContinuesToSendIsNotAwaited() throws {
         let life = try Life()
         life.open()
         #expect(life.ignore(3 << 20) == nil)
@@ -252,7 +252,7 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         #expect(life.ignore(1)?.code == .normal)
     }
 
-    @Test func aLossIsFollowedByAnotherAttempt() throws {
+    @Test func aLostConnectionIsFollowedByAnotherAttempt() throws {
         let life = try Life { $0.reconnect = BackoffConfiguration() }
         life.open()
         guard case .failed(let error) = life.lose("reset") else {
@@ -277,7 +277,7 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         life.begin(at: 900)
         life.fail(.connect)
         #expect(life.finish(isReachable: false, at: 900) == "1 with a network")
-        // The user declines.
+        // The user declines the attempt.
         #expect(!life.endWait(false))
         #expect(life.finish(life.ending) == "end")
     }

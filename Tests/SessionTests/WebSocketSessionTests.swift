@@ -8,7 +8,7 @@ private func at(_ milliseconds: UInt64) -> Instant {
     Instant(nanoseconds: (milliseconds + 1) * 1_000_000)
 }
 
-/// A session with what it would have written, unmasked again by a key of zeros.
+/// A session, and the frames that it writes, unmasked by a key of zeros.
 private struct Peer: ~Copyable {
     var session: WebSocketSession
 
@@ -25,7 +25,7 @@ private struct Peer: ~Copyable {
             configuration: configuration, deflate: deflate, keys: keys, now: at(0))
     }
 
-    /// Feeds bytes and returns every step but the ends of input.
+    /// Feeds bytes and returns every step except the ends of input.
     mutating func receives(_ bytes: [UInt8], at time: Instant = at(0)) -> [WebSocketSession.Step] {
         var steps: [WebSocketSession.Step] = []
         bytes.withUnsafeBytes { input in
@@ -40,7 +40,7 @@ private struct Peer: ~Copyable {
         return steps
     }
 
-    /// Takes what is queued: the frames' first bytes and payloads.
+    /// Takes the queued frames: their first bytes and payloads.
     mutating func written() -> [(first: UInt8, payload: [UInt8])] {
         let bytes = Array(session.outgoing.readable)
         session.didWrite(bytes.count)
@@ -77,8 +77,8 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(frames.map(\.payload) == [Array("hello".utf8)])
     }
 
-    /// A message in two frames, then what ends the connection, in one read: whoever gathers
-    /// messages can still answer before the close frame goes out.
+    /// A message in two frames, then the end of the connection, all in one read: code that gathers
+    /// messages can still answer before the close frame is sent.
     @Test(arguments: [close1000, [0x83, 0]])
     func theEndWaitsForMessagesNotHandedOn(_ end: [UInt8]) throws {
         var peer = try Peer()
@@ -163,7 +163,7 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(frames.map(\.payload) == [[42]])
     }
 
-    @Test func messagesGivenBackCountWhenTheyAreFoundAgain() throws {
+    @Test func returnedMessagesCountWhenTheyAreFoundAgain() throws {
         var peer = try Peer()
         let input: [UInt8] = [0x81, 2, 0x61, 0x62, 0x81, 1, 0x63]
         input.withUnsafeBytes { input in
@@ -182,10 +182,10 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(counts.payloadBytesReceived == 3)
     }
 
-    @Test func noPongFollowsThatOfALaterPing() throws {
+    @Test func noPongFollowsALaterPingsPong() throws {
         var peer = try Peer()
         let payload = [UInt8](repeating: 1, count: 125)
-        // The last of these waits for room, and the next comes when there is some again.
+        // The last of these waits for room, and the next arrives when there is some again.
         for _ in 0..<1000 { _ = peer.receives([0x89, 125] + payload) }
         peer.session.didWrite(peer.session.outgoing.count - 1000)
         _ = peer.receives([0x89, 1, 42])
@@ -211,7 +211,7 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(peer.written().map(\.payload) == [[]])
     }
 
-    @Test func ourCloseComesAfterWhatWasQueuedAndIsNotAnsweredTwice() throws {
+    @Test func ourCloseFollowsQueuedMessagesAndIsSentOnce() throws {
         var peer = try Peer()
         try peer.send("last")
         peer.session.close(.normal, reason: "bye", now: at(0))
@@ -270,7 +270,7 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(peer.session.timeReached(at(1000)) == .pinged)
         let ping = peer.written()
         #expect(ping.map(\.first) == [0x89])
-        // Answered: the clock starts anew.
+        // Answered: the clock starts over.
         let pong = [0x8A, UInt8(ping[0].payload.count)] + ping[0].payload
         #expect(peer.receives(pong, at: at(1500)) == [.pong(.milliseconds(500), number: 1)])
         #expect(peer.session.timeReached(at(2000)) == .pinged)
@@ -283,8 +283,8 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(error.message.contains("peer.test"))
     }
 
-    /// Nobody was asked: a peer that takes what it is sent, however slowly, is alive.
-    @Test func aLongSendIsNoSilenceOfThePeer() throws {
+    /// No ping was sent: a peer that accepts data, however slowly, is alive.
+    @Test func aLongSendDoesNotMakeThePeerSilent() throws {
         var peer = try Peer {
             $0.pingInterval = .milliseconds(20)
             $0.pongTimeout = .milliseconds(20)
@@ -303,7 +303,7 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(error.message.contains("took nothing within 20 ms (pong_timeout)"))
     }
 
-    @Test func aPingOfTheCallersIsMeasured() throws {
+    @Test func aPingOfTheCallerIsMeasured() throws {
         var peer = try Peer()
         let payload: [UInt8] = [9, 9, 9]
         let number = try payload.withUnsafeBytes { try peer.session.ping($0, now: at(0)) }

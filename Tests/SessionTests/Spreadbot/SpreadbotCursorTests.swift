@@ -2,16 +2,16 @@ import Session
 import Testing
 import Wire
 
-/// B7, B8 and B12: one cursor for all legs, duplicates, and the way back up.
+/// B7, B8 and B12: one cursor for all legs, duplicates, and the return to the WebSocket.
 @Suite struct SpreadbotCursorTests {
-    /// The connection is lost, and comes again.
+    /// The connection is lost and established again.
     private func reattach(_ bot: SpreadbotModel) throws {
         _ = bot.end(after: .seconds(20))
         _ = try bot.pass()
         _ = bot.open()
     }
 
-    @Test func everyLegBeginsBehindTheLastMessage() throws {
+    @Test func everyLegStartsAfterTheLastMessage() throws {
         let bot = try SpreadbotModel()
         try bot.connect()
         for id in ["1", "2"] { #expect(bot.receive(id)) }
@@ -24,7 +24,7 @@ import Wire
         #expect(bot.end(.httpStatus, status: 404).last == "attach poll from 3")
     }
 
-    @Test func theFirstCursorMayBeGiven() throws {
+    @Test func theFirstCursorCanBeSet() throws {
         let bot = try SpreadbotModel { try $0.setLastEventID("7") }
         #expect(bot.establish() == ["attach ws from 7"])
         #expect(bot.open() == ["transport ws", "opened ws resumed"])
@@ -54,7 +54,7 @@ import Wire
         #expect(bot.session.lastEventID == "4")
     }
 
-    @Test func anIDThatNoHeaderCanSayIsNoCursor() throws {
+    @Test func anIDThatNoHeaderCanHoldIsNotACursor() throws {
         let bot = try SpreadbotModel()
         try bot.connect()
         _ = bot.receive("1")
@@ -89,7 +89,7 @@ import Wire
         #expect(bot.establish() == ["attach ws from 1"])
     }
 
-    @Test func whatIsGoneHasNoCursor() throws {
+    @Test func aDeletedChannelClearsTheCursor() throws {
         let bot = try SpreadbotModel { try $0.setTransports([.poll]) }
         try bot.connect()
         _ = bot.receive("1")
@@ -101,7 +101,7 @@ import Wire
 
     // MARK: Duplicates
 
-    @Test func aNewAttachMayRepeatWhatWasDelivered() throws {
+    @Test func aNewLegMayRepeatDeliveredMessages() throws {
         let bot = try SpreadbotModel()
         try bot.connect()
         for id in 1...300 { #expect(bot.receive("\(id)")) }
@@ -117,11 +117,11 @@ import Wire
         try reattach(bot)
         #expect(!bot.receive("3"))
         #expect(bot.receive("x"))
-        // It counts anew.
+        // The server starts its ids over.
         for id in ["1", "2", "3"] { #expect(bot.receive(id)) }
     }
 
-    @Test func onTheSameAttachNothingIsADuplicate() throws {
+    @Test func onTheSameLegNothingIsADuplicate() throws {
         let bot = try SpreadbotModel()
         try bot.connect()
         for _ in 0..<3 { #expect(bot.receive("1")) }
@@ -147,7 +147,7 @@ import Wire
         #expect(bot.receive("10"))
     }
 
-    // MARK: The way back up (B12)
+    // MARK: The return to the WebSocket (B12)
 
     private func onSSE(
         _ change: (inout SpreadbotConfiguration) throws -> Void = { _ in }
@@ -171,7 +171,7 @@ import Wire
         }
     }
 
-    @Test func aProbeThatIsRefusedHasItsTokensRefreshedOnce() throws {
+    @Test func aRefusedProbeRefreshesTheTokensOnce() throws {
         let bot = try SpreadbotModel.withTokens { $0.maxUpgradeInterval = .seconds(300) }
         _ = bot.establish()
         _ = bot.end(.httpStatus, status: 400)
@@ -181,7 +181,7 @@ import Wire
             bot.session.probeEnded(bot.probe, isUnauthorized: true, now: bot.now)
             return bot.done()
         }
-        // A request had those refreshed that the leg began with; now they have ended, too.
+        // A request had the leg's first tokens refreshed; now the new ones have expired, too.
         bot.session.refusedRequest()
         _ = bot.done()
         _ = bot.refresh("b", "s")
@@ -190,16 +190,16 @@ import Wire
         #expect(try refused() == ["drop probe", "refresh s"])
         _ = bot.refresh("c", "t")
         #expect(bot.wait == .zero)
-        // With fresh ones, too: it is not for them.
+        // It is refused with new tokens, too, so tokens are not the cause.
         for _ in 0..<3 { #expect(try refused() == ["drop probe"]) }
-        // It has looked at something else: it may take the next ones.
+        // The last probe failed for another reason, so the next one may refresh again.
         #expect(try bot.pass() == ["probe"])
         bot.session.probeEnded(bot.probe, now: bot.now)
         _ = bot.done()
         #expect(try refused() == ["drop probe", "refresh t"])
     }
 
-    @Test func aProbeThatOpensMakesRoomForTheWebSocket() throws {
+    @Test func aProbeThatOpensIsFollowedByTheWebSocket() throws {
         let bot = try onSSE()
         _ = try bot.pass()
         bot.session.probeOpened(bot.probe, now: bot.now)
@@ -209,14 +209,14 @@ import Wire
         #expect(bot.wait == nil)
     }
 
-    @Test func zeroIsNoProbe() throws {
+    @Test func zeroDisablesProbes() throws {
         let bot = try onSSE { $0.upgradeInterval = .zero }
         #expect(bot.wait == nil)
         _ = bot.network(true)
         #expect(bot.wait == nil)
     }
 
-    @Test func anotherNetworkBringsTheProbeForward() throws {
+    @Test func anotherNetworkTriggersTheProbe() throws {
         let bot = try onSSE()
         bot.random = 0.25
         _ = bot.network(true)
@@ -224,7 +224,7 @@ import Wire
         #expect(try bot.pass() == ["probe"])
     }
 
-    @Test func theLegsOwnEndsLeaveTheTimeOfTheProbe() throws {
+    @Test func anEndOfTheLegDoesNotMoveTheProbe() throws {
         let bot = try onSSE()
         bot.now = bot.now + .seconds(100)
         _ = bot.end()
@@ -253,7 +253,7 @@ import Wire
         #expect(bot.wait == .seconds(300))
     }
 
-    @Test func whatIsAtTheTopIsNotProbed() throws {
+    @Test func theTopLegIsNotProbed() throws {
         let bot = try SpreadbotModel { try $0.setTransports([.sse, .webSocket]) }
         try bot.connect()
         #expect(bot.wait == nil)

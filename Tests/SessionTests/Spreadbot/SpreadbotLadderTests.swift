@@ -2,7 +2,7 @@ import Session
 import Testing
 import Wire
 
-/// B2, B9 to B11 and B15: the ladder, what is counted, and the ends.
+/// B2, B9 to B11 and B15: the ladder, counts, and ends.
 @Suite struct SpreadbotLadderTests {
     @Test func theLegsFollowEachOtherAtOnceWhenTheyAreUnsupported() throws {
         let bot = try SpreadbotModel()
@@ -19,7 +19,7 @@ import Wire
         #expect(bot.session.state == .disconnected && bot.wait == nil)
     }
 
-    @Test func theLadderHasTheLegsThatWereChosenInTheirOrder() throws {
+    @Test func theLadderHasTheChosenLegsInOrder() throws {
         let bot = try SpreadbotModel { try $0.setTransports([.poll, .webSocket]) }
         #expect(bot.establish() == ["attach poll"])
         #expect(bot.end(.httpStatus, status: 400).last == "attach ws")
@@ -41,7 +41,7 @@ import Wire
             #expect(try bot.pass() == ["attach ws"])
         }
         #expect(bot.end(.connect, reached: false) == ["failed connect in 0 s", "attach sse"])
-        // A new count.
+        // The count starts over.
         #expect(bot.end(.connect, reached: false).count == 1)
         #expect(bot.wait == .milliseconds(delays[0]))
     }
@@ -62,7 +62,7 @@ import Wire
         #expect(longest > .milliseconds(2990) && longest <= .seconds(3))
     }
 
-    @Test func retryAfterHoldsWhenItIsLonger() throws {
+    @Test func retryAfterAppliesIfItIsLonger() throws {
         let bot = try SpreadbotModel { try $0.setTransports([.poll]) }
         _ = bot.establish()
         let wait = [("20", 20_000), ("0", 1000), ("100000", 300_000)]
@@ -74,7 +74,7 @@ import Wire
         }
     }
 
-    @Test func aMessageBeginsTheCountAnew() throws {
+    @Test func aMessageResetsTheCount() throws {
         let bot = try SpreadbotModel()
         _ = bot.establish()
         for id in 1...10 {
@@ -97,7 +97,7 @@ import Wire
         }
     }
 
-    @Test func aLegThatHeldTenSecondsBeginsTheCountAnew() throws {
+    @Test func aLegThatLastsTenSecondsResetsTheCount() throws {
         let bot = try SpreadbotModel()
         _ = bot.establish()
         for _ in 0..<10 {
@@ -124,7 +124,7 @@ import Wire
             bot.end(after: .seconds(9)) == ["failed connectionLost in 0 s", "attach sse"])
     }
 
-    @Test func aLegThatIsUnsupportedForItsShortLivesComesAgainLater() throws {
+    @Test func aLegWithShortLivesIsTriedAgainLater() throws {
         let bot = try SpreadbotModel {
             try $0.setTransports([.webSocket, .poll])
             $0.upgradeInterval = .seconds(20)
@@ -174,7 +174,7 @@ import Wire
             bot.end(.connect, reached: false).last == "disconnected reconnectsExhausted")
     }
 
-    @Test func theErrorOfTheEndNamesEachLeg() throws {
+    @Test func theFinalErrorNamesEachLeg() throws {
         let bot = try SpreadbotModel { try $0.setTransports([.webSocket, .poll]) }
         _ = bot.establish()
         _ = bot.end(.httpStatus, status: 400)
@@ -188,9 +188,9 @@ import Wire
         #expect(told.contains("WebSocket: the leg ended; long poll: nothing here"))
     }
 
-    // MARK: What is told
+    // MARK: Reports
 
-    @Test func theTransportIsToldWhenItChanges() throws {
+    @Test func theTransportIsReportedWhenItChanges() throws {
         let bot = try SpreadbotModel()
         _ = bot.establish()
         #expect(bot.open() == ["transport ws", "opened ws"])
@@ -202,7 +202,7 @@ import Wire
         #expect(bot.disconnect() == ["detach", "transport none", "disconnected ok"])
     }
 
-    @Test func whatAnOlderLegTellsIsNothing() throws {
+    @Test func eventsOfOlderLegsAreIgnored() throws {
         let bot = try SpreadbotModel()
         _ = bot.establish()
         let old = bot.leg
@@ -220,7 +220,7 @@ import Wire
 
     // MARK: Offline (B11)
 
-    @Test func withoutANetworkNothingIsTriedAndNothingCounted() throws {
+    @Test func withoutANetworkNothingIsTriedOrCounted() throws {
         let bot = try SpreadbotModel()
         _ = bot.network(false)
         #expect(bot.establish().isEmpty)
@@ -258,7 +258,7 @@ import Wire
         #expect(try bot.pass() == ["attach ws"])
     }
 
-    @Test func anOpenLegOutlivesAnOutage() throws {
+    @Test func anOpenLegSurvivesAnOutage() throws {
         let bot = try SpreadbotModel()
         try bot.connect()
         #expect(bot.network(false).isEmpty && bot.session.state == .connected)
@@ -267,7 +267,7 @@ import Wire
 
     // MARK: The end (B15)
 
-    @Test func disconnectClosesAWebSocketInOrder() throws {
+    @Test func disconnectClosesAWebSocketNormally() throws {
         let bot = try SpreadbotModel()
         try bot.connect()
         #expect(bot.disconnect() == ["close"])
@@ -278,7 +278,7 @@ import Wire
         #expect(bot.wait == nil)
     }
 
-    @Test func aWebSocketThatFailsWhileItClosesIsNoError() throws {
+    @Test func aFailureWhileClosingIsNotAnError() throws {
         let bot = try SpreadbotModel()
         try bot.connect()
         _ = bot.disconnect()

@@ -2,12 +2,12 @@ import Session
 import Testing
 import Wire
 
-/// Drives a `SpreadbotSession` by hand, and writes down what it wants done.
+/// Drives a `SpreadbotSession` by hand, and records the actions that it asks for.
 final class SpreadbotModel {
     var session: SpreadbotSession
     var now = Instant(nanoseconds: 1_000_000_000_000)
     var random = 0.0
-    /// Of the leg that was attached, or the probe that was begun, last.
+    /// The number of the last leg or probe that was started.
     private(set) var leg: UInt64 = 0
     private(set) var probe: UInt64 = 0
     private var sends: UInt64 = 0
@@ -18,7 +18,7 @@ final class SpreadbotModel {
         session = SpreadbotSession(configuration)
     }
 
-    /// With a server of tokens, and tokens "a" and "r".
+    /// With a token server, and the tokens "a" and "r".
     static func withTokens(
         _ change: (inout SpreadbotConfiguration) throws -> Void = { _ in }
     ) throws -> SpreadbotModel {
@@ -29,10 +29,10 @@ final class SpreadbotModel {
         }
     }
 
-    /// How long until it wants to be called.
+    /// How long until its next deadline.
     var wait: Duration? { session.wakeUp.map { $0 - now } }
 
-    /// What is to be done now, one after the other.
+    /// The actions that are due now, in order.
     func done() -> [String] {
         var result: [String] = []
         while let action = session.nextAction() { result.append(text(action)) }
@@ -93,7 +93,7 @@ final class SpreadbotModel {
         return done()
     }
 
-    /// Connects by the first transport.
+    /// Connects on the first transport.
     func connect() throws {
         _ = establish()
         _ = open()
@@ -121,7 +121,7 @@ final class SpreadbotModel {
         return done()
     }
 
-    /// Another run has left it in the outbox.
+    /// A send that an earlier run has left in the outbox.
     func restore(_ kind: SpreadbotSend.Kind = .text) {
         sends += 1
         session.restore(
@@ -137,7 +137,7 @@ final class SpreadbotModel {
         return done()
     }
 
-    /// The leg ends, after it was left alone for a while.
+    /// The leg ends after this time.
     func end(
         _ code: RealtimeError.Code = .connectionLost, status: Int = 0, close: UInt16? = nil,
         reached: Bool = true, fields: [HeaderField] = [], written: UInt64 = 0,
@@ -154,7 +154,7 @@ final class SpreadbotModel {
         return done()
     }
 
-    /// Time passes until it wants to be called.
+    /// Lets time pass until its next deadline.
     func pass() throws -> [String] {
         now = try #require(session.wakeUp)
         session.timeReached(now)
@@ -166,7 +166,7 @@ final class SpreadbotModel {
         return done()
     }
 
-    /// - Returns: whether it is to be delivered.
+    /// - Returns: whether the message is delivered.
     func receive(_ id: String?) -> Bool {
         guard let id else { return session.received(leg, id: nil) }
         return Array(id.utf8).withUnsafeBytes { session.received(leg, id: $0) }

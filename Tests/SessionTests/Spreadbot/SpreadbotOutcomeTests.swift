@@ -71,7 +71,7 @@ import Wire
         #expect(outcome(.httpStatus, status: 405, of: transport, isLast: true) == .unsupported)
     }
 
-    @Test(arguments: SpreadbotTransport.allCases) func whatKeepsFromTheHostIsUnreachable(
+    @Test(arguments: SpreadbotTransport.allCases) func connectionErrorsAreUnreachable(
         _ transport: SpreadbotTransport
     ) {
         for code in [RealtimeError.Code.resolve, .connect, .tls, .timeout, .proxy] {
@@ -79,14 +79,14 @@ import Wire
         }
     }
 
-    @Test func aHandshakeThatIsAnsweredWronglyIsUnsupported() {
+    @Test func aWrongHandshakeIsUnsupported() {
         #expect(outcome(.handshake, status: 101, reached: true, of: .webSocket) == .unsupported)
         #expect(outcome(.handshake, reached: true, of: .webSocket) == .unsupported)
         #expect(outcome(.protocolViolation, reached: true, of: .webSocket) == .unsupported)
         #expect(outcome(.redirect, reached: true, of: .webSocket) == .unsupported)
     }
 
-    @Test func aHandshakeThatIsNotAnsweredIsUnsupported() {
+    @Test func anUnansweredHandshakeIsUnsupported() {
         for code in [RealtimeError.Code.timeout, .connectionLost] {
             #expect(outcome(code, reached: true, of: .webSocket) == .unsupported)
             #expect(outcome(code, reached: false, of: .webSocket) == .unreachable)
@@ -117,7 +117,7 @@ import Wire
         }
     }
 
-    @Test func closeCodesOfCredentialsAndRefusals() {
+    @Test func closeCodesForCredentialsAndRefusals() {
         for code in [3000, 4401] as [UInt16] {
             #expect(outcome(close: code, of: .webSocket, wasOpen: true) == .unauthorized)
         }
@@ -131,7 +131,7 @@ import Wire
         #expect(outcome(close: code, of: .webSocket, wasOpen: true) == .dropped)
     }
 
-    @Test(arguments: SpreadbotTransport.allCases) func whatWasOpenIsDropped(
+    @Test(arguments: SpreadbotTransport.allCases) func anOpenLegIsDropped(
         _ transport: SpreadbotTransport
     ) {
         let status = transport == .webSocket ? 101 : 200

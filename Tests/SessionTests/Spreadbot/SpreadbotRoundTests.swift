@@ -32,7 +32,7 @@ import Wire
     }
 
     /// A server that is away for an hour, without a limit of rounds.
-    @Test func noLimitOfRoundsOutlivesAnyOutage() throws {
+    @Test func withoutALimitOfRoundsAnyOutageIsSurvived() throws {
         let bot = try SpreadbotModel { $0.maxRounds = 0 }
         bot.random = 0.5
         try bot.connect()
@@ -53,7 +53,7 @@ import Wire
         #expect(attempts < 1300)
         while bot.session.phase == .backoff { _ = try bot.pass() }
         #expect(bot.open().last?.hasPrefix("opened") == true)
-        // A connection that held begins with short delays again.
+        // After a stable connection, delays start short again.
         #expect(bot.end(after: .seconds(10)).last == "failed connectionLost 1 in 750 ms")
         while bot.session.phase == .backoff { _ = try bot.pass() }
         while rounds.last != .milliseconds(750) {
@@ -63,7 +63,7 @@ import Wire
         }
     }
 
-    @Test func aRoundForgetsWhatTheOneBeforeFoundOut() throws {
+    @Test func aNewRoundTriesEveryLegAgain() throws {
         let bot = try SpreadbotModel {
             $0.maxRounds = 0
             try $0.setTransports([.webSocket, .poll])
@@ -104,7 +104,7 @@ import Wire
         #expect(bot.end(.httpStatus, status: 401).last == "disconnected auth")
     }
 
-    @Test func anOutageOfTheNetworkBeginsTheRoundsAnew() throws {
+    @Test func aNetworkOutageResetsTheRounds() throws {
         let bot = try SpreadbotModel {
             $0.maxRounds = 2
             $0.maxReconnects = 0

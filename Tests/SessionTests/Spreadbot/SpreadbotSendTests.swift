@@ -2,7 +2,7 @@ import Session
 import Testing
 import Wire
 
-/// B14: which way sends go, in which order, and how each ends.
+/// B14: how sends are transported, their order, and how each ends.
 @Suite struct SpreadbotSendTests {
     private static let request = SpreadbotSend.Kind.request(path: "x", contentType: "text/plain")
 
@@ -14,7 +14,7 @@ import Wire
         return bot
     }
 
-    /// On a leg that takes no frames.
+    /// On a leg without frames.
     private func polling(
         _ change: (inout SpreadbotConfiguration) throws -> Void = { _ in }
     ) throws -> SpreadbotModel {
@@ -26,7 +26,7 @@ import Wire
 
     // MARK: Frames
 
-    @Test func aFrameIsDoneWhenThePongBehindItCame() throws {
+    @Test func aFrameIsConfirmedByTheNextPong() throws {
         let bot = try connected()
         #expect(bot.send() == ["write 1", "confirm 1"])
         #expect(bot.send(.binary) == ["write 2"])
@@ -35,7 +35,7 @@ import Wire
         #expect(bot.confirm(3) == ["sent 2 ok", "sent 3 ok"])
     }
 
-    @Test func framesThatWereWrittenMayHaveArrivedAndOthersComeAgain() throws {
+    @Test func writtenFramesMayHaveArrivedAndOthersAreSentAgain() throws {
         let bot = try connected()
         for _ in 1...4 { _ = bot.send() }
         #expect(
@@ -48,7 +48,7 @@ import Wire
         #expect(bot.post(3) == ["sent 3 ok", "write 4", "confirm 4"])
     }
 
-    @Test func durableFramesComeAgainInTheirOrder() throws {
+    @Test func durableFramesAreSentAgainInOrder() throws {
         let bot = try connected()
         _ = bot.send(isDurable: true)
         _ = bot.send()
@@ -57,7 +57,7 @@ import Wire
         #expect(bot.post(1) == ["sent 1 ok", "post 3"])
     }
 
-    @Test func whatWasConfirmedIsNotLost() throws {
+    @Test func confirmedFramesAreNotLost() throws {
         let bot = try connected()
         _ = bot.send()
         _ = bot.send()
@@ -65,7 +65,7 @@ import Wire
         #expect(bot.end(written: 2).first == "sent 2 connectionLost")
     }
 
-    @Test func aCleanCloseConfirmsWhatWasWritten() throws {
+    @Test func aCleanCloseConfirmsWrittenFrames() throws {
         let bot = try connected()
         for _ in 1...3 { _ = bot.send() }
         #expect(bot.disconnect() == ["close"])
@@ -94,13 +94,13 @@ import Wire
         #expect(bot.post(3, .connectionLost, mayPass: true) == ["sent 3 connectionLost"])
     }
 
-    @Test func whatIsToldOfAnotherPostIsNothing() throws {
+    @Test func eventsOfOtherPostsAreIgnored() throws {
         let bot = try polling()
         _ = bot.send()
         #expect(bot.post(7).isEmpty && bot.post(0).isEmpty)
     }
 
-    @Test func oneOrderHoldsForFramesAndRequests() throws {
+    @Test func framesAndRequestsShareOneOrder() throws {
         let bot = try connected()
         #expect(bot.send() == ["write 1", "confirm 1"])
         #expect(bot.send(SpreadbotSendTests.request).isEmpty)
@@ -109,7 +109,7 @@ import Wire
         #expect(bot.post(2) == ["sent 2 ok", "write 3", "confirm 3"])
     }
 
-    @Test func aPostThatIsUnderWayComesBeforeFrames() throws {
+    @Test func aRunningPostPrecedesFrames() throws {
         let bot = try SpreadbotModel()
         _ = bot.establish()
         #expect(bot.send() == ["post 1"])
@@ -118,7 +118,7 @@ import Wire
         #expect(bot.post(1) == ["sent 1 ok", "write 2", "confirm 2"])
     }
 
-    @Test func aDurablePostIsTriedUntilTheServerHasIt() throws {
+    @Test func aDurablePostIsRetriedUntilItSucceeds() throws {
         let bot = try polling()
         _ = bot.send(isDurable: true)
         _ = bot.send()
@@ -135,7 +135,7 @@ import Wire
         #expect(bot.wait == .milliseconds(500))
     }
 
-    @Test func retryAfterHoldsForADurablePostWhenItIsLonger() throws {
+    @Test func retryAfterDelaysADurablePostIfItIsLonger() throws {
         let bot = try polling()
         _ = bot.send(isDurable: true)
         for (asked, delay) in [(90, 90_000), (0, 1000), (100_000, 300_000)] {
@@ -145,7 +145,7 @@ import Wire
         }
     }
 
-    @Test func aCancelledSendTakesItsDelayAlong() throws {
+    @Test func cancellingASendEndsItsDelay() throws {
         let bot = try polling()
         _ = bot.send(isDurable: true)
         _ = bot.send(isDurable: true)
@@ -154,26 +154,26 @@ import Wire
         #expect(bot.done() == ["sent 1 cancelled", "post 2"])
     }
 
-    @Test func anotherSendsCancellationLeavesTheDelay() throws {
+    @Test func cancellingAnotherSendKeepsTheDelay() throws {
         let bot = try delayed()
         _ = bot.send(SpreadbotSendTests.request, isDurable: true)
         _ = bot.send()
         bot.session.cancel(2)
         #expect(bot.done() == ["sent 2 cancelled", "write 3"])
-        // Nor does its own, which comes too late.
+        // Cancelling the send itself comes too late, and has no effect either.
         bot.session.cancel(1)
         #expect(bot.done().isEmpty)
         #expect(!bot.end().contains { $0.hasPrefix("post") })
         #expect(bot.wait != nil)
     }
 
-    @Test func aSendThatArrivedAsAFrameTakesItsDelayAlong() throws {
+    @Test func aSendThatArrivesAsAFrameEndsItsDelay() throws {
         let bot = try delayed()
         #expect(bot.send(SpreadbotSendTests.request).isEmpty)
         #expect(bot.confirm(1) == ["sent 1 ok", "post 2"])
     }
 
-    /// A durable send was to be posted again later, and has gone out as a frame.
+    /// A durable send that waited to be posted again was sent as a frame.
     private func delayed() throws -> SpreadbotModel {
         let bot = try SpreadbotModel()
         _ = bot.establish()
@@ -183,7 +183,7 @@ import Wire
         return bot
     }
 
-    @Test func aDurablePostThatIsRefusedForGoodIsGivenUp() throws {
+    @Test func aPermanentlyRefusedDurablePostIsDropped() throws {
         let bot = try polling()
         _ = bot.send(isDurable: true)
         #expect(bot.post(1, .httpStatus) == ["sent 1 httpStatus"])
@@ -239,7 +239,7 @@ import Wire
         #expect(bot.post(3) == ["sent 3 ok", "post 4"])
     }
 
-    @Test func aFrameThatWasGivenToTheWebSocketCannotBeCancelled() throws {
+    @Test func aFrameOfTheWebSocketCannotBeCancelled() throws {
         let bot = try connected()
         _ = bot.send()
         bot.session.cancel(1)
@@ -247,7 +247,7 @@ import Wire
         #expect(bot.confirm(1) == ["sent 1 ok"])
     }
 
-    @Test func aRequestThatHasNotBegunIsTakenBack() throws {
+    @Test func aRequestThatHasNotStartedIsWithdrawn() throws {
         let bot = try polling()
         bot.session.submit(
             SpreadbotSend(number: 1, kind: .text, payload: [], key: "k"), now: bot.now)
@@ -272,7 +272,7 @@ import Wire
         #expect(bot.post(2) == ["sent 2 ok"])
     }
 
-    @Test func whatWaitedBehindACancelledSendGoesOut() throws {
+    @Test func sendsAfterACancelledOneAreSent() throws {
         let bot = try polling()
         #expect(bot.send() == ["post 1"])
         #expect(bot.send(SpreadbotSendTests.request).isEmpty)
@@ -288,7 +288,7 @@ import Wire
         _ = bot.establish()
         _ = bot.disconnect()
         #expect(bot.post(2) == ["sent 2 ok"])
-        // Those that wait in a line outlive the connection.
+        // Requests that wait in a line outlive the connection.
         _ = bot.establish()
         #expect(bot.post(1) == ["sent 1 ok"])
         for _ in 3...5 { _ = bot.send(SpreadbotSendTests.request) }
@@ -297,7 +297,7 @@ import Wire
         #expect(bot.post(4) == ["sent 4 ok", "post 5"])
     }
 
-    @Test(arguments: [false, true]) func whatAnotherRunHasLeftGoesOutInItsOrder(
+    @Test(arguments: [false, true]) func sendsOfAnEarlierRunKeepTheirOrder(
         isEstablished: Bool
     ) throws {
         let bot = try SpreadbotModel()
@@ -314,7 +314,7 @@ import Wire
         }
     }
 
-    @Test func whatIsWrittenInAPauseIsToldAndWhatIsDurableIsKept() throws {
+    @Test func aPauseReportsWrittenSendsAndKeepsDurableOnes() throws {
         let bot = try connected()
         _ = bot.send()
         _ = bot.send(isDurable: true)
@@ -322,14 +322,14 @@ import Wire
         #expect(bot.done() == ["sent 1 ok", "sent 2 ok"])
         bot.session.written(bot.leg, 2)
         #expect(bot.done().isEmpty)
-        // The server may not have it: it comes again, and is told no second time.
+        // The server may not have it: it is sent again, and not reported a second time.
         #expect(bot.end().last == "post 2")
         #expect(bot.post(2) == ["forget 2"])
     }
 
     // MARK: The end
 
-    @Test func disconnectFailsWhatWaitsAndKeepsWhatIsDurable() throws {
+    @Test func disconnectFailsWaitingSendsAndKeepsDurableOnes() throws {
         let bot = try polling()
         _ = bot.send()
         _ = bot.send(isDurable: true)
@@ -355,7 +355,7 @@ import Wire
         #expect(bot.establish() == ["attach ws", "post 2"])
     }
 
-    @Test func aFatalErrorIsTheErrorOfWhatWaits() throws {
+    @Test func waitingSendsEndWithTheFatalError() throws {
         let bot = try polling()
         _ = bot.send()
         _ = bot.send()
@@ -375,7 +375,7 @@ import Wire
             ])
     }
 
-    @Test func establishedAnewFramesMayHaveArrived() throws {
+    @Test func aNewEstablishReportsWrittenFramesAsLost() throws {
         let bot = try connected()
         _ = bot.send()
         #expect(bot.establish() == ["detach", "sent 1 connectionLost", "attach ws"])

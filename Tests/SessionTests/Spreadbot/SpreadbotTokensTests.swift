@@ -4,7 +4,7 @@ import Wire
 
 /// B3 to B5: tokens, their refresh, and generations.
 @Suite struct SpreadbotTokensTests {
-    /// Until the first refresh is under way.
+    /// Until the first refresh is running.
     private func refused(
         _ change: (inout SpreadbotConfiguration) throws -> Void = { _ in }
     ) throws -> SpreadbotModel {
@@ -15,7 +15,7 @@ import Wire
         return bot
     }
 
-    @Test func aRefusedTokenIsRefreshedAndTheLegTriedAgainNotCounted() throws {
+    @Test func aRefusedTokenIsRefreshedAndTheRetryIsNotCounted() throws {
         let bot = try refused()
         #expect(
             bot.refresh("b", "s") == [
@@ -34,7 +34,7 @@ import Wire
         #expect(bot.refresh("b").last == "attach ws with b")
     }
 
-    @Test func aRefreshTokenThatIsNotReplacedHoldsOn() throws {
+    @Test func aRefreshTokenThatIsNotReplacedStaysValid() throws {
         let bot = try refused()
         #expect(bot.refresh("b").contains("tokens b r"))
         _ = bot.open()
@@ -50,14 +50,14 @@ import Wire
             ])
     }
 
-    @Test func aServerThatAcceptsAndThenRefusesIsNotAskedForEver() throws {
+    @Test func aServerThatAcceptsAndThenRefusesIsNotAskedForever() throws {
         let bot = try refused()
         _ = bot.refresh("b")
         _ = bot.open()
         #expect(bot.end(close: 4401).last == "disconnected auth")
     }
 
-    @Test func freshTokensThatServedForAMomentAreRefreshedAfterADelay() throws {
+    @Test func tokensThatWorkedBrieflyAreRefreshedAfterADelay() throws {
         let bot = try refused()
         _ = bot.refresh("b0")
         for turn in 1..<5 {
@@ -68,11 +68,11 @@ import Wire
             #expect(try bot.pass() == ["refresh r"])
             #expect(bot.refresh("b\(turn)").last == "attach ws with b\(turn)")
         }
-        // Without a message they were never good.
+        // Without a message they never worked.
         #expect(bot.end(close: 4401).last == "disconnected auth")
     }
 
-    @Test func tokensThatServedForAWhileAreRefreshedAgain() throws {
+    @Test func tokensThatWorkedForAWhileAreRefreshedAgain() throws {
         let bot = try refused()
         for turn in 0..<5 {
             _ = bot.refresh("b\(turn)")
@@ -109,7 +109,7 @@ import Wire
         }
     }
 
-    @Test func aRefreshTokenAloneFetchesAnAccessToken() throws {
+    @Test func aRefreshTokenIsEnoughToGetAnAccessToken() throws {
         let bot = try SpreadbotModel.withTokens { try $0.setTokens(access: "", refresh: "r") }
         #expect(bot.establish() == ["attach ws"])
         #expect(bot.session.credential == nil)
@@ -119,7 +119,7 @@ import Wire
 
     // MARK: A refresh that fails
 
-    @Test func aRefusedRefreshIsFatalAndItsTokenIsNotShownAgain() throws {
+    @Test func aRefusedRefreshIsFatalAndNotRepeated() throws {
         let bot = try refused()
         #expect(
             bot.refuseRefresh(.auth, isRefused: true) == [
@@ -132,7 +132,7 @@ import Wire
         #expect(bot.end(.httpStatus, status: 401).last == "refresh t")
     }
 
-    @Test func aRefusedRefreshEndsAConnectionThatStands() throws {
+    @Test func aRefusedRefreshEndsAnOpenConnection() throws {
         let bot = try SpreadbotModel.withTokens()
         try bot.connect()
         bot.session.refusedRequest()
@@ -141,7 +141,7 @@ import Wire
         #expect(told.first == "refreshed auth" && told.last == "disconnected auth")
     }
 
-    @Test func aRefreshThatIsRefusedAfterDisconnectIsNoError() throws {
+    @Test func aRefreshRefusedAfterDisconnectIsNotAnError() throws {
         let bot = try SpreadbotModel.withTokens()
         try bot.connect()
         bot.session.refusedRequest()
@@ -151,7 +151,7 @@ import Wire
         #expect(bot.done().last == "disconnected ok")
     }
 
-    @Test func aServerOfTokensThatIsUnreachableIsCounted() throws {
+    @Test func anUnreachableTokenServerIsCounted() throws {
         let bot = try refused()
         #expect(
             bot.refuseRefresh(.connect, isRefused: false) == [
@@ -162,7 +162,7 @@ import Wire
         #expect(bot.refuseRefresh(.connect, isRefused: false).last == "failed connect 2 in 1 s")
     }
 
-    @Test func aServerOfTokensThatIsUnreachableOfflineIsNot() throws {
+    @Test func anUnreachableTokenServerWithoutANetworkIsNotCounted() throws {
         let bot = try refused()
         _ = bot.network(false)
         #expect(
@@ -174,7 +174,7 @@ import Wire
 
     // MARK: One at a time
 
-    @Test func everyoneWaitsForOneRefresh() throws {
+    @Test func allRequestsWaitForOneRefresh() throws {
         let bot = try refused()
         bot.session.refusedRequest()
         bot.session.refusedRequest()
@@ -195,7 +195,7 @@ import Wire
         #expect(bot.refresh("b").last == "attach ws with b")
     }
 
-    @Test func aLegOfAnOlderGenerationIsTriedAgainWithoutARefresh() throws {
+    @Test func aLegWithOlderTokensIsRetriedWithoutARefresh() throws {
         let bot = try SpreadbotModel.withTokens()
         _ = bot.establish()
         bot.session.refusedRequest()
@@ -212,9 +212,9 @@ import Wire
         #expect(bot.refresh("b") == ["credential Bearer b", "tokens b r", "refreshed ok"])
     }
 
-    // MARK: Tokens of the application's
+    // MARK: Tokens set by the application
 
-    @Test func tokensHoldFromTheNextAttemptOn() throws {
+    @Test func tokensApplyFromTheNextAttempt() throws {
         let bot = try SpreadbotModel.withTokens()
         try bot.connect()
         #expect(bot.setTokens("c", "t") == ["credential Bearer c", "refreshed ok"])
@@ -223,7 +223,7 @@ import Wire
         #expect(try bot.pass() == ["attach ws with c"])
     }
 
-    @Test func anAnswerToAnOlderRefreshDoesNotReplaceThem() throws {
+    @Test func anOlderRefreshDoesNotReplaceThem() throws {
         let bot = try refused()
         #expect(
             bot.setTokens("c", "t") == [
@@ -233,7 +233,7 @@ import Wire
         #expect(bot.session.refreshToken == "t")
     }
 
-    @Test func tokensSetInACallbackTakeTheRefreshBackThatIsNotAskedForYet() throws {
+    @Test func tokensSetInACallbackWithdrawAPendingRefresh() throws {
         let bot = try SpreadbotModel.withTokens()
         try bot.connect()
         bot.session.refusedRequest()
@@ -241,19 +241,19 @@ import Wire
             bot.setTokens("c", "t") == [
                 "credential Bearer c", "refreshed ok",
             ])
-        // Nothing is under way that the next one would wait for.
+        // There is no refresh for the next request to wait for.
         bot.session.refusedRequest()
         #expect(bot.done() == ["refresh t"])
     }
 
-    @Test func theTokensThatAreBeingRefreshedAreNotSetAnew() throws {
+    @Test func tokensThatAreBeingRefreshedAreNotSetAgain() throws {
         let bot = try refused()
         #expect(bot.setTokens("a", "r").isEmpty)
         #expect(bot.refresh("b", "s").last == "attach ws with b")
         #expect(bot.session.refreshToken == "s")
     }
 
-    @Test func aRefreshTokenThatIsBeingSpentIsNotSpentAgain() throws {
+    @Test func aRefreshTokenInUseIsNotUsedAgain() throws {
         let bot = try refused()
         #expect(bot.setTokens("c", "r").last == "attach ws with c")
         #expect(bot.refresh("b", "s") == ["tokens c s", "refreshed ok"])
@@ -261,7 +261,7 @@ import Wire
         #expect(bot.end(.httpStatus, status: 401, after: .seconds(10)).last == "refresh s")
     }
 
-    @Test func itsAnswerIsForTheAccessTokenTooThatIsRefusedMeanwhile() throws {
+    @Test func aRefreshAlsoReplacesAnAccessTokenRefusedMeanwhile() throws {
         let bot = try refused()
         _ = bot.setTokens("c", "r")
         #expect(bot.end(.httpStatus, status: 401) == ["failed httpStatus"])
@@ -271,7 +271,7 @@ import Wire
             ])
     }
 
-    @Test func aRefreshTokenThatIsRefusedMeanwhileIsNotShownAgain() throws {
+    @Test func aRefreshTokenRefusedMeanwhileIsNotSentAgain() throws {
         let bot = try refused()
         _ = bot.setTokens("c", "r")
         _ = bot.open()
@@ -279,16 +279,16 @@ import Wire
         #expect(bot.end(.httpStatus, status: 401).last == "disconnected auth")
     }
 
-    @Test func tokensThatAreRefusedWhileOlderOnesAreRefreshedAreNext() throws {
+    @Test func tokensRefusedDuringAnOlderRefreshAreRefreshedNext() throws {
         let bot = try refused()
         #expect(bot.setTokens("c", "t").last == "attach ws with c")
-        // The older refresh is still under way.
+        // The older refresh is still running.
         #expect(bot.end(.httpStatus, status: 401) == ["failed httpStatus"])
         #expect(bot.refresh("b", "s") == ["refresh t"])
         #expect(bot.refresh("d").last == "attach ws with d")
     }
 
-    @Test(arguments: [false, true]) func aFailureOfAnOlderRefreshIsNotTheirs(
+    @Test(arguments: [false, true]) func anOlderRefreshsFailureDoesNotAffectThem(
         isRefused: Bool
     ) throws {
         let bot = try refused()
@@ -312,7 +312,9 @@ import Wire
         #expect(bot.refresh("c").last == "attach ws with c")
     }
 
-    @Test(arguments: [1, 10, 30, 59]) func aShortLifeIsNotSpentOnRefreshes(seconds: Int) throws {
+    @Test(arguments: [1, 10, 30, 59]) func shortLivedTokensAreNotRefreshedAllTheTime(seconds: Int)
+        throws
+    {
         let bot = try refused()
         #expect(bot.refresh("b", lifetime: .seconds(seconds)).last == "attach ws with b")
         _ = bot.open()
