@@ -3,7 +3,7 @@ import Testing
 
 @testable import Engine
 
-/// Wants numbers done, and a 0 once its time has come.
+/// A machine whose actions are numbers, and a 0 once its time has come.
 private struct Counting: ActionMachine {
     var actions: [Int] = []
     var wakeUp: Instant?
@@ -53,7 +53,7 @@ private final class Driver: ActionDriver<Counting, Options, Handlers>, @unchecke
     #expect(driver.done == [1, 2])
 }
 
-@Test func whatAnActionCausesIsDoneAfterIt() throws {
+@Test func actionsCausedByAnActionFollowIt() throws {
     let loop = try Loop()
     let driver = Driver(Counting(actions: [1, 2]), on: loop)
     driver.then = { [unowned driver] in
@@ -67,7 +67,7 @@ private final class Driver: ActionDriver<Counting, Options, Handlers>, @unchecke
     loop.close()
 }
 
-@Test func aDriverThatIsStoppedDoesNothingMore() throws {
+@Test func aStoppedDriverDoesNothing() throws {
     let loop = try Loop()
     let driver = Driver(Counting(actions: [1, 2]), on: loop)
     driver.then = { [unowned driver] in driver.isStopped = true }
@@ -77,7 +77,7 @@ private final class Driver: ActionDriver<Counting, Options, Handlers>, @unchecke
     #expect(driver.done == [1, 2])
 }
 
-@Test func aDriverArmsItsMachinesTimer() throws {
+@Test func aDriverArmsTheTimerOfItsMachine() throws {
     let loop = try Loop()
     let driver = Driver(Counting(wakeUp: Loop.now() + .milliseconds(1)), on: loop)
     loop.perform { driver.act() }
@@ -85,7 +85,7 @@ private final class Driver: ActionDriver<Counting, Options, Handlers>, @unchecke
     #expect(driver.done == [0])
 }
 
-@Test func aResidentHearsOfTheEndOfItsLoop() throws {
+@Test func aResidentIsNotifiedWhenItsLoopEnds() throws {
     let loop = try Loop()
     let (driver, guest) = (Driver(Counting(), on: loop), Driver(Counting(), on: loop))
     driver.setResident(true)

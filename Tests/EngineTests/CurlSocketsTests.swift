@@ -4,8 +4,7 @@ import Testing
 
 @testable import Engine
 
-/// Sockets in an epoll of their own, each one readable. What libcurl would say of them is said by
-/// the tests.
+/// Readable sockets in their own epoll. The tests make the calls that libcurl would make.
 private final class Bench {
     let epoll = shim_epoll_create()
     let sockets: CurlSockets
@@ -20,8 +19,8 @@ private final class Bench {
 
     private var user: UnsafeMutableRawPointer { Unmanaged.passUnretained(sockets).toOpaque() }
 
-    /// A descriptor with a byte to read, in epoll.
-    /// - Parameter number: to have again; other tests, meanwhile, take the lowest that are free.
+    /// Adds a descriptor with a byte to read to epoll.
+    /// - Parameter number: reuse this number; parallel tests take the lowest free ones.
     func made(isKept: Bool = true, number: Int32? = nil) -> Int32 {
         var pair: [Int32] = [-1, -1]
         #expect(pipe(&pair) == 0)
@@ -37,7 +36,7 @@ private final class Bench {
         return pair[0]
     }
 
-    /// A socket that is writable, as one is that has connected, and its other end.
+    /// A writable socket, like one that has connected, and its other end.
     func connecting() -> (Int32, Int32) {
         var pair: [Int32] = [-1, -1]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
@@ -47,7 +46,7 @@ private final class Bench {
 
     func end(_ socket: Int32) { #expect(CurlSockets.closed(user, socket) == 0) }
 
-    /// What epoll finds ready, by number.
+    /// The numbers that epoll reports as ready.
     var ready: [Int32] {
         let found = waiting
         for socket in found { sockets.told(socket) }
@@ -63,12 +62,12 @@ private final class Bench {
 
 private let readable = PollEvents.readable
 
-@Test func aSocketStaysUntilTheTurnIsOver() {
+@Test func aReleasedSocketStaysUntilTheEndOfTheTurn() {
     let bench = Bench()
     let socket = bench.made()
     #expect(bench.sockets.letGo(of: socket))
     #expect(bench.ready == [socket])
-    // Taken up and let go of again: nothing changes in between.
+    // Watched and released again: nothing changes in between.
     bench.sockets.watch(socket, readable, isNew: true)
     #expect(bench.sockets.letGo(of: socket))
     #expect(bench.ready == [socket])
@@ -79,7 +78,7 @@ private let readable = PollEvents.readable
     bench.end(socket)
 }
 
-@Test func aSocketThatIsTakenUpStays() {
+@Test func aSocketThatIsWatchedAgainStays() {
     let bench = Bench()
     let socket = bench.made()
     #expect(bench.sockets.letGo(of: socket))
@@ -90,7 +89,7 @@ private let readable = PollEvents.readable
     #expect(bench.ready == [])
 }
 
-@Test func aSocketTakenUpForOtherEventsIsAskedForThem() {
+@Test func aSocketWatchedForOtherEventsGetsThem() {
     let bench = Bench()
     let socket = bench.made()
     #expect(bench.sockets.letGo(of: socket))
@@ -103,13 +102,13 @@ private let readable = PollEvents.readable
     bench.end(socket)
 }
 
-@Test func aSocketThatIsNotKeptGoesAtOnce() {
+@Test func aSocketThatIsNotKeptLeavesAtOnce() {
     let bench = Bench()
     let socket = bench.made(isKept: false)
     #expect(!bench.sockets.letGo(of: socket))
     #expect(bench.ready == [])
     bench.sockets.watch(socket, readable, isNew: true)
-    // libcurl closes it without a word, and a WebSocket has the number next.
+    // libcurl closes it without notice, and a WebSocket gets the number next.
     close(socket)
     let next = bench.made(isKept: false)
     bench.sockets.settle()
@@ -118,14 +117,14 @@ private let readable = PollEvents.readable
     close(next)
 }
 
-@Test func theNextSocketOfANumberBeginsAnew() {
+@Test func theNextSocketWithANumberStartsFresh() {
     let bench = Bench()
     let number: Int32 = 900
     let first = bench.made(number: number)
     #expect(bench.sockets.letGo(of: first))
     bench.end(first)
     let second = bench.made(isKept: false, number: number)
-    // What the first left behind does not reach the second.
+    // Leftovers of the first socket must not affect the second.
     bench.sockets.settle()
     #expect(bench.ready == [second])
     #expect(!bench.sockets.letGo(of: second))
@@ -135,7 +134,7 @@ private let readable = PollEvents.readable
 @Test func aSocketThatAForkedChildHasTooLeavesEpoll() {
     let bench = Bench()
     let socket = bench.made()
-    // Another descriptor of the same file, as a child's is: the kernel forgets nothing by itself.
+    // Another descriptor of the same file, like a child's: the kernel keeps it in epoll.
     let childs = dup(socket)
     #expect(bench.sockets.letGo(of: socket))
     bench.end(socket)
@@ -143,7 +142,7 @@ private let readable = PollEvents.readable
     close(childs)
 }
 
-@Test func aSocketThatConnectsIsToldOnceForEachLook() {
+@Test func aConnectingSocketIsReportedOncePerCheck() {
     let bench = Bench()
     let (socket, other) = bench.connecting()
     defer { close(other) }
@@ -152,7 +151,7 @@ private let readable = PollEvents.readable
     bench.sockets.seen(socket)
     #expect(bench.ready == [socket])
     bench.sockets.seen(socket)
-    // Connected: libcurl sends, and wants to know all.
+    // Connected: libcurl sends, and wants all events.
     bench.sockets.watch(socket, readable | PollEvents.writable, isNew: false)
     #expect(bench.ready == [socket])
     bench.sockets.seen(socket)
@@ -164,10 +163,10 @@ private let readable = PollEvents.readable
     bench.end(socket)
 }
 
-@Test func aSocketThatConnectedInVainIsNotToldOfForEver() {
+@Test func aFailedSocketIsNotReportedForever() {
     let bench = Bench()
     let (socket, other) = bench.connecting()
-    // As a forked child has it, too; libcurl closes its own without a word, and lets go then.
+    // A forked child has it, too; libcurl closes its own without notice, and releases it then.
     let childs = dup(socket)
     close(socket)
     #expect(!bench.sockets.letGo(of: socket))

@@ -15,7 +15,7 @@ private struct Handlers: EndpointHandlers {
     var failed: (@Sendable () -> Void)?
 }
 
-/// Counts what is left of the handlers that held it.
+/// Counts how many handlers still hold it.
 private final class Token: Sendable {
     let count: Counter
     init(_ count: Counter) {
@@ -36,7 +36,7 @@ private final class Thing: Endpoint<Options, Handlers>, @unchecked Sendable {
 
 private func endpoint(on loop: Loop) -> Thing { Thing(Options(), on: loop) }
 
-/// What a call throws; nil for nothing.
+/// The error that a call throws; nil for none.
 private func error(_ call: () throws -> Void) -> RealtimeError? {
     do { try call() } catch { return error as? RealtimeError }
     return nil
@@ -61,7 +61,7 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
     #expect(thing.configuration.size == 3)
 }
 
-@Test func whatWasTakenChangesNoMore() throws {
+@Test func takenOptionsDoNotChange() throws {
     let thing = endpoint(on: try Loop())
     try thing.configure { $0.size = 2 }
     #expect(thing.configuration.size == 1)
@@ -89,7 +89,7 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
     #expect(thing.configuration.size == 2)
 }
 
-@Test func whoFetchesCredentialsMayChangeOptions() throws {
+@Test func theCredentialsHandlerMayChangeOptions() throws {
     let thing = endpoint(on: try Loop())
     _ = thing.options.start()
     thing.options.awaitCredentials()
@@ -105,7 +105,7 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
     #expect(inside?.code == .invalidURL)
 }
 
-@Test func theReachabilityIsOfTheSameLoop() throws {
+@Test func theReachabilityMustBelongToTheSameLoop() throws {
     let loop = try Loop()
     let thing = endpoint(on: loop)
     let other = try Reachability(on: Loop(), mode: .manual)
@@ -117,20 +117,20 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
     #expect(thing.chosenReachability === own)
 }
 
-@Test func handlersAreTakenWhenTheyChangeAndReleasedWhenTheyGo() throws {
+@Test func changedHandlersAreTakenAndOldOnesReleased() throws {
     let loop = try Loop()
     let thing = endpoint(on: loop)
     let count = Counter()
     var token: Token? = Token(count)
     try thing.setHandlers { [token] in $0.told = { _ = token } }
     token = nil
-    // The beginning takes them, and whoever changes them later has them taken.
+    // Starting takes the handlers; each later change takes them again.
     #expect(thing.handlers.told == nil)
     thing.takeHandlers()
     _ = thing.options.start()
     #expect(thing.handlers.told != nil)
     #expect(count.now == 1)
-    // Releasing the old one may call us: outside of every lock.
+    // Releasing the old handler may call us, so it must happen outside all locks.
     try thing.setHandlers { $0.told = nil }
     #expect(count.now == 0)
     try thing.setHandlers { $0.told = {} }
@@ -138,7 +138,7 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
     #expect(thing.handlers.told == nil)
 }
 
-/// Calls back when what holds it is released, as the destroy function of user data does.
+/// Calls back when its owner is released, like the destroy function of user data.
 private final class Farewell: Sendable {
     private let call: @Sendable () -> Void
     init(_ call: @escaping @Sendable () -> Void) { self.call = call }
@@ -149,7 +149,7 @@ private func holding(_ object: any AnyObject & Sendable) -> @Sendable () -> Void
     { withExtendedLifetime(object) {} }
 }
 
-@Test func handlersMayBeSetWhileOldOnesAreReleased() throws {
+@Test func handlersCanBeSetWhileOldOnesAreReleased() throws {
     let thing = endpoint(on: try Loop())
     let count = Counter()
     func setAll(_ make: () -> any AnyObject & Sendable) throws {
@@ -160,7 +160,7 @@ private func holding(_ object: any AnyObject & Sendable) -> @Sendable () -> Void
         }
     }
     for _ in 0..<3 {
-        // Each of three handlers sets all of them once it goes.
+        // Each of three handlers sets all of them when it is released.
         try setAll { Farewell { try? thing.setHandlers { $0.told = holding(Token(count)) } } }
         try setAll { Farewell { try? thing.setHandlers { $0.failed = holding(Token(count)) } } }
         try setAll { Token(count) }
@@ -185,9 +185,9 @@ private func holding(_ object: any AnyObject & Sendable) -> @Sendable () -> Void
     #expect(error { try other.configure { $0.size = 2 } }?.code == .closed)
 }
 
-@Test func eachPauseEndsByItself() {
+@Test func pausesAreIndependent() {
     let gate = DeliveryGate()
-    // Whether each changes anything for the loop. An array, since #expect would copy the gate.
+    // Whether each call changes anything for the loop. An array, since #expect would copy the gate.
     let changes = [
         gate.pause(.full), gate.pause(.wanted), gate.pause(.full), gate.resume(.full),
         gate.isPaused, gate.resume(.wanted), gate.isPaused, gate.resume(.wanted),

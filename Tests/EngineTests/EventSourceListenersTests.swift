@@ -2,7 +2,7 @@ import Testing
 
 @testable import Engine
 
-/// Expectations want what can be copied.
+/// #expect needs values that it can copy.
 private final class Table: Sendable {
     private let listeners = EventSourceListeners()
 
@@ -52,8 +52,8 @@ private final class Table: Sendable {
         #expect(listeners.isEmpty && listeners.types.isEmpty)
     }
 
-    /// Those of an event are the ones there were when it came.
-    @Test func whatIsAddedMeanwhileWaitsForTheNextEvent() {
+    /// An event has the listeners that there were when it came.
+    @Test func aListenerAddedMeanwhileGetsTheNextEvent() {
         let listeners = Table()
         let first = listeners.add(type)
         let seen = listeners.of(type)
@@ -61,8 +61,8 @@ private final class Table: Sendable {
         #expect(seen.map(\.token) == [first])
     }
 
-    /// Eight times as many take about eight times as long, and not sixty-four.
-    @Test(arguments: [true, false]) func anyNumberIsFast(isOneType: Bool) throws {
+    /// Eight times as many take about eight times as long, not sixty-four times.
+    @Test(arguments: [true, false]) func manyListenersAreFast(isOneType: Bool) throws {
         func cost(_ count: Int) -> Duration {
             let listeners = Table()
             return ContinuousClock().measure {
@@ -79,8 +79,8 @@ private final class Table: Sendable {
         #expect(try #require(ratios.min()) < 25, "\(ratios)")
     }
 
-    /// What a listener holds goes with it, outside the lock: it may call back.
-    @Test func whatIsRemovedIsReleased() {
+    /// A listener's contents are released with it, outside the lock, since they may call back.
+    @Test func removedListenersAreReleased() {
         final class Held: Sendable {
             let destroy: @Sendable () -> Void
             init(_ destroy: @escaping @Sendable () -> Void) { self.destroy = destroy }
@@ -107,8 +107,8 @@ private final class Table: Sendable {
         #expect(released == [1, 2, 3])
     }
 
-    /// What is remembered is never out of date, with more types than are remembered, too.
-    @Test func whatCameLastIsRemembered() {
+    /// The cache is never out of date, even with more types than it holds.
+    @Test func theLatestTypesAreCached() {
         let table = Table()
         var recent = RecentListeners()
         let types = (0..<20).map { Array("type \($0)".utf8) }
@@ -120,7 +120,7 @@ private final class Table: Sendable {
             }
             #expect(table.hasOnly(recent, types[19]) && !table.hasOnly(recent, types[0]))
         }
-        // Each change counts, for all types.
+        // Every change counts, for all types.
         let second = table.add(types[19])
         #expect(!table.hasOnly(recent, types[19]))
         #expect(table.recent(&recent, types[19]) == [20, second])

@@ -35,7 +35,7 @@ struct InboxTests {
         var next = 0
         for number in 0..<500 {
             #expect(!put(number, into: inbox))
-            // Taken more slowly than they come, so that places of taken ones are given back.
+            // Take them more slowly than they come, so that the storage of taken items is reused.
             if number % 3 == 0 {
                 #expect(try take(from: inbox).0 == next)
                 next += 1
@@ -58,7 +58,7 @@ struct InboxTests {
         #expect(!inbox.shouldPause && !put(5, into: inbox))
     }
 
-    @Test func whatCameIsTakenAfterTheEnd() throws {
+    @Test func itemsCanBeTakenAfterTheEnd() throws {
         let inbox = Inbox()
         _ = put(1, into: inbox)
         inbox.finish(RealtimeError(.closed, "in order"))
@@ -68,7 +68,7 @@ struct InboxTests {
         #expect(code { _ = try take(from: inbox) } == .closed)
     }
 
-    @Test func aTimeoutIsThatOfTheCall() {
+    @Test func aTimeoutAppliesToItsCall() {
         let inbox = Inbox()
         inbox.opened()
         inbox.finish(RealtimeError(.timeout, "no pong"))
@@ -82,14 +82,14 @@ struct InboxTests {
         inbox.opened()
         #expect(code { try inbox.waitUntilOpen(.zero) } == nil)
         inbox.lost()
-        // It was there, and this call would have woken up late.
+        // The connection was there, and this call would have woken up late.
         #expect(code { try inbox.waitUntilOpen(.zero, isFirst: true) } == nil)
         #expect(code { try inbox.waitUntilOpen(.milliseconds(1)) } == .timeout)
         inbox.opened()
         #expect(code { try inbox.waitUntilOpen(.zero) } == nil)
     }
 
-    @Test func whoWaitsForAConnectionHearsWhyThereIsNone() {
+    @Test func waitingForAConnectionThrowsItsError() {
         let inbox = Inbox()
         #expect(code { try inbox.waitUntilOpen(.milliseconds(1)) } == .timeout)
         inbox.finish(RealtimeError(.connect, "refused"))
@@ -114,7 +114,7 @@ struct InboxTests {
         #expect(seen.withLock { $0.sorted() } == Array(0..<count))
     }
 
-    @Test func whatWaitsDoesNotHoldUpWhatGoesElsewhere() throws {
+    @Test func waitingItemsDoNotDelayOtherHandlers() throws {
         let inbox = Inbox(maxItems: 2)
         #expect(!inbox.release())
         _ = put(1, into: inbox)
@@ -124,13 +124,13 @@ struct InboxTests {
         #expect(try take(from: inbox).0 == 1)
     }
 
-    @Test func oneThatBeginsAnewForgetsTheEnd() throws {
+    @Test func aNewStartForgetsTheEnd() throws {
         let inbox = Inbox()
         inbox.begin(epoch: 1)
         inbox.opened(epoch: 1)
         _ = put(1, into: inbox)
         inbox.begin(epoch: 2)
-        // Of the one before: told too late.
+        // This event of the earlier connection comes too late.
         inbox.opened(epoch: 1)
         inbox.finish(RealtimeError(.connect, "refused"), epoch: 1)
         #expect(code { try inbox.waitUntilOpen(.zero, isFirst: true) } == .timeout)
@@ -144,7 +144,7 @@ struct InboxTests {
         #expect(code { _ = try take(from: inbox) } == .closed)
     }
 
-    @Test func theLoopsEndIsTheInboxs() throws {
+    @Test func theLoopsEndEndsTheInbox() throws {
         let loop = try Loop()
         let (early, gone) = (Inbox(on: loop), Inbox(on: loop))
         _ = put(1, into: early)
@@ -156,7 +156,7 @@ struct InboxTests {
     }
 }
 
-/// A thread that may block, which the cooperative pool's must not.
+/// A thread that may block, unlike those of the cooperative pool.
 private final class Thread: Sendable {
     private let number: UInt
 

@@ -4,8 +4,8 @@ import Wire
 
 @testable import Engine
 
-/// Both stores write a new file beside the old one, and then rename it. A crash may leave it there;
-/// a file of somebody else's may have its name.
+/// Both stores write a new file beside the old one, and then rename it. A crash may leave the new
+/// file; and another program's file may have its name.
 struct LeftoverTests {
     private let folder = Folder()
     private static let foreign = Array("somebody's notes".utf8)
@@ -21,7 +21,7 @@ struct LeftoverTests {
         try EventIDStore(path: folder.outbox).save(&patience) { [("key", "id")] }
     }
 
-    @Test func aFileOfOthersStays() throws {
+    @Test func aForeignFileStays() throws {
         folder.write(LeftoverTests.foreign, "outbox.new")
         for store in [compacted, saved] {
             let error = #expect(throws: RealtimeError.self) { try store() }
@@ -40,7 +40,7 @@ struct LeftoverTests {
         #expect(folder.read("target") == OutboxRecord.firstLine)
     }
 
-    /// Whole or interrupted.
+    /// Complete or interrupted.
     @Test(arguments: [0, 5, OutboxRecord.firstLine.count])
     func whatACrashLeftGivesWay(_ count: Int) throws {
         folder.write(Array(OutboxRecord.firstLine.prefix(count)), "outbox.new")

@@ -22,7 +22,7 @@ private func pool(of loop: Loop) -> Pool { loop.local(Pool.self) { Pool() } }
     #expect(try pool(of: Loop()) !== first)
 }
 
-@Test func aLocalThatCannotBeMadeIsMadeByALaterCall() throws {
+@Test func aLocalThatFailsIsMadeByALaterCall() throws {
     let loop = try Loop()
     #expect(throws: RealtimeError.self) {
         try loop.local(Pool.self) { () throws(RealtimeError) in throw RealtimeError(.system, "") }
@@ -30,18 +30,18 @@ private func pool(of loop: Loop) -> Pool { loop.local(Pool.self) { Pool() } }
     #expect(pool(of: loop) === pool(of: loop))
 }
 
-@Test func localsGoWithTheLoop() throws {
+@Test func localsEndWithTheLoop() throws {
     let loop = try Loop()
     let before = pool(of: loop)
     loop.close()
     #expect(before.ends.load(ordering: .relaxed) == 1)
-    // Nothing is kept any more: it would keep the loop that keeps it alive.
+    // From now on no local is kept, because it would keep the loop, which keeps it alive.
     let after = pool(of: loop)
     #expect(after !== before)
     #expect(pool(of: loop) !== after)
 }
 
-@Test func aLocalMayAskForOthersWhileItIsMade() throws {
+@Test func aLocalMayUseOthersWhileItIsMade() throws {
     let loop = try Loop()
     let cache = loop.local(Cache.self) {
         _ = pool(of: loop)
@@ -56,7 +56,7 @@ private final class Source: LoopSource {
     func loopClosed() {}
 }
 
-@Test func aTokenOfASourceThatWasRemovedMeetsNoOther() {
+@Test func theTokenOfARemovedSourceMatchesNoOther() {
     var table = SourceTable()
     let (first, second) = (Source(), Source())
     let old = table.add(first)

@@ -6,7 +6,7 @@ import Wire
 
 @testable import Engine
 
-/// Things a callback notes; loops call back on threads of their own.
+/// Records of callbacks; loops call back on their own threads.
 private final class Notes: Sendable {
     private let items = Mutex<[String]>([])
     func add(_ item: String) { items.withLock { $0.append(item) } }
@@ -53,7 +53,7 @@ private final class Notes: Sendable {
 @Test func dispatchWhileAnotherThreadRunsIsBusy() throws {
     let loop = try Loop()
     try loop.start()
-    // The job's end shows that the thread dispatches.
+    // The end of the job shows that the thread dispatches.
     let ran = Atomic<Bool>(false)
     try loop.post { ran.store(true, ordering: .releasing) }
     while !ran.load(ordering: .acquiring) { sched_yield() }
@@ -74,7 +74,7 @@ private final class Notes: Sendable {
     }
 }
 
-@Test func startAndStopFromTwoThreadsDoNotHoldEachOtherUp() async throws {
+@Test func startAndStopFromTwoThreadsDoNotDeadlock() async throws {
     let loop = try Loop()
     async let starting: Void = {
         for _ in 0..<2000 { try? loop.start() }
@@ -84,7 +84,7 @@ private final class Notes: Sendable {
     }()
     _ = await (starting, stopping)
     try loop.stopAndWait()
-    // No thread of it is left: this one may dispatch.
+    // The loop has no thread any more, so this one may dispatch.
     try loop.dispatch(timeout: 0)
 }
 
@@ -94,7 +94,7 @@ private final class Notes: Sendable {
     try loop.run()
 }
 
-@Test func aConnectionLetsGoOfItsHandlersWhenItIsOver() throws {
+@Test func aConnectionReleasesItsHandlersAtItsEnd() throws {
     final class Held: Sendable {}
     let loop = try Loop()
     let connection = try WebSocketConnection(url: "ws://127.0.0.1:1/", on: loop)
@@ -148,7 +148,7 @@ private final class Notes: Sendable {
     #expect(throws: RealtimeError.self) { try loop.cancelTimer(made) }
 }
 
-@Test func aCancelledTimerReleasesWhatItHolds() throws {
+@Test func aCancelledTimerReleasesItsClosure() throws {
     final class Held: Sendable {}
     let loop = try Loop()
     weak var weakHeld: Held?
@@ -175,7 +175,7 @@ private final class Notes: Sendable {
     #expect(count.withLock { $0 } == 1)
     try loop.dispatch(timeout: 10)
     #expect(count.withLock { $0 } == 2)
-    // The timer left holds the loop.
+    // The remaining timer holds the loop.
     loop.close()
 }
 
@@ -208,7 +208,7 @@ private final class Notes: Sendable {
     #expect(throws: RealtimeError.self) { try loop.post {} }
 }
 
-@Test func aLoopClosedDuringACallOnItIsTornDownAfterTheCall() throws {
+@Test func aLoopClosedDuringACallEndsAfterTheCall() throws {
     final class Payload: Sendable {}
     weak var held: Payload?
     let loop = try Loop()
@@ -220,12 +220,12 @@ private final class Notes: Sendable {
         }
     }
     #expect(held != nil)
-    // As user data does that frees the loop when it is destroyed.
+    // Like user data that frees the loop when it is destroyed.
     loop.perform { loop.close() }
     #expect(held == nil)
 }
 
-@Test func aLoopClosedWhileAnotherThreadDispatchesIsAlwaysTornDown() async throws {
+@Test func aLoopClosedWhileAnotherThreadDispatchesAlwaysEnds() async throws {
     final class Payload: Sendable {}
     for _ in 0..<500 {
         weak var held: Payload?
@@ -238,7 +238,7 @@ private final class Notes: Sendable {
             }
         }
         async let dispatching: Void = {
-            // Or closing never begins where this task has the only thread.
+            // Otherwise closing never begins if this task has the only thread.
             while (try? loop.dispatch(timeout: 0)) != nil { await Task.yield() }
         }()
         async let closing: Void = loop.close()

@@ -4,10 +4,10 @@ import Wire
 
 @testable import Engine
 
-/// A folder that is gone with its last user.
+/// A folder that is removed with its last user.
 final class Folder: Sendable {
     let path: String
-    /// In memory where there is such a place: whether a disk keeps what it synced is not tested.
+    /// In memory if possible: the tests do not check whether a disk keeps what it synced.
     private static let parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
 
     init() {
@@ -63,15 +63,15 @@ final class Folder: Sendable {
     }
 }
 
-/// A disk that a test can fill, break, hold up and look at.
+/// A disk that a test can fill, break, delay and inspect.
 final class Disk: Sendable {
     struct State {
-        /// How many bytes it still takes.
+        /// How many bytes it still accepts.
         var room = Int.max
         var syncFault: Int32 = 0
         var syncs = 0
         var writes = 0
-        /// A sync waits while it is set; one that comes meanwhile does not.
+        /// A sync waits while this is set; a second sync meanwhile does not.
         var isHeld = false
         var inSync = 0
         var isInSync: Bool { inSync > 0 }

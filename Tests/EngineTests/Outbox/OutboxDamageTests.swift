@@ -6,7 +6,7 @@ import Wire
 
 @testable import Engine
 
-/// A file that is cut, spoilt or half written is opened with all that is whole in it.
+/// A file that is cut, corrupted or half written opens with all its complete entries.
 struct OutboxDamageTests {
     private let folder = Folder()
     private let disk = Disk()
@@ -16,7 +16,7 @@ struct OutboxDamageTests {
         try OutboxFile.open(folder.outbox, limits: .init(), disk: disk.outbox)
     }
 
-    /// A file with some entries and a mark, and where each record ends.
+    /// A file with some entries and a mark, and the end of each record.
     private func make() throws -> (bytes: [UInt8], ends: [Int]) {
         let (file, _) = try open()
         var ends: [Int] = []
@@ -32,7 +32,8 @@ struct OutboxDamageTests {
         return (folder.read(), ends)
     }
 
-    /// The file's texts by the number of records that are whole, and by the one that is not.
+    /// The texts that the file must have, from the records that are complete and the one that is
+    /// not.
     private func left(_ isWhole: (Int) -> Bool) -> [String] {
         let records = [0, 1, nil, 2, 3]
         var left: [String] = []
@@ -48,7 +49,7 @@ struct OutboxDamageTests {
             folder.write(Array(bytes[..<count]))
             var (file, entries) = try open()
             #expect(entries.texts == left { ends[$0] <= count })
-            // What is torn does not spoil what comes behind it.
+            // A torn record does not affect the next one.
             _ = try file.append(text("next"))
             file.close()
             (file, entries) = try open()
@@ -57,7 +58,7 @@ struct OutboxDamageTests {
         }
     }
 
-    @Test func spoiltAtEveryByte() throws {
+    @Test func corruptedAtEveryByte() throws {
         let (bytes, ends) = try make()
         for index in OutboxRecord.firstLine.count..<bytes.count {
             let hit = ends.prefix { $0 <= index }.count
@@ -96,12 +97,12 @@ struct OutboxDamageTests {
         let lost = ends[1] - ends[0] + 3
         let line = "the outbox \(path) was damaged: \(lost) bytes are dropped"
         #expect(lines.withLock { $0 } == [line])
-        // It was cleaned up.
+        // Closing has cleaned it up.
         try open().file.close()
         #expect(lines.withLock { $0.count } == 1)
     }
 
-    /// After any loss of power: what the disk has is some of what was written since the last sync.
+    /// After a loss of power the disk has only some of the bytes written since the last sync.
     @Test(arguments: 1...30) func powerIsLost(seed: UInt64) throws {
         var random = Random(seed: seed)
         let crashed = Folder()
@@ -131,7 +132,7 @@ struct OutboxDamageTests {
         file.close()
     }
 
-    /// Each block as it was at the last sync, or as it is now; the length is one of the two, too.
+    /// Each block is either as at the last sync or as now; so is the length.
     private func image(_ old: [UInt8], _ new: [UInt8], _ random: inout Random) -> [UInt8] {
         var image = random.chance(50) ? old : new
         for start in stride(from: 0, to: image.count, by: 64) {

@@ -20,7 +20,7 @@ struct OutboxDiskTests {
         return entries.texts
     }
 
-    /// Wherever in a record the disk becomes full, the file is what it was.
+    /// If the disk becomes full anywhere in a record, the file stays as it was.
     @Test func fullDisk() throws {
         let (file, _) = try open()
         _ = try file.append(text("before"))
@@ -38,7 +38,7 @@ struct OutboxDiskTests {
         #expect(try reopened() == ["before", "after"])
     }
 
-    @Test func fullDiskWhenItIsMade() throws {
+    @Test func fullDiskDuringCreation() throws {
         disk.state.withLock { $0.room = 5 }
         let error = #expect(throws: RealtimeError.self) { try open() }
         #expect(error?.code == .store)
@@ -47,8 +47,8 @@ struct OutboxDiskTests {
         try open().file.close()
     }
 
-    /// A mark that finds no room is written with the next message.
-    @Test func fullDiskWhenSomethingIsRemoved() throws {
+    /// A mark for which there was no room is written with the next message.
+    @Test func fullDiskDuringRemove() throws {
         let (file, _) = try open()
         let ids = try (0..<4).map { try file.append(text("\($0)")) }
         disk.state.withLock { $0.room = 40 }
@@ -61,7 +61,7 @@ struct OutboxDiskTests {
         #expect(try reopened() == ["2", "3", "4"])
     }
 
-    @Test func fullDiskWhenItIsWrittenAnew() throws {
+    @Test func fullDiskDuringCompaction() throws {
         let (file, _) = try open()
         let large = OutboxMessage(.binary, payload: [UInt8](repeating: 7, count: 1 << 20))
         _ = try file.append(text("kept"))
@@ -77,7 +77,7 @@ struct OutboxDiskTests {
         #expect(try reopened() == ["kept"])
     }
 
-    /// What failed to be synced is taken back; what was there stays, and marks are not lost.
+    /// Entries whose sync failed are removed; earlier entries stay, and marks are not lost.
     @Test func brokenSync() throws {
         let (file, _) = try open()
         let first = try file.append(text("first"))
@@ -115,7 +115,7 @@ struct OutboxDiskTests {
         file.close()
     }
 
-    /// Those who come while the disk syncs share the next sync.
+    /// Threads that arrive during a sync share the next one.
     @Test func threadsShareASync() throws {
         let (file, _) = try open()
         let (syncs, writes) = disk.state.withLock { state in
@@ -136,7 +136,7 @@ struct OutboxDiskTests {
         #expect(try reopened().sorted() == (0..<8).map(String.init))
     }
 
-    /// All who wait for a sync that fails are told; nobody is told of another's success.
+    /// All threads that wait for a failed sync get its error, and none gets another sync's success.
     @Test func threadsShareAFailure() throws {
         let (file, _) = try open()
         _ = try file.append(text("before"))
@@ -165,8 +165,8 @@ struct OutboxDiskTests {
         #expect(try reopened() == ["before", "after"])
     }
 
-    /// The file is not replaced under those who wait for it to be synced.
-    @Test func nothingIsWrittenAnewDuringASync() throws {
+    /// The file is not replaced while threads wait for it to be synced.
+    @Test func noCompactionDuringASync() throws {
         let (file, _) = try open()
         let large = OutboxMessage(.binary, payload: [UInt8](repeating: 7, count: 1 << 20))
         let id = try file.append(large)
@@ -174,7 +174,7 @@ struct OutboxDiskTests {
         let threads = Threads(1) { _ in _ = try? file.append(text("waits")) }
         while !disk.state.withLock({ $0.isInSync }) { sched_yield() }
         let syncs = disk.state.withLock { $0.syncs }
-        // A new file would be synced.
+        // A new file would have to be synced.
         file.remove(id)
         #expect(disk.state.withLock { $0.syncs } == syncs)
         #expect(folder.read().count > 1 << 20)
@@ -186,7 +186,7 @@ struct OutboxDiskTests {
         #expect(try reopened() == ["waits", "next"])
     }
 
-    @Test func threadsAppendRemoveAndClearAway() throws {
+    @Test func threadsAppendRemoveAndCompact() throws {
         let (file, _) = try OutboxFile.open(folder.outbox)
         let left = Mutex<[UInt64]>([])
         let failed = Mutex(0)
@@ -221,7 +221,7 @@ struct OutboxDiskTests {
     }
 }
 
-/// Threads that run the same, told apart by a number.
+/// Threads that run the same code, each with its number.
 private final class Threads {
     private final class Task {
         let run: () -> Void

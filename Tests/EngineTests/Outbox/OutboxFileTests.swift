@@ -13,7 +13,7 @@ struct OutboxFileTests {
         return entries
     }
 
-    @Test func whatWaitsIsThereAfterwards() throws {
+    @Test func waitingEntriesAreKept() throws {
         let messages = [
             text("one"), OutboxMessage(.binary, payload: [0, 255]),
             OutboxMessage(
@@ -31,7 +31,7 @@ struct OutboxFileTests {
         #expect(try reopened().count == 4)
     }
 
-    @Test func whatIsRemovedIsGone() throws {
+    @Test func removedEntriesAreGone() throws {
         var (file, _) = try OutboxFile.open(folder.outbox)
         var ids: [UInt64] = []
         for index in 0..<5 { ids.append(try file.append(text("\(index)"))) }
@@ -49,7 +49,7 @@ struct OutboxFileTests {
         #expect(try reopened().texts == ["5"])
     }
 
-    @Test func nothingIsLeftWhenNothingWaits() throws {
+    @Test func anEmptyOutboxLeavesNothing() throws {
         let (file, _) = try OutboxFile.open(folder.outbox)
         let ids = try (0..<3).map { try file.append(text("\($0)")) }
         for id in ids { file.remove(id) }
@@ -60,7 +60,7 @@ struct OutboxFileTests {
         #expect(try reopened().texts == ["again"])
     }
 
-    @Test func onlyItsOwnerMayReadIt() throws {
+    @Test func onlyTheOwnerMayReadTheFile() throws {
         let (file, _) = try OutboxFile.open(folder.outbox)
         var status = stat()
         #expect(stat(folder.outbox, &status) == 0)
@@ -81,7 +81,8 @@ struct OutboxFileTests {
         file.close()
     }
 
-    /// What others can write they could have sent, and what they can read is not secret.
+    /// If others can write it, they could have sent the messages; if they can read it, it is not
+    /// secret.
     @Test(arguments: [0o666, 0o644, 0o604, 0o620, 0o601] as [mode_t])
     func filesThatOthersCanUseAreRefused(mode: mode_t) throws {
         _ = try OutboxFile.open(folder.outbox).file.append(text("kept"))
@@ -114,7 +115,7 @@ struct OutboxFileTests {
             #expect(folder.names == (exists ? ["link", "outbox"] : ["link"]))
             unlink(link)
         }
-        // The folder may be reached by one.
+        // A link may lead to the folder.
         let (file, _) = try OutboxFile.open(folder.outbox)
         file.close()
         let inside = "\(folder.path)/inside"
@@ -124,12 +125,12 @@ struct OutboxFileTests {
         again.close()
     }
 
-    @Test func anObjectThatIsLetGoOfClosesTheFile() throws {
+    @Test func aReleasedObjectClosesTheFile() throws {
         _ = try OutboxFile.open(folder.outbox).file.append(text("kept"))
         #expect(try reopened().texts == ["kept"])
     }
 
-    @Test func othersFilesAreLeftAlone() throws {
+    @Test func foreignFilesAreNotChanged() throws {
         for content in ["{}", "librealtime outbox 2\n", String(repeating: "\0", count: 22)] {
             folder.write(Array(content.utf8))
             let error = #expect(throws: RealtimeError.self) { try OutboxFile.open(folder.outbox) }
@@ -139,7 +140,7 @@ struct OutboxFileTests {
         }
     }
 
-    @Test func whatIsNoFileIsRefused() {
+    @Test func onlyRegularFilesAreAccepted() {
         _ = mkfifo(folder.outbox, 0o600)
         for (path, code) in [
             (folder.outbox, .store), (folder.path, .store), ("\(folder.path)/none/outbox", .store),
@@ -151,7 +152,7 @@ struct OutboxFileTests {
         }
     }
 
-    @Test func aFileThatWasHardlyBegunIsBegunAnew() throws {
+    @Test func anUnfinishedFirstLineIsWrittenAgain() throws {
         let line = OutboxRecord.firstLine
         for count in 0..<line.count {
             for rest in [0, line.count - count] {
@@ -178,7 +179,7 @@ struct OutboxFileTests {
             file.remove(first)
             _ = try file.append(text("4"))
             file.close()
-            // More than the limits allow is told all the same.
+            // Entries above the limits are returned all the same.
             let (again, entries) = try OutboxFile.open(
                 folder.outbox, limits: OutboxFile.Limits(entries: 1))
             #expect(entries.texts == ["2", "4"])
@@ -192,7 +193,7 @@ struct OutboxFileTests {
             try file.append(OutboxMessage(.text, key: long, payload: []))
         }
         #expect(error?.code == .tooLarge)
-        // What waits may make room for the next one, and never for this one.
+        // Older entries may be dropped for the next one, but never for this one.
         let (small, _) = try OutboxFile.open(
             folder.path + "/small", limits: OutboxFile.Limits(bytes: size - 1))
         let never = #expect(throws: RealtimeError.self) { try small.append(text("1")) }
@@ -203,7 +204,7 @@ struct OutboxFileTests {
         #expect(try reopened().texts == ["after"])
     }
 
-    @Test func deadBytesAreClearedAway() throws {
+    @Test func compactionRemovesDeadBytes() throws {
         let (file, _) = try OutboxFile.open(folder.outbox)
         chmod(folder.outbox, 0o700)
         let kept = try file.append(text("kept"))
@@ -229,8 +230,8 @@ struct OutboxFileTests {
         again.close()
     }
 
-    /// A file that a crash left while it was written anew is in nobody's way.
-    @Test func aCompactionThatWasInterruptedIsRepeated() throws {
+    /// A file that a crash left during a compaction does not get in the way.
+    @Test func anInterruptedCompactionIsRepeated() throws {
         folder.write(OutboxRecord.firstLine + [1, 2, 3], "outbox.new")
         let (file, _) = try OutboxFile.open(folder.outbox)
         _ = try file.append(text("kept"))

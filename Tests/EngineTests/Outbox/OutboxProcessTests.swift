@@ -17,14 +17,14 @@ struct OutboxProcessTests {
         #expect(try Writer(folder.outbox).rest() == ["busy"])
         writer.kill()
         _ = writer.rest()
-        // The lock is gone with the process.
+        // The lock ends with the process.
         let (file, _) = try OutboxFile.open(folder.outbox)
         #expect(try Writer(folder.outbox).rest() == ["busy"])
         file.close()
     }
 
-    /// What `append` returned for before the kill, and was not to be removed, is there. Sizes are
-    /// such that some rounds never and some often write the file anew.
+    /// Every entry for which `append` returned before the kill, and which was not to be removed, is
+    /// there. The sizes make some rounds compact the file often, and others never.
     @Test(arguments: [(1, 1), (2, 3000), (3, 120_000), (4, 200)])
     func whatWasAppendedSurvivesAKill(seed: UInt64, bytes: Int) throws {
         var random = Random(seed: seed)
@@ -34,7 +34,8 @@ struct OutboxProcessTests {
             let writer = try Writer(
                 folder.outbox, threads: threads, token: UInt64(round) << 40, bytes: bytes)
             #expect(writer.line() == "open \(expected.count)")
-            // Killed as soon as it has said so much: while it works, not while it waits for us.
+            // Kill it as soon as it has printed this much: while it works, not while it waits for
+            // us.
             writer.read(lines: random.below(60))
             writer.kill()
             var ledger = Ledger(expected)
@@ -58,7 +59,7 @@ struct OutboxProcessTests {
     }
 }
 
-/// What a writer may be held to.
+/// What a writer has promised.
 private struct Ledger {
     var kept: [UInt64: UInt64]
     var strangers: [String] = []
@@ -113,7 +114,7 @@ private final class Writer {
         if process > 0 { Glibc.kill(process, SIGKILL) }
     }
 
-    /// The next whole line; nil at the end.
+    /// The next complete line; nil at the end.
     func line() -> String? {
         while true {
             if let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {
@@ -124,7 +125,7 @@ private final class Writer {
         }
     }
 
-    /// Waits for so many lines more.
+    /// Waits for this many more lines.
     func read(lines: Int) {
         var count = buffer.count { $0 == UInt8(ascii: "\n") }
         while count < lines {
@@ -141,7 +142,7 @@ private final class Writer {
         return count > 0
     }
 
-    /// The lines up to the end of the process, whose file is free then.
+    /// The lines up to the end of the process, which releases its file.
     func rest() -> [String] {
         var lines: [String] = []
         while let line = line() { lines.append(line) }
@@ -150,7 +151,7 @@ private final class Writer {
         return lines
     }
 
-    /// What the program makes of a token, written down a second time.
+    /// The message that the program makes for a token, implemented a second time.
     static func message(of token: UInt64, bytes: Int) -> OutboxMessage {
         let count = Int((token &* 0x9E37_79B9_7F4A_7C15) >> 33) % max(bytes, 1)
         let payload = [UInt8](repeating: UInt8(truncatingIfNeeded: token), count: count)
