@@ -2,7 +2,7 @@ import Testing
 
 @testable import Realtime
 
-/// Waits until the loop has had that many turns since now.
+/// Waits until the loop has had this many turns from now on.
 private func turns(_ count: Int, of loop: Loop) async throws {
     for _ in 0..<count {
         try await withCheckedThrowingContinuation {
@@ -17,7 +17,7 @@ private func turns(_ count: Int, of loop: Loop) async throws {
 }
 
 @Suite(.timeLimit(.minutes(5))) struct BackPressureTests {
-    /// All of them fit into one read; without the pause they would all be in the box at once.
+    /// All of them fit into one read; without the pause they would all be in the mailbox at once.
     @Test func aFullMailboxStopsReceiving() async throws {
         var options = WebSocket.Options()
         options.maxBufferedMessages = 4
@@ -52,9 +52,9 @@ private func turns(_ count: Int, of loop: Loop) async throws {
         #expect(received == 1000)
     }
 
-    /// Of messages that wait for the loop, each counted with 14 bytes of header, the 53rd passes
-    /// the mark by its header alone.
-    @Test func sendersThatWaitGoOnWhenTheBufferHasEmptied() async throws {
+    /// Messages that wait for the loop count with 14 bytes of header each: the 53rd passes the mark
+    /// only by its header.
+    @Test func waitingSendersContinueWhenTheBufferIsEmpty() async throws {
         var options = WebSocket.Options()
         options.compression = false
         options.sendHighWaterBytes = 52 * 78 + 70
@@ -70,7 +70,7 @@ private func turns(_ count: Int, of loop: Loop) async throws {
         #expect(socket.statistics.messagesSent == 5010)
     }
 
-    @Test func senderThatWaitsWhileTheConnectionIsDownGoesOnWithTheNext() async throws {
+    @Test func aWaitingSenderContinuesOnTheNextConnection() async throws {
         var options = WebSocket.Options()
         options.sendHighWaterBytes = 1000
         options.offlineQueue = 10

@@ -13,7 +13,7 @@ private var twoAttempts: Backoff {
 }
 
 @Suite(.timeLimit(.minutes(5))) struct BackoffTests {
-    @Test func anEventSourceEndsBehindTheLastAttempt() async throws {
+    @Test func anEventSourceEndsAfterTheLastAttempt() async throws {
         var options = EventSource.Options()
         options.backoff = twoAttempts
         let source = try EventSource(nobody, options: options)
@@ -24,7 +24,7 @@ private var twoAttempts: Backoff {
         #expect(error?.message.contains("did not hold (max_attempts)") == true)
     }
 
-    @Test func aLongPollEndsBehindTheLastAttempt() async throws {
+    @Test func aLongPollEndsAfterTheLastAttempt() async throws {
         var options = LongPoll.Options()
         options.backoff = twoAttempts
         let poll = try LongPoll(nobody, options: options)

@@ -45,10 +45,10 @@ struct RESTServer: Sendable {
     }()
 }
 
-/// A program in Python that is spoken to. It ends by itself when this process does, since its
-/// standard input closes then.
+/// A Python program that the tests talk to. It ends with this process, because its standard input
+/// closes then.
 private enum Peer {
-    /// Held so that their pipes stay open.
+    /// Kept, so that their pipes stay open.
     private static let running = Mutex<[Process]>([])
 
     /// Starts a script.

@@ -48,7 +48,7 @@ private func options(
         source.removeEventListener("other")
         source.onError { error in
             #expect(!error.isFatal)
-            // The stream before it was stable: it brought events.
+            // The stream before was stable, because it brought events.
             #expect(error.attempt == 1)
             continuation.yield("error \(error.error.code)")
         }
@@ -78,7 +78,7 @@ private func options(
                 }
                 $0.headerProvider = { [("X-Attempt", String($0))] }
             })
-        // Each event ends its stream: the attempts that follow have the credentials too.
+        // Each event ends its stream, so later attempts send the credentials, too.
         var ids: [String] = []
         for try await event in source {
             ids.append(event.id)
@@ -100,7 +100,7 @@ private func options(
         #expect(source.readyState == .closed)
     }
 
-    @Test func whatCredentialsThrowEndsIt() async throws {
+    @Test func anErrorOfTheCredentialsHandlerEndsIt() async throws {
         let cause = RealtimeError(.cancelled, "the user went away")
         let source = try EventSource(
             server.url("tokens"), options: options { $0.credentials = { _ in throw cause } })
@@ -132,10 +132,10 @@ private func options(
         }
     }
 
-    @Test func idsAreKeptOfEventsThatAreDoneWith() async throws {
+    @Test func idsOfProcessedEventsAreKept() async throws {
         let path = "/tmp/realtime_tests_ids.\(getpid())"
         defer { for name in [path, path + ".lock"] { unlink(name) } }
-        // The last that was taken comes again: nobody asked for the next one.
+        // The last event comes again, because no task asked for the next one.
         for expected in [["1", "2"], ["2"], ["2", "3"]] {
             let source = try EventSource(
                 server.url("events/3"),
@@ -153,13 +153,13 @@ private func options(
         }
     }
 
-    @Test func idsAreKeptBehindTheSlowestIterator() async throws {
+    @Test func idsAreKeptUpToTheSlowestIterator() async throws {
         let path = "/tmp/realtime_tests_takers.\(getpid())"
         defer { for name in [path, path + ".lock"] { unlink(name) } }
         func open() throws -> EventSource {
             try EventSource(server.url("events/9"), options: options { $0.idFile = path })
         }
-        // The first has not done with its event, whatever the second has.
+        // The first task has not finished with its event, whatever the second one has.
         var source = try open()
         var slow = source.makeAsyncIterator()
         var quick = source.makeAsyncIterator()
@@ -172,7 +172,7 @@ private func options(
         #expect(try await slow.next()?.id == "1")
         for id in 2...4 { #expect(try await quick.next()?.id == String(id)) }
         #expect(try await slow.next()?.id == "5")
-        // What an iterator had that is gone is in nobody's hands.
+        // The event of an iterator that is gone has no owner.
         quick = source.makeAsyncIterator()
         #expect(try await quick.next()?.id == "6")
         source.close()
@@ -182,10 +182,10 @@ private func options(
         }
     }
 
-    @Test func anIDThatIsResetIsNotKeptLater() async throws {
+    @Test func aResetIDIsNotKeptLater() async throws {
         let path = "/tmp/realtime_tests_reset.\(getpid())"
         defer { for name in [path, path + ".lock"] { unlink(name) } }
-        // Taken until the last is asked for; the second is reset.
+        // An event counts as taken once the last is asked for; the second is reset.
         for (count, next) in [(2, "1"), (3, "1"), (4, "4")] {
             let source = try EventSource(
                 server.url("events/9"), options: options { $0.idFile = path })
@@ -220,14 +220,14 @@ private func options(
         var taken = source.makeAsyncIterator()
         for id in ["1", "2"] { #expect(try await taken.next()?.id == id) }
         for await text in stored {
-            // By the URL that it started with, as the next run does.
+            // Under the URL that it started with, which the next run uses, too.
             #expect(text == "\(server.url("refuse")) 1")
             break
         }
         source.close()
     }
 
-    @Test func anAttemptMayBeDeclined() async throws {
+    @Test func anAttemptCanBeDeclined() async throws {
         let source = try EventSource(
             server.url("events/1"), options: options { $0.onRequest = { _, _ in false } })
         for try await _ in source { Issue.record("an event") }
@@ -279,7 +279,7 @@ private func options(
         source.close()
     }
 
-    @Test func theLastReferenceGoneEndsIt() async throws {
+    @Test func releasingTheLastReferenceEndsIt() async throws {
         weak var weakly: EventSource?
         do {
             let source = try EventSource(server.url("events/2"), options: options())

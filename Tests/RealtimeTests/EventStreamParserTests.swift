@@ -18,7 +18,7 @@ import Testing
         #expect(parser.reconnectionTime == .milliseconds(250))
     }
 
-    @Test func finishForgetsWhatIsUnfinished() throws {
+    @Test func finishDropsUnfinishedEvents() throws {
         let parser = try EventStreamParser()
         _ = try parser.feed("id: 4\ndata: a\n\ndata: b\n".utf8)
         parser.finish()
@@ -27,7 +27,7 @@ import Testing
         #expect(parser.lastEventID == "" && parser.reconnectionTime == nil)
     }
 
-    @Test func commentsAreToldWhenTheyAreWanted() throws {
+    @Test func commentsAreReportedIfWanted() throws {
         let parser = try EventStreamParser()
         var comments: [String] = []
         parser.onComment = { comments.append($0) }
@@ -37,7 +37,7 @@ import Testing
         #expect(comments == [" hi"])
     }
 
-    @Test func whatIsTooLargeIsRefused() throws {
+    @Test func linesAboveTheLimitAreRefused() throws {
         var limits = EventStreamParser.Limits()
         limits.maxEventBytes = 3
         let parser = try EventStreamParser(limits: limits)

@@ -31,7 +31,7 @@ private func options(
         for try await _ in poll { Issue.record("a message after the end") }
     }
 
-    @Test func noPollIsMadeBeforeMessagesAreTaken() async throws {
+    @Test func noPollIsMadeUntilMessagesAreTaken() async throws {
         let asked = Mutex(0)
         let poll = try LongPoll(
             server.url("poll/100"),
@@ -46,7 +46,7 @@ private func options(
         for try await message in poll {
             count += 1
             #expect(message.id == String(count))
-            // One that is taken, two in the box, one that waits behind them.
+            // One is taken, two are in the mailbox, one waits after them.
             let asked = asked.withLock { $0 }
             #expect(asked <= count + 4, "\(asked) polls for \(count) messages")
             if count == 100 { break }
@@ -97,7 +97,7 @@ private func options(
         }
     }
 
-    @Test func whatIsGoneBeginsAnew() async throws {
+    @Test func aDeletedChannelResetsTheCursor() async throws {
         let poll = try LongPoll(server.url("gone"), options: options())
         let (errors, continuation) = AsyncStream.makeStream(of: LongPoll.ErrorEvent.self)
         poll.onError { continuation.yield($0) }

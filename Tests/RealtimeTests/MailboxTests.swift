@@ -6,7 +6,7 @@ import Wire
 
 private struct Broken: Error, Equatable {}
 
-/// What a task waiting for the next message came back with.
+/// What a task that waited for the next message received.
 private enum Got: Equatable {
     case message(WebSocket.Message?)
     case broken, cancelled
@@ -25,7 +25,7 @@ private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) 
 @Suite(.timeLimit(.minutes(5))) struct MailboxTests {
     @Test func messagesComeOutInOrder() async {
         let box = Mailbox<WebSocket.Message>(1000, 1000)
-        // More than the box compacts at once, with takes in between.
+        // More than the mailbox compacts at once, with takes in between.
         for number in 0..<200 {
             _ = box.put(.text(String(number)))
             if number >= 100 {
@@ -37,7 +37,7 @@ private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) 
         }
     }
 
-    @Test func itIsFullByMessages() {
+    @Test func itIsFullAtTheMessageLimit() {
         let box = Mailbox<WebSocket.Message>(2, 1000)
         #expect(!box.put(.text("")))
         #expect(!box.isPaused)
@@ -45,13 +45,13 @@ private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) 
         #expect(box.isPaused)
     }
 
-    @Test func itIsFullByBytes() {
+    @Test func itIsFullAtTheByteLimit() {
         let box = Mailbox<WebSocket.Message>(1000, 10)
         #expect(!box.put(.binary([1, 2, 3])))
         #expect(box.put(.text("1234567")))
     }
 
-    @Test func receivingGoesOnWhenItIsHalfEmptyAndIsToldOnce() async {
+    @Test func receivingResumesOnceWhenItIsHalfEmpty() async {
         let box = Mailbox<WebSocket.Message>(4, 1000)
         for _ in 0..<4 { _ = box.put(.text("x")) }
         let resumed = Mutex<[Int]>([])
@@ -62,7 +62,7 @@ private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) 
         #expect(!box.isPaused)
     }
 
-    @Test func whatWaitsCanBeTakenAfterTheEnd() async {
+    @Test func messagesCanBeTakenAfterTheEnd() async {
         let box = Mailbox<WebSocket.Message>(4, 1000)
         _ = box.put(.text("last"))
         box.finish(.normal)
@@ -78,7 +78,7 @@ private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) 
         #expect(await take(box) == .broken)
     }
 
-    @Test func everyTaskThatWaitsIsToldOfTheEnd() async {
+    @Test func everyWaitingTaskGetsTheEnd() async {
         let box = Mailbox<WebSocket.Message>(4, 1000)
         async let first = take(box)
         async let second = take(box)
@@ -86,7 +86,7 @@ private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) 
         #expect(await [first, second] == [.broken, .broken])
     }
 
-    @Test func aTaskThatIsCancelledTakesNoMessageWithIt() async {
+    @Test func aCancelledTaskLosesNoMessage() async {
         let box = Mailbox<WebSocket.Message>(4, 1000)
         let waiting = Task { await take(box) }
         waiting.cancel()

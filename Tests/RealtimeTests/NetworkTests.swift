@@ -3,8 +3,9 @@ import Realtime
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct NetworkTests {
-    /// The kernel has what was set: an interval that no other test uses is found at a socket.
-    @Test func theKernelProbesAsOftenAsIsSaid() async throws {
+    /// The kernel has the options: the test finds a socket with an interval that no other test
+    /// uses.
+    @Test func theKernelUsesTheKeepAliveInterval() async throws {
         var options = WebSocket.Options()
         options.network.tcpKeepAlive = .seconds(1234)
         let socket = try await WebSocket.connect(EchoServer.shared.url("echo"), options: options)

@@ -3,7 +3,7 @@ import Testing
 
 private let server = StreamServer.shared
 
-/// What is known of a connection that opened, and of an answer that refuses.
+/// The details of an opened connection, and of a response that refuses it.
 @Suite(.timeLimit(.minutes(5))) struct OpenedTests {
     private func check(_ opened: Opened, status: Int) {
         #expect(opened.response?.status == status)
@@ -14,7 +14,7 @@ private let server = StreamServer.shared
         #expect(opened.tlsVersion.isEmpty && opened.tlsCipher.isEmpty)
     }
 
-    @Test func streamsAndPollsTellOfTheirConnection() async throws {
+    @Test func streamsAndPollsReportTheirConnection() async throws {
         let (openings, continuation) = AsyncStream.makeStream(of: Opened.self)
         let source = try EventSource(server.url("events/1"), start: false)
         source.onOpen { continuation.yield($0) }
@@ -31,14 +31,14 @@ private let server = StreamServer.shared
         poll.close()
     }
 
-    @Test func aWebSocketTellsOfItsConnection() async throws {
+    @Test func aWebSocketReportsItsConnection() async throws {
         let socket = try await WebSocket.connect("ws://127.0.0.1:\(server.port)/echo")
         check(try #require(socket.opened), status: 101)
         #expect(socket.opened?.subprotocol == "")
         try await socket.close()
     }
 
-    @Test func tlsIsTold() async throws {
+    @Test func tlsIsReported() async throws {
         let echo = EchoServer.shared
         var options = WebSocket.Options()
         options.caFile = echo.caFile
@@ -68,7 +68,7 @@ private let server = StreamServer.shared
 
     private let explanation = #"{"error": "no seat is free"}"#
 
-    @Test func theSystemsErrorIsTold() async throws {
+    @Test func theSystemsErrorIsReported() async throws {
         var options = EventSource.Options()
         options.reconnect = false
         let source = try EventSource("http://127.0.0.1:1/", options: options)

@@ -5,12 +5,12 @@ import Testing
 
 /// Requests from Swift, against `Tests/Support/rest_server.py`.
 struct RESTTests {
-    /// Paths count by a name of their own, since all tests share the server.
+    /// Paths use names of their own, because all tests share the server.
     private let name = UUID().uuidString
 
     private func rest(_ change: (inout REST.Options) -> Void = { _ in }) throws -> REST {
         var options = REST.Options()
-        // The other suites run beside this one: nothing here is about these limits.
+        // Other suites run at the same time: these tests do not check time limits.
         options.attemptTimeout = .seconds(60)
         options.deadline = nil
         options.backoff.initialDelay = .milliseconds(2)
@@ -50,7 +50,7 @@ struct RESTTests {
         #expect(failure?.code == .tooLarge && failure?.message.contains("max_body_bytes") == true)
     }
 
-    @Test func allButSuccessIsThrown() async throws {
+    @Test func allButSuccessThrows() async throws {
         let rest = try rest()
         #expect(try await rest.get("flaky/\(name)/2").attempts == 3)
         let refused = await #expect(throws: REST.Failure.self) {
@@ -74,7 +74,7 @@ struct RESTTests {
         let task = Task { try await rest.get("silent/\(name)/9") }
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
-        // Under way: the server is being sent the body.
+        // The request is running: its body is being sent.
         let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
         let body = REST.Request.Body.source(length: 3) {
             { _ in
@@ -91,7 +91,7 @@ struct RESTTests {
         #expect(try await rest.get("echo").status == 200)
     }
 
-    @Test func callbacksComeOnceAndLater() async throws {
+    @Test func callbacksRunOnceAndLater() async throws {
         let rest = try rest { $0.attemptTimeout = nil }
         let calls = Mutex(0)
         let code = await withCheckedContinuation { continuation in
@@ -150,7 +150,7 @@ struct RESTTests {
         }
     }
 
-    @Test func aBodyFromASourceBeginsAnew() async throws {
+    @Test func aBodyFromASourceStartsOver() async throws {
         let rest = try rest()
         let made = Mutex(0)
         let body = REST.Request.Body.source(length: 6) {
@@ -165,7 +165,7 @@ struct RESTTests {
         #expect(made.withLock { $0 } == 2)
     }
 
-    @Test func aFreshTokenIsAskedForOnce() async throws {
+    @Test func aFreshTokenIsRequestedOnce() async throws {
         let asked = Mutex(0)
         let rest = try rest {
             $0.bearerToken = "old"

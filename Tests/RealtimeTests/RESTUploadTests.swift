@@ -2,7 +2,7 @@ import Realtime
 import Synchronization
 import Testing
 
-/// Bodies that come in pieces while they are sent.
+/// Bodies that are produced while they are sent.
 struct RESTUploadTests {
     private typealias Pieces = AsyncThrowingStream<[UInt8], any Error>
 
@@ -32,7 +32,7 @@ struct RESTUploadTests {
         #expect(text.contains("chunked") == (length == nil))
     }
 
-    @Test func whatWasTakenIsNotSentAgain() async throws {
+    @Test func takenPiecesAreNotSentAgain() async throws {
         let (pieces, feed) = Pieces.makeStream()
         feed.yield(Array("abc".utf8))
         feed.finish()
@@ -52,8 +52,8 @@ struct RESTUploadTests {
         #expect(failure?.code == .cancelled)
     }
 
-    /// What is more would be the server's next request.
-    @Test(arguments: [2, 5]) func aBodyIsAsLongAsWasSaid(length: Int) async throws {
+    /// Excess bytes would become the server's next request.
+    @Test(arguments: [2, 5]) func aBodyHasThePromisedLength(length: Int) async throws {
         let (pieces, feed) = Pieces.makeStream()
         feed.yield(Array("abc".utf8))
         feed.finish()

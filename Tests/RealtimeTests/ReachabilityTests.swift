@@ -15,7 +15,7 @@ import Testing
         #expect(await changes.next() == true)
     }
 
-    @Test func eachIsToldAndTheLatestIsKept() async throws {
+    @Test func eachChangeIsReportedAndTheLatestIsKept() async throws {
         let reachability = try Reachability(.manual)
         let (told, report) = AsyncStream.makeStream(of: Bool.self)
         let kept = reachability.changes
@@ -36,7 +36,7 @@ import Testing
         for await change in changes { Issue.record("told \(change)") }
     }
 
-    @Test func aConnectionTakesNoneOfAnotherLoop() async throws {
+    @Test func aConnectionRefusesAnotherLoopsReachability() async throws {
         var options = WebSocket.Options()
         options.reconnect = Backoff()
         options.reachability = try Reachability(on: Loop())

@@ -11,15 +11,15 @@ private func spreadbot(
 ) throws -> Spreadbot {
     var config = Spreadbot.Configuration(baseURL: server.url(""))
     config.maxDelay = .milliseconds(10)
-    // The other suites run beside this one: nothing here is about these limits.
+    // Other suites run at the same time: these tests do not check time limits.
     config.answerTimeout = .seconds(60)
     config.connectTimeout = .seconds(60)
     change(&config)
     return try Spreadbot(config: config)
 }
 
-/// Whether the code runs on it is asserted by those who are to run there.
-private actor Place {
+/// Records notes, and is the executor of callbacks; those that must run on it assert that.
+private actor Recorder {
     private(set) var told: [String] = []
     private var waiting: CheckedContinuation<Void, Never>?
     private var waitedFor = 0
@@ -30,26 +30,26 @@ private actor Place {
         waiting = nil
     }
 
-    /// For the next note that was not waited for.
+    /// Waits for the next note.
     func wait() async {
         while told.count <= waitedFor { await withCheckedContinuation { waiting = $0 } }
         waitedFor += 1
     }
 }
 
-/// Where the form that does not wait is meant.
+/// Not async, so that the call takes the form that does not wait.
 private func establish(_ spreadbot: Spreadbot) {
     try? spreadbot.establishConnection(path: "echo")
 }
 
-/// Runs jobs on a queue of its own.
-private final class Line: TaskExecutor {
+/// Runs jobs on its own queue.
+private final class QueueExecutor: TaskExecutor {
     private static let key = DispatchSpecificKey<Bool>()
     private let queue = DispatchQueue(label: "line")
 
-    init() { queue.setSpecific(key: Line.key, value: true) }
+    init() { queue.setSpecific(key: QueueExecutor.key, value: true) }
 
-    var isCurrent: Bool { DispatchQueue.getSpecific(key: Line.key) == true }
+    var isCurrent: Bool { DispatchQueue.getSpecific(key: QueueExecutor.key) == true }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
@@ -66,7 +66,7 @@ private final class Line: TaskExecutor {
             #expect(message.id == String(count) && message.hadID)
             #expect(message.text == "number\n\(count)")
             #expect(message.event == (count % 2 == 1 ? "odd" : "events/3"))
-            // Streams of three follow one another, each behind the last id.
+            // Each stream has three events, and the next continues after the last id.
             if count == 11 { break }
         }
         #expect(spreadbot.transport == .sse && Int(spreadbot.lastEventID) ?? 0 >= 11)
@@ -74,7 +74,7 @@ private final class Line: TaskExecutor {
         #expect(spreadbot.state == .disconnected && spreadbot.transport == nil)
     }
 
-    @Test func sendsComeToTheirEnd() async throws {
+    @Test func sendsEnd() async throws {
         let spreadbot = try spreadbot()
         let early = await #expect(throws: RealtimeError.self) {
             try await spreadbot.sendMessageString(message: "early")
@@ -104,7 +104,7 @@ private final class Line: TaskExecutor {
             }
             if call.hasPrefix("over") { break }
         }
-        // The answer to the third comes before the end, or not.
+        // The third one's answer comes before the end, or not at all.
         #expect(
             told.filter { $0 != "echo three" } == [
                 "webSocket", "open webSocket false", "echo one", "echo two", "none", "over true",
@@ -112,7 +112,7 @@ private final class Line: TaskExecutor {
         #expect(done.withLock { $0 })
     }
 
-    /// Where the forms that do not wait are meant.
+    /// Not async, so that the calls take the forms that do not wait.
     private func sendAndClose(
         _ spreadbot: Spreadbot, _ completion: @escaping Spreadbot.Completion
     ) {
@@ -120,7 +120,7 @@ private final class Line: TaskExecutor {
         spreadbot.closeConnection()
     }
 
-    @Test func whatIsFatalIsThrown() async throws {
+    @Test func fatalErrorsAreThrown() async throws {
         let spreadbot = try spreadbot()
         let errors = Mutex<[Spreadbot.ErrorEvent]>([])
         spreadbot.onError { error in errors.withLock { $0.append(error) } }
@@ -139,7 +139,7 @@ private final class Line: TaskExecutor {
         #expect(spreadbot.transport == .poll && spreadbot.accessToken == "good")
     }
 
-    /// Nobody listens: all legs fail, twice; after the first time another round follows.
+    /// Nobody listens: all legs fail twice; after the first time another round follows.
     @Test func roundsHaveALimit() async throws {
         let spreadbot = try spreadbot {
             $0.baseURL = "http://127.0.0.1:1"
@@ -175,15 +175,15 @@ private final class Line: TaskExecutor {
     }
 
     @Test func handlersRunOnAnActor() async throws {
-        let place = Place()
+        let recorder = Recorder()
         let spreadbot = try spreadbot {
-            $0.executor = .actor(place)
+            $0.executor = .actor(recorder)
             $0.maxBufferedMessages = 2
         }
         let (calls, continuation) = AsyncStream.makeStream(of: Void.self)
         spreadbot.onMessage { id, _, _ in
-            // Traps elsewhere.
-            place.assumeIsolated { $0.note(id) }
+            // Traps on another executor.
+            recorder.assumeIsolated { $0.note(id) }
             continuation.yield()
         }
         try await spreadbot.establishConnection(path: "events/5")
@@ -192,12 +192,12 @@ private final class Line: TaskExecutor {
             count += 1
             if count == 40 { break }
         }
-        let told = await place.told
+        let told = await recorder.told
         #expect(Array(told.prefix(40)) == (1...40).map(String.init))
     }
 
     @Test func handlersRunByATaskExecutor() async throws {
-        let line = Line()
+        let line = QueueExecutor()
         let spreadbot = try spreadbot { $0.executor = .task(line) }
         let (calls, continuation) = AsyncStream.makeStream(of: Bool.self)
         spreadbot.onMessage { _, _, _ in continuation.yield(line.isCurrent) }
@@ -211,21 +211,21 @@ private final class Line: TaskExecutor {
     }
 
     @Test func handlersOfRequestsRunOnAnActor() async throws {
-        let place = Place()
+        let recorder = Recorder()
         var config = Spreadbot.Configuration(baseURL: RESTServer.shared.url)
-        config.executor = .actor(place)
+        config.executor = .actor(recorder)
         var rest: SpreadbotREST? = try SpreadbotREST(config: config)
-        // The last is under way when the client goes, and is told of that.
+        // The last request is running when the client is released, and reports that.
         for path in ["slow/1", "status/404", "http://[", "silent/a/99"] {
             rest?.getData(path: path) { answer in
-                place.assumeIsolated { $0.note("\(answer.status)") }
+                recorder.assumeIsolated { $0.note("\(answer.status)") }
             } onError: { failure in
-                place.assumeIsolated { $0.note("\(failure.code)") }
+                recorder.assumeIsolated { $0.note("\(failure.code)") }
             }
             if path.hasPrefix("silent") { rest = nil }
-            await place.wait()
+            await recorder.wait()
         }
-        let told = await place.told
+        let told = await recorder.told
         #expect(told == ["200", "httpStatus", "invalidURL", "closed"])
     }
 
@@ -247,7 +247,7 @@ private final class Line: TaskExecutor {
         #expect(answer == 404)
     }
 
-    @Test func whatIsSentOutlivesTheConnection() async throws {
+    @Test func durableSendsOutliveTheConnection() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: file) }
         let reachability = try Reachability(.manual)
@@ -261,7 +261,7 @@ private final class Line: TaskExecutor {
             path: "status/404", payload: ["late": true],
             onSuccess: { _ in continuation.yield(true) },
             onError: { continuation.yield($0.response?.status != 404) })
-        // Behind what the first one left, in order.
+        // After the message that the first connection left, in order.
         for await isWrong in ends {
             #expect(!isWrong)
             break
@@ -272,7 +272,7 @@ private final class Line: TaskExecutor {
         #expect(!log.contains("early"), "the file still has what was sent")
     }
 
-    /// Sends without a network, and gives the connection back.
+    /// Sends without a network, and releases the connection.
     private func keep(in file: String, _ reachability: Reachability) throws {
         var config = Spreadbot.Configuration(baseURL: RESTServer.shared.url)
         config.outbox = file
@@ -286,14 +286,14 @@ private final class Line: TaskExecutor {
         #expect(text.contains("early"))
     }
 
-    @Test func anEndIsNotThatOfTheNextConnection() async throws {
+    @Test func anEndDoesNotAffectTheNextConnection() async throws {
         let spreadbot = try spreadbot()
         for _ in 0..<20 {
             try await spreadbot.establishConnection(path: "echo")
             close(spreadbot)
             try await spreadbot.establishConnection(path: "echo")
             close(spreadbot)
-            // Also when the one before was not taken whole.
+            // Even if the message before was not read completely.
             var count = 0
             for try await _ in try spreadbot.messages(path: "events/9") {
                 count += 1
@@ -315,14 +315,14 @@ private final class Line: TaskExecutor {
         await spreadbot.closeConnection()
     }
 
-    @Test func aFullBoxHoldsNoSendBack() async throws {
+    @Test func aFullMailboxDoesNotDelaySends() async throws {
         let spreadbot = try spreadbot { $0.maxBufferedMessages = 2 }
         let messages = try spreadbot.messages(path: "echo")
         try await spreadbot.establishConnection(path: "echo")
-        // More echoes than the box takes, and nobody takes them.
+        // More echoes than the mailbox takes, and no task takes them.
         for number in 0..<20 { try await spreadbot.sendMessageString(message: "\(number)") }
         withExtendedLifetime(messages) {}
-        // Another iteration is not held back by it.
+        // Another iteration is not blocked by it.
         for try await message in try spreadbot.messages(path: "events/1") {
             #expect(message.id == "1")
             break
@@ -334,14 +334,14 @@ private final class Line: TaskExecutor {
         try await spreadbot.establishConnection(path: "sink")
         try await spreadbot.sendMessageBinary(
             message: [UInt8](repeating: 7, count: (64 << 20) + 1))
-        try await spreadbot.sendMessageString(message: "behind it")
+        try await spreadbot.sendMessageString(message: "after it")
     }
 
-    @Test func endsOfSendsAreOwed() async throws {
-        let place = Place()
+    @Test func endsOfSendsAreAlwaysReported() async throws {
+        let recorder = Recorder()
         let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
         for _ in 0..<5 {
-            var spreadbot: Spreadbot? = try spreadbot { $0.executor = .actor(place) }
+            var spreadbot: Spreadbot? = try spreadbot { $0.executor = .actor(recorder) }
             try await spreadbot?.establishConnection(path: "echo")
             keepSending(spreadbot) { continuation.yield() }
             spreadbot = nil
@@ -353,7 +353,7 @@ private final class Line: TaskExecutor {
         }
     }
 
-    // The forms that do not wait.
+    // Not async, so that the calls take the forms that do not wait.
     private func close(_ spreadbot: Spreadbot) { spreadbot.closeConnection() }
 
     private func keepSending(_ spreadbot: Spreadbot?, _ told: @escaping @Sendable () -> Void) {

@@ -5,7 +5,7 @@ import Testing
 private let server = EchoServer.shared
 
 @Suite(.timeLimit(.minutes(5))) struct WebSocketHandlersTests {
-    @Test func handlersMayBeReplacedAtAnyTime() async throws {
+    @Test func handlersCanBeReplacedAtAnyTime() async throws {
         let notes = Mutex<[String]>([])
         @Sendable func note(_ text: String) { notes.withLock { $0.append(text) } }
         let socketBox = Mutex<WebSocket?>(nil)
@@ -51,7 +51,7 @@ private let server = EchoServer.shared
         #expect(closing.code == .normal)
     }
 
-    @Test func handlersBesideTheMessagesMayBeReplaced() async throws {
+    @Test func otherHandlersCanBeReplaced() async throws {
         let socket = try await WebSocket.connect(server.url("echo"))
         var handlers = WebSocket.Handlers()
         handlers.message = { _, _ in }

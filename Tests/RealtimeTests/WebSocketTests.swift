@@ -4,7 +4,7 @@ import Testing
 
 private let server = EchoServer.shared
 
-/// The error an operation throws, of the type expected.
+/// The error that an operation throws, of the expected type.
 private func failure<E: Error>(
     _ type: E.Type, _ work: () async throws -> some Any
 ) async throws -> E {
@@ -21,7 +21,7 @@ private struct Unexpected: Error {
 }
 
 @Suite(.timeLimit(.minutes(5))) struct WebSocketTests {
-    @Test(arguments: [true, false]) func messagesComeBack(compression: Bool) async throws {
+    @Test(arguments: [true, false]) func messagesAreEchoed(compression: Bool) async throws {
         var options = WebSocket.Options()
         options.compression = compression
         let socket = try await WebSocket.connect(server.url("echo"), options: options)
@@ -116,7 +116,7 @@ private struct Unexpected: Error {
 
     @Test func aPingIsMeasured() async throws {
         var options = WebSocket.Options()
-        // None but the one asked for, however long the machine takes.
+        // Only this one ends, however long the machine takes.
         options.pingInterval = nil
         let socket = try await WebSocket.connect(server.url("echo"), options: options)
         #expect(socket.roundTrip == nil)
@@ -125,7 +125,7 @@ private struct Unexpected: Error {
     }
 
     @Test(arguments: [true, false])
-    func messagesGoInPiecesBothWays(compression: Bool) async throws {
+    func messagesInPiecesInBothDirections(compression: Bool) async throws {
         var options = WebSocket.Options()
         options.compression = compression
         options.deliversPieces = true
@@ -155,13 +155,13 @@ private struct Unexpected: Error {
             if piece.isLast { break }
         }
         #expect(text == Array("€!".utf8))
-        // Numbers are those of the loop's last turn; a pong comes in a later one than the text.
+        // Numbers are those of the loop's last turn; a pong comes in a later turn than the text.
         _ = try await socket.ping()
         #expect(socket.statistics.messagesSent == 2 && socket.statistics.messagesReceived == 2)
         #expect(Loop.shared.statistics.messagesReceived >= 2)
     }
 
-    @Test func aMessageThatIsGivenUpEndsTheConnection() async throws {
+    @Test func anAbandonedMessageEndsTheConnection() async throws {
         let socket = try await WebSocket.connect(server.url("echo"))
         _ = try await failure(Unexpected.self) {
             try await socket.sendMessage(.text) { message in
@@ -174,7 +174,7 @@ private struct Unexpected: Error {
         #expect(closing.isClean && [.internalError, .protocolError].contains(closing.code))
     }
 
-    @Test func aLostConnectionComesBackAndMessagesGoOn() async throws {
+    @Test func aLostConnectionReconnectsAndMessagesContinue() async throws {
         var options = WebSocket.Options()
         options.reconnect = Backoff()
         options.reconnect?.initialDelay = .milliseconds(1)
@@ -200,7 +200,7 @@ private struct Unexpected: Error {
     }
 
     @Test(arguments: [true, false])
-    func aNormalCloseIsOutlivedWhereThatIsWanted(isWanted: Bool) async throws {
+    func aNormalCloseIsFollowedByAReconnectIfWanted(isWanted: Bool) async throws {
         var options = WebSocket.Options()
         options.reconnect = Backoff()
         options.reconnect?.initialDelay = .milliseconds(1)
@@ -211,7 +211,7 @@ private struct Unexpected: Error {
         try await socket.close()
     }
 
-    @Test func aRefusalTellsWhatTheServerSaid() async throws {
+    @Test func aRefusalHasTheServersResponse() async throws {
         let error = try await failure(RealtimeError.self) {
             try await WebSocket.connect(server.url("refuse"))
         }
@@ -221,7 +221,7 @@ private struct Unexpected: Error {
         #expect(error.response.map { String(decoding: $0.body, as: UTF8.self) } == "go away\n")
     }
 
-    @Test func theLogTellsOfAConnectionAndOfNoSecret() async throws {
+    @Test func theLogHasTheConnectionAndNoSecret() async throws {
         let lines = Mutex<[String]>([])
         Log.send(upTo: .debug) { _, line in lines.withLock { $0.append(line) } }
         defer { Log.send(to: nil) }
@@ -236,7 +236,7 @@ private struct Unexpected: Error {
         #expect(!all.contains { $0.contains("secret") })
     }
 
-    @Test func aPingThatNobodyAnswersCanBeCancelled() async throws {
+    @Test func anUnansweredPingCanBeCancelled() async throws {
         let socket = try await WebSocket.connect(server.url("hang"))
         let waiting = Task { try await socket.ping() }
         waiting.cancel()
@@ -278,7 +278,7 @@ private struct Unexpected: Error {
         _ = try await failure(CancellationError.self) { try await connecting.value }
     }
 
-    @Test func manyTasksSendAndEveryMessageComesBackOnce() async throws {
+    @Test func manyTasksSendAndEveryMessageIsEchoedOnce() async throws {
         let socket = try await WebSocket.connect(server.url("echo"))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for task in 0..<8 {
@@ -325,7 +325,7 @@ private struct Unexpected: Error {
                 done.resume(throwing: error)
             }
         }
-        // The handlers hold the box, and the socket holds them.
+        // The handlers hold the mailbox, and the socket holds the handlers.
         socketBox.withLock { $0 = nil }
         #expect(notes.withLock { $0 } == ["open ", "text 3", "binary 2"])
         #expect(closing == WebSocket.Closing(code: .normal, reason: "bye", isClean: true))
@@ -365,7 +365,7 @@ func badURLsAreRefused(url: String, expected: RealtimeError.Code) async throws {
     #expect(error.code == expected)
 }
 
-@Test func badOptionsAreRefusedAndNamed() async throws {
+@Test func badOptionsAreRefusedByName() async throws {
     let changes: [(String, RealtimeError.Code, (inout WebSocket.Options) -> Void)] = [
         ("bad name", .invalidHeader, { $0.headers = [("bad name", "x")] }),
         ("X-Split", .invalidHeader, { $0.headers = [("X-Split", "a\r\nb")] }),
