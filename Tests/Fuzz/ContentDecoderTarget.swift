@@ -1,4 +1,4 @@
-/// Coded bodies: bounded steps whatever comes, and the same result whole and in pieces.
+/// Encoded bodies: every step is bounded, and the result is the same whole and in pieces.
 func fuzzContentDecoder(_ input: consuming Input) {
     let codings = [
         "gzip", "deflate", "br", "zstd", "gzip, gzip", "gzip, br", "zstd, deflate",
@@ -11,12 +11,12 @@ func fuzzContentDecoder(_ input: consuming Input) {
 
     let whole = decode([bytes], coding, room: 64 << 10)
     let pieces = decode(bytes.pieces(by: split), coding, room: room)
-    // libzstd 1.5.4 takes an empty frame with an RLE block as a whole, and refuses it in pieces.
+    // libzstd 1.5.4 accepts an empty frame with an RLE block as a whole, but not in pieces.
     let isEmptyFrame = coding.contains("zstd") && whole.bytes.isEmpty && pieces.bytes.isEmpty
     require(
         whole.isGood == pieces.isGood || isEmptyFrame,
         "whole and in pieces differ in what is wrong")
-    // A decoder that fails may lose what it had decoded and not written yet.
+    // A decoder that fails may lose bytes that it has decoded but not yet written.
     let count = min(whole.bytes.count, pieces.bytes.count)
     require(
         whole.bytes.prefix(count) == pieces.bytes.prefix(count)
@@ -43,13 +43,14 @@ private func decode(
                 let before = rest.count
                 let step = try decoder.decode(rest, into: output)
                 require(
-                    step.consumed <= before && step.produced <= room, "more than there was room")
+                    step.consumed <= before && step.produced <= room, "more than there was room for"
+                )
                 require(
                     step.consumed + step.produced > 0 || !decoder.hasMore || coding.contains(","),
-                    "a step that does nothing and asks for another")
+                    "a step without progress asks for another")
                 rest = UnsafeRawBufferPointer(rebasing: rest[step.consumed...])
                 body.bytes += output[..<step.produced]
-                // A bomb: enough is seen.
+                // A bomb: this is enough of it.
                 if body.bytes.count > 1 << 20 { return body }
             }
         }

@@ -1,7 +1,7 @@
 import CShims
 
-/// A server's frames, read by ours at some split and by the naive reader at once: the same
-/// messages and control frames, ending at the same bytes, and the same verdict on what follows.
+/// Reads a server's frames with our reader in pieces, and with the naive reader at once: both must
+/// find the same messages and control frames, ending at the same bytes, and the same violation.
 func fuzzDifferential(_ input: consuming Input) {
     let options = input.byte()
     var limits = MessageLimits()
@@ -9,7 +9,7 @@ func fuzzDifferential(_ input: consuming Input) {
     var deflate: DeflateParameters?
     let limit = Int(input.byte()) * 16 + 1
     if options & 1 != 0 {
-        // With a smaller window the split decides what a wrong distance is found to be. The naive
+        // With a smaller window, the split decides how a wrong distance is reported. The naive
         // reader inflates again for each frame: without a limit it would take too long.
         deflate = DeflateParameters(serverNoContextTakeover: options & 2 != 0)
         rules.deflate = (15, options & 2 != 0)
@@ -37,12 +37,12 @@ func fuzzDifferential(_ input: consuming Input) {
     require(ours.close == naive.close?.code, "closed with \(String(describing: ours.close))")
 }
 
-/// Wire's reader as a session drives it, in the naive reader's terms.
+/// Wire's reader, driven as in a session, with results in the naive reader's types.
 private struct OurReader {
     var events: [NaiveReader.Event] = []
     var failure: ProtocolFailure?
     var close: UInt16?
-    /// So little that messages stop in the middle.
+    /// So small that messages stop in the middle.
     private static let allowance = 1000
 
     init(
@@ -85,7 +85,7 @@ private struct OurReader {
             case .allowanceSpent: reader.allow(inflating: OurReader.allowance)
             case .message(let kind, let range):
                 add(UInt8(kind.rawValue), input[range], start + offset)
-            case .piece: require(false, "a piece, though nothing is streamed")
+            case .piece: require(false, "a piece, although nothing is streamed")
             case .assembledMessage(let kind, let range):
                 add(UInt8(kind.rawValue), reader.assembled[range], start + offset)
             case .control(let opcode):

@@ -1,7 +1,7 @@
 import Glibc
 
-/// What libFuzzer calls for each input. One program holds all targets, since they share the whole
-/// of Wire; FUZZ_TARGET names the one to try.
+/// libFuzzer calls this for each input. One program has all targets, because they share all of
+/// Wire; FUZZ_TARGET names the one to run.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     target(Input(UnsafeRawBufferPointer(start: data, count: count)))
@@ -33,7 +33,7 @@ private let target: @Sendable (consuming Input) -> Void = {
     }
 }()
 
-/// The bytes of one try: a few decide how it goes, the rest is what the peer sends.
+/// The bytes of one input: the first few choose options, the rest comes from the peer.
 struct Input {
     private var bytes: UnsafeRawBufferPointer.SubSequence
 
@@ -44,12 +44,12 @@ struct Input {
     /// The next byte, or 0 at the end.
     mutating func byte() -> UInt8 { bytes.popFirst() ?? 0 }
 
-    /// What is left.
+    /// The remaining bytes.
     var rest: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes) }
 }
 
 extension UnsafeRawBufferPointer {
-    /// The bytes in pieces of `size`; always one at least.
+    /// The bytes in pieces of `size`; at least one piece.
     func pieces(of size: Int) -> [UnsafeRawBufferPointer] {
         if isEmpty { return [self] }
         return stride(from: 0, to: count, by: size).map {
@@ -57,8 +57,8 @@ extension UnsafeRawBufferPointer {
         }
     }
 
-    /// Pieces whose sizes follow from `split`: all at once for 0, a byte each for 1, small or
-    /// large ones in turn for others.
+    /// Pieces whose sizes depend on `split`: all at once for 0, a byte each for 1, small and large
+    /// ones in turn otherwise.
     func pieces(by split: UInt8) -> [UnsafeRawBufferPointer] {
         if split < 2 { return pieces(of: split == 0 ? Swift.max(count, 1) : 1) }
         var pieces: [UnsafeRawBufferPointer] = []
@@ -75,7 +75,7 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-/// Ends the try as a finding when a property does not hold.
+/// Reports a finding if the property does not hold.
 func require(_ holds: Bool, _ property: @autoclosure () -> String) {
     if !holds { fatalError(property()) }
 }

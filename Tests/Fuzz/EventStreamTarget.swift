@@ -1,5 +1,5 @@
-/// An event stream, read by ours at some split and by the naive parser at once: the same events,
-/// comments and times, the same verdict on what is too large, the same id in the end.
+/// Reads an event stream with our parser in pieces, and with the naive parser at once: both must
+/// find the same events, comments and times, the same exceeded limit, and the same last id.
 func fuzzEventStream(_ input: consuming Input) {
     let options = input.byte()
     let split = input.byte()
@@ -15,13 +15,13 @@ func fuzzEventStream(_ input: consuming Input) {
     let limits = EventStreamParser.Limits(line: rules.line, data: rules.data, name: rules.name)
     var parser = EventStreamParser(
         limits: limits, lastEventID: seed, tellsComments: rules.tellsComments)
-    // What an earlier body leaves behind must not matter.
+    // Leftovers of an earlier body must not matter.
     if options & 32 != 0 { _ = read([Array("data:x\nid:4\r".utf8)], &parser) }
     parser.endBody()
     let pieces = bytes.pieces(by: split).map { Array($0) }
     let (told, isTooLarge) = read(pieces, &parser)
-    require(isTooLarge == naive.isTooLarge, "too large: \(isTooLarge), naively not so")
-    require(told.count == naive.told.count, "\(told) told, naively \(naive.told)")
+    require(isTooLarge == naive.isTooLarge, "too large: \(isTooLarge), naively the opposite")
+    require(told.count == naive.told.count, "reported \(told), naively \(naive.told)")
     for (mine, other) in zip(told, naive.told) { require(mine == other, "\(mine), not \(other)") }
     parser.endBody()
     require(parser.lastEventID == naive.lastEventID, "the id is \(parser.lastEventID)")
@@ -47,7 +47,7 @@ private func read(
     return (told, false)
 }
 
-/// Each step sees what is left at another address.
+/// Each step gets the rest at another address.
 private func step(
     _ piece: [UInt8], _ used: inout Int, _ parser: inout EventStreamParser,
     _ told: inout [NaiveEventStream.Told]

@@ -1,5 +1,5 @@
-/// A Sec-WebSocket-Extensions header: what is read is the same when printed and read again, and
-/// what is agreed keeps to the offer, which the first byte chooses.
+/// A Sec-WebSocket-Extensions header: the parsed header survives printing and parsing, and the
+/// agreement respects the offer, which the first byte chooses.
 func fuzzExtension(_ input: consuming Input) {
     let choice = input.byte()
     let text = String(decoding: input.rest, as: UTF8.self)

@@ -1,5 +1,5 @@
-/// A server's frames: the same events whole and in pieces, text that is UTF-8 by the standard
-/// library's judgement too, and messages within their limit.
+/// A server's frames: the events are the same whole and in pieces, text is UTF-8 by the standard
+/// library's judgement, too, and messages respect their limit.
 func fuzzFrames(_ input: consuming Input) {
     let options = input.byte()
     var limits = MessageLimits()
@@ -15,10 +15,10 @@ func fuzzFrames(_ input: consuming Input) {
 
     let whole = receive(bytes, size: max(bytes.count, 1), limits, deflate)
     let split = receive(bytes, size: size, limits, deflate)
-    // See fuzzInflate: a small window or a ratio limit may fail a message earlier in pieces.
+    // See fuzzInflate: with a small window or a ratio limit, a message may fail earlier in pieces.
     if deflate == nil || deflate?.serverMaxWindowBits == 15 && limits.inflateRatio == 0 {
         require(whole.messages == split.messages, "messages in pieces of \(size) differ")
-        // A compressed message may be invalid twice over; then the pieces decide what is seen.
+        // A compressed message may have two faults; then the pieces decide which one is found.
         let sameFailure =
             deflate == nil
             ? whole.failure == split.failure
@@ -30,7 +30,7 @@ func fuzzFrames(_ input: consuming Input) {
 }
 
 private struct Received {
-    /// What came, by opcode and payload.
+    /// The messages, as opcode and payload.
     var messages: [[UInt8]] = []
     var failure: ProtocolFailure?
 
@@ -60,18 +60,18 @@ private func receive(
     return received
 }
 
-/// The next event; false when more bytes are needed.
+/// Handles the next event; false if more bytes are needed.
 private func step(
     _ reader: inout MessageReader, _ input: UnsafeRawBufferPointer, _ offset: inout Int,
     _ received: inout Received, _ limits: MessageLimits
 ) throws(ProtocolFailure) -> Bool {
     switch try reader.next(input, &offset) {
     case .needMoreBytes: return false
-    case .allowanceSpent: require(false, "an allowance that was never set is spent")
+    case .allowanceSpent: require(false, "an allowance that was never set is used up")
     case .message(let kind, let range): check(input[range], kind, limits, &received)
     case .assembledMessage(let kind, let range):
         check(reader.assembled[range], kind, limits, &received)
-    case .piece: require(false, "a piece, though nothing is streamed")
+    case .piece: require(false, "a piece, although nothing is streamed")
     case .control(let opcode):
         require(opcode.isControl && reader.control.count <= 125, "\(opcode)")
         received.add(Int32(opcode.rawValue), reader.control)

@@ -1,14 +1,14 @@
-/// A date of HTTP: what is read is the same when printed and read again.
+/// An HTTP date survives printing and parsing.
 func fuzzDate(_ input: consuming Input) {
     let text = String(decoding: input.rest, as: UTF8.self)
     guard let seconds = parseHTTPDate(text) else { return }
     let printed = formatHTTPDate(seconds)
-    // A leap second at the very end of the calendar has no date of its own.
+    // A leap second at the very end of the calendar has no date.
     let isBeyond = seconds > 253_402_300_799
     require(isBeyond || parseHTTPDate(printed) == seconds, "\(text) became \(printed)")
 }
 
-/// A Retry-After beside a Date, in two lines: a wait that is bounded, or none.
+/// A Retry-After beside a Date, on two lines: gives a bounded wait, or none.
 func fuzzRetryAfter(_ input: consuming Input) {
     var clock: Int64 = 0
     for _ in 0..<8 { clock = clock << 8 | Int64(input.byte()) }
@@ -23,8 +23,8 @@ func fuzzRetryAfter(_ input: consuming Input) {
     require(kept == wait, "\(wait), of the answer that was kept \(String(describing: kept))")
 }
 
-/// A multipart body behind its boundary and a NUL: parts in order, none overlapping, none holding
-/// a delimiter.
+/// A boundary, a NUL and a multipart body: parts must be in order, must not overlap, and must not
+/// contain a delimiter.
 func fuzzMultipart(_ input: consuming Input) {
     let bytes = input.rest
     let boundary = bytes.prefix { $0 != 0 }
@@ -52,8 +52,8 @@ private func holds(_ bytes: [UInt8], _ needle: [UInt8]) -> Bool {
     bytes.indices.contains { bytes[$0...].starts(with: needle) }
 }
 
-/// A Location, resolved against a URL that the first byte chooses: what comes out is read as
-/// itself, and resolving it again changes nothing.
+/// A Location, resolved against a URL that the first byte chooses: the result survives parsing, and
+/// resolving it again changes nothing.
 func fuzzLocation(_ input: consuming Input) {
     let bases = [
         "http://example.com", "https://user:word@example.com:8443/a/b/c?d=e",

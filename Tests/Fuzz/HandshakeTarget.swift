@@ -1,4 +1,4 @@
-/// A server's answer to the handshake: read whole and in pieces, which must agree, and verified.
+/// A server's response to the handshake: read whole and in pieces, which must agree, and verified.
 func fuzzHandshake(_ input: consuming Input) {
     let size = Int(input.byte()) + 1
     let bytes = input.rest

@@ -1,5 +1,4 @@
-/// A file of event ids: one that is read is the same when written and read again, and a key whose
-/// id is taken away is gone.
+/// A file of event ids survives writing and parsing, and a removed key is gone.
 func fuzzIDFile(_ input: consuming Input) {
     let bytes = Array(input.rest)
     guard var file = try? EventIDFile(parsing: bytes) else { return }

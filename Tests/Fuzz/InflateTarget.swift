@@ -1,5 +1,5 @@
-/// Compressed messages: bounded by their limits whatever comes, the same whole and in pieces, and
-/// what the deflater makes of any bytes comes back.
+/// Compressed messages: they respect their limits, give the same whole and in pieces, and the
+/// deflater's output inflates to its input.
 func fuzzInflate(_ input: consuming Input) {
     let windowBits = 8 + Int(input.byte()) % 8
     let options = input.byte()
@@ -15,11 +15,11 @@ func fuzzInflate(_ input: consuming Input) {
         receiver.messageLimit = messageLimit
         receiver.ratioLimit = ratioLimit
         results.append(receiver.message(bytes, size: size))
-        // A second message behind it finds the window, or the wreck, that the first one left.
+        // A second message uses the window, or the broken state, that the first one left.
         _ = receiver.message(bytes, size: size)
     }
-    // In one call zlib can look back over the whole output, in pieces over the window alone; and
-    // a ratio that is too large at first may be made good by later pieces.
+    // In one call zlib can refer back to the whole output, in pieces only to the window; and later
+    // pieces may reduce a ratio that is too large at first.
     if windowBits == 15, ratioLimit == 0 {
         require(results[0] == results[1], "whole and in pieces of \(size) differ")
     }
@@ -40,7 +40,7 @@ private func roundTrip(
             fatalError("not compressed")
         }
         let result = receiver.message(compressed.readable, size: max(compressed.count, 1))
-        require(result == .success(Array(bytes)), "the message did not come back")
+        require(result == .success(Array(bytes)), "the message did not survive a round trip")
     }
 }
 

@@ -1,29 +1,31 @@
-/// JSON: what is read is the same when it is written and read again, from a tree and without its
-/// blanks; looked at without a tree it says the same; and a text without its end is none.
+/// JSON survives writing and parsing, from a tree and without its blanks; reading it in place gives
+/// the same values; and a truncated text is refused.
 func fuzzJSON(_ input: consuming Input) {
     var input = input
     let depth = Int(input.byte())
     let text = Array(input.rest)
     guard let compact = read(text, depth) else {
-        require((try? JSONValue(parsing: text, maximumDepth: depth)) == nil, "a tree of nothing")
+        require(
+            (try? JSONValue(parsing: text, maximumDepth: depth)) == nil, "a tree of an invalid text"
+        )
         return
     }
     let value = try? JSONValue(parsing: text, maximumDepth: depth)
     let same = try? JSONValue(parsing: compact, maximumDepth: depth)
-    require(same == value, "without blanks it is something else")
+    require(same == value, "without blanks it has another value")
     if let last = compact.last, [0x22, 0x5D, 0x7D].contains(last) {
         let part = Array(compact.dropLast())
-        require(read(part, depth) == nil, "a text without its end")
+        require(read(part, depth) == nil, "a truncated text was accepted")
     }
     guard let value else { return }
     guard let written = try? value.text else { fatalError("a value that cannot be written") }
     guard let again = try? JSONValue(parsing: written, maximumDepth: depth) else {
-        fatalError("what was written cannot be read: \(written)")
+        fatalError("the written text cannot be read: \(written)")
     }
     require((try? again.text) == written, "another text is written")
 }
 
-/// The text without its blanks; nil for none.
+/// The text without its blanks; nil if it is invalid.
 private func read(_ text: [UInt8], _ depth: Int) -> [UInt8]? {
     var document = JSONDocument()
     return text.withUnsafeBytes { text in
@@ -34,7 +36,7 @@ private func read(_ text: [UInt8], _ depth: Int) -> [UInt8]? {
     }
 }
 
-/// A text of JSON without the blanks outside its strings.
+/// A JSON text without the blanks outside its strings.
 func withoutBlanks(_ text: UnsafeRawBufferPointer) -> [UInt8] {
     var (isInString, isEscaped) = (false, false)
     return text.filter { byte in
@@ -45,7 +47,7 @@ func withoutBlanks(_ text: UnsafeRawBufferPointer) -> [UInt8] {
     }
 }
 
-/// What the parts of a node say agrees.
+/// Checks that the views of a node agree.
 private func check(_ node: JSONNode) {
     let text = String(decoding: node.source, as: UTF8.self)
     switch node.kind {
@@ -63,7 +65,7 @@ private func check(_ node: JSONNode) {
             check(element)
             inside += element.source.count + 1
         }
-        require(inside <= text.utf8.count, "more inside than there is")
+        require(inside <= text.utf8.count, "more values inside than bytes")
     case .object:
         for member in node.members {
             check(member.name)

@@ -1,5 +1,5 @@
-/// The kernel's answers, and the file of names: nothing may trap, and what is kept is bounded. The
-/// input is read as the answer to each of three questions in turn, as the recorded ones are.
+/// The kernel's answers, and the hosts file: nothing may trap, and memory is bounded. The input is
+/// read as the answer to each of the three queries in turn, like the recorded ones.
 func fuzzNetlink(_ input: consuming Input) {
     let bytes = input.rest
     var dump = NetlinkDump()

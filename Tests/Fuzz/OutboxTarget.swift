@@ -1,5 +1,6 @@
-/// The file of an outbox: any bytes behind the first line, or records that the input spoils. What
-/// is read is there byte for byte, in order, and bytes are either of a record or counted as lost.
+/// An outbox file: arbitrary bytes after the first line, or records that the input corrupts. Each
+/// record that is read equals the bytes in the file, records are in order, and all other bytes
+/// count as lost.
 func fuzzOutbox(_ input: consuming Input) {
     var input = input
     var file = OutboxRecord.firstLine
@@ -9,7 +10,7 @@ func fuzzOutbox(_ input: consuming Input) {
         try? record.write(at: UInt64(file.count), to: &file)
         records.append(record)
     }
-    require(read(file) == records, "what was written is not read")
+    require(read(file) == records, "a written record is not read")
     for _ in 0..<(input.byte() % 4) where !file.isEmpty {
         let place = (Int(input.byte()) << 8 | Int(input.byte())) % file.count
         switch input.byte() % 3 {
@@ -22,7 +23,7 @@ func fuzzOutbox(_ input: consuming Input) {
     _ = Array(input.rest).withUnsafeBytes(OutboxReader.isUnfinished)
 }
 
-/// The records; nil for what is refused.
+/// The records; nil if the file is refused.
 private func read(_ file: [UInt8]) -> [OutboxRecord]? {
     file.withUnsafeBytes { bytes in
         guard var reader = try? OutboxReader(bytes) else { return nil }

@@ -1,5 +1,5 @@
-/// A frame of Nchan's subprotocol: its parts lie in it, in order, an id is a cursor, and a frame
-/// that is written from them is read as the same.
+/// A frame of Nchan's subprotocol: its parts lie inside it, in order; an id is a cursor; and a
+/// frame written from the parts is parsed to the same.
 func fuzzSpreadbotFrame(_ input: consuming Input) {
     let bytes = input.rest
     guard let frame = SpreadbotFrame(parsing: bytes) else {
@@ -20,7 +20,7 @@ func fuzzSpreadbotFrame(_ input: consuming Input) {
         require(!value.contains(0x0A), "\(name) has a line end")
         written += Array("\(name): ".utf8) + value + [0x0A]
     }
-    if let id = frame.id { require(isCursor(id), "an id that is no cursor") }
+    if let id = frame.id { require(isCursor(id), "an id that is not a cursor") }
     written += [0x0A] + frame.data
     written.withUnsafeBytes { written in
         guard let again = SpreadbotFrame(parsing: written) else {
@@ -43,8 +43,8 @@ private func isSame(_ a: UnsafeRawBufferPointer?, _ b: UnsafeRawBufferPointer?) 
     return a.elementsEqual(b)
 }
 
-/// Messages as JSON: an envelope says what the text's tape says, and a batch of it alone, or twice,
-/// holds it as it is.
+/// Messages as JSON: an envelope agrees with the parsed tree of the text, and a batch with one or
+/// two copies of the text has the same envelopes.
 func fuzzSpreadbotEnvelope(_ input: consuming Input) {
     let bytes = input.rest
     for envelope in batch(bytes) ?? [] { check(envelope) }
@@ -67,9 +67,9 @@ func fuzzSpreadbotEnvelope(_ input: consuming Input) {
     check(envelope)
     let twice = Array("{\"messages\":[".utf8) + bytes + [0x2C] + bytes + Array("]}".utf8)
     twice.withUnsafeBytes {
-        // One level deeper may be one too many.
+        // One level deeper may be too deep.
         guard let both = batch($0) else { return }
-        require(both == [envelope, envelope], "a batch of it is not it, twice")
+        require(both == [envelope, envelope], "a batch of two copies has other envelopes")
     }
 }
 
@@ -84,7 +84,7 @@ private func member(_ name: String, of node: JSONNode) -> JSONNode? {
     return found
 }
 
-/// The elements of a batch, which say what was found as it was checked.
+/// The elements of a batch, which must agree with its check.
 private func batch(_ bytes: UnsafeRawBufferPointer) -> [SpreadbotEnvelope]? {
     guard var batch = SpreadbotBatch(parsing: bytes) else { return nil }
     let (hasMessages, lastID) = (batch.hasMessages, batch.lastID)
@@ -104,12 +104,14 @@ private func batch(_ bytes: UnsafeRawBufferPointer) -> [SpreadbotEnvelope]? {
 }
 
 private func check(_ envelope: SpreadbotEnvelope) {
-    if let id = envelope.id { id.withUnsafeBytes { require(isCursor($0), "an id is no cursor") } }
+    if let id = envelope.id {
+        id.withUnsafeBytes { require(isCursor($0), "an id is not a cursor") }
+    }
     if let event = envelope.event { require(!event.isEmpty, "an event without a name") }
 }
 
-/// The answer with the tokens: one that is taken can be said in a header, lasts for a time that a
-/// clock bears, and is as the tree says; the error of any other is a short line.
+/// A response with tokens: if it is accepted, the tokens fit into a header, their lifetime fits a
+/// clock, and they agree with the parsed tree. Otherwise the error is one short line.
 func fuzzTokens(_ input: consuming Input) {
     let body = Array(input.rest)
     if let code = SpreadbotTokenAnswer.errorCode(body) {
@@ -122,7 +124,7 @@ func fuzzTokens(_ input: consuming Input) {
         require(object?["access_token"]?.stringValue == answer.access, "another token")
         require(!answer.access.isEmpty, "no token")
         let isFit = !answer.access.utf8.contains { $0 < 32 && $0 != 9 || $0 == 127 }
-        require(isFit, "a token that no header can say")
+        require(isFit, "a token that fits no header")
         if let refresh = answer.refresh {
             require(object?["refresh_token"]?.stringValue == refresh, "another refresh token")
         }

@@ -1,6 +1,6 @@
-"""The library, through Python, against servers and proxies of others.
+"""Tests the library, through Python, against other projects' servers and proxies.
 
-Tests/Interop/install gets them; those it could not get are skipped. Needs half a minute.
+Tests/Interop/install downloads them; missing ones are skipped. Takes half a minute.
 """
 
 import os
@@ -9,7 +9,7 @@ import pathlib
 import peers
 import pytest
 
-# Python loads it when the package is imported, which is why the tests do that.
+# Python loads the library when the package is imported, so only the tests import it.
 os.environ.setdefault("LIBREALTIME_PATH", str(peers.ROOT / "build" / "librealtime.so"))
 
 PATIENCE_S = 30
@@ -17,7 +17,7 @@ SIZES = (0, 1, 125, 126, 65_535, 65_536, 1_000_000)
 
 
 def websocket(url: str, proxy: str | None) -> None:
-    """Text and bytes of all kinds of frame lengths, a ping, and the closing handshake."""
+    """Sends text and bytes of all frame lengths and a ping, and closes."""
     from librealtime import sync
 
     with sync.connect(url, proxy=proxy, max_size=None) as ws:
@@ -35,7 +35,7 @@ def websocket(url: str, proxy: str | None) -> None:
 
 
 def events(url: str, proxy: str | None) -> None:
-    """A stream, and another one from its last id on."""
+    """A stream, then another one from its last id."""
     from librealtime import sync
 
     for first in (1, 4):
@@ -46,7 +46,7 @@ def events(url: str, proxy: str | None) -> None:
 
 
 def requests(url: str, proxy: str | None) -> None:
-    """Several by one connection: with a query, with bodies, and one that does not exist."""
+    """Several requests on one connection: with a query, with bodies, and to an unknown path."""
     from librealtime import sync
 
     with sync.RESTClient(url, proxy=proxy) as rest:
@@ -61,7 +61,7 @@ def requests(url: str, proxy: str | None) -> None:
 
 @pytest.fixture
 def folder(tmp_path: pathlib.Path) -> pathlib.Path:
-    # As root squid becomes another user.
+    # If started by root, squid runs as another user.
     for parent in (tmp_path, *tmp_path.parents[:2]):
         parent.chmod(0o755)
     return tmp_path
@@ -90,7 +90,7 @@ def test_server(folder: pathlib.Path, kind: type[peers.Peer], what: list[str]) -
     ("kind", "is_forward"), [(peers.Haproxy, False), (peers.Caddy, False), (peers.Squid, True)]
 )
 def test_proxy(folder: pathlib.Path, kind: type[peers.Peer], is_forward: bool) -> None:
-    """By a reverse proxy, or by a forward proxy."""
+    """Through a reverse proxy or a forward proxy."""
     needs(kind)
     with peers.Origin(folder) as origin, kind(folder, origin.port) as proxy:
         place = f"127.0.0.1:{origin.port if is_forward else proxy.port}"

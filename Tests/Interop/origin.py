@@ -1,4 +1,4 @@
-"""What the proxies lead to: a WebSocket echo, an event stream and an echo of requests: PORT."""
+"""The proxies' origin server: a WebSocket echo, an event stream and an echo of requests: PORT."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""The servers and proxies of others for `make check-interop`, each a process on 127.0.0.1."""
+"""Other projects' servers and proxies for `make check-interop`, each a process on 127.0.0.1."""
 
 import os
 import pathlib
@@ -11,13 +11,13 @@ sys.path.insert(0, str(ROOT / "Tests" / "Support"))
 from proxies import Proxy, free_port  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-#: What Tests/Interop/install has unpacked.
+#: The programs that Tests/Interop/install has unpacked.
 UNPACKED = ROOT / "build" / "interop" / "root"
 PYTHON = ROOT / "build" / "interop" / "venv" / "bin" / "python"
 
 
 def program(name: str) -> list[str]:
-    """The command of an unpacked program, which finds its libraries there, too."""
+    """The command for an unpacked program, with the path of its libraries."""
     for folder in ("usr/sbin", "usr/bin"):
         if (path := UNPACKED / folder / name).exists():
             libraries = [
@@ -28,13 +28,13 @@ def program(name: str) -> list[str]:
 
 
 class Peer(Proxy):
-    """Waits for its port to be open, and ends with the test."""
+    """A process that opens its port, and ends with the test."""
 
     def __init__(self, folder: pathlib.Path, origin: int = 0) -> None:
         super().__init__(folder)
         self.origin = origin
 
-    #: Whether Tests/Interop/install could get it.
+    #: Whether Tests/Interop/install could download it.
     is_there: Callable[[], bool]
 
     def file(self, name: str, text: str) -> str:
@@ -140,7 +140,7 @@ class Caddy(Peer):
 
 
 class Squid(Peer):
-    """A forward proxy: CONNECT for WebSockets, requests to it for all else."""
+    """A forward proxy: CONNECT for WebSockets, forwarding for all other requests."""
 
     @staticmethod
     def is_there() -> bool:
@@ -166,7 +166,7 @@ class Squid(Peer):
             f"unlinkd_program {UNPACKED / 'usr/lib/squid/unlinkd'}",
             f"coredump_dir {self.folder}",
         ]
-        # As root it becomes another user, who must read these.
+        # If started by root, it runs as another user, who must be able to read these.
         self.folder.chmod(0o755)
         conf = self.file("conf", "\n".join(lines) + "\n")
         return [*program("squid"), "-N", "-f", conf]

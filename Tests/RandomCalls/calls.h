@@ -1,9 +1,9 @@
 /*
- * What the programs of this folder share: random numbers, values that arguments are drawn from, a
- * table of handles that threads take and give back, and user data that knows whether it lives.
+ * Shared by the programs in this folder: random numbers, values that arguments are drawn from, a
+ * table of handles that threads take and return, and user data that knows whether it is alive.
  *
- * A program defines `acts` (what a callback does beside reading its arguments) and `destroyed`
- * (what a destroy function does), and includes calls.inc, which generate.py prints.
+ * A program defines `acts` (called by each callback after reading its arguments) and `destroyed`
+ * (called by each destroy function), and includes calls.inc, which generate.py prints.
  */
 #ifndef CALLS_H
 #define CALLS_H
@@ -30,24 +30,24 @@
 
 enum { MOST_KINDS = 16, MOST_CALLBACKS = 64, SLOTS = 5, MOST_NESTED = 32, IDS = 64 };
 
-/* One thread's state. Callbacks find the one of the thread that they run on. */
+/* One thread's state. A callback uses that of the thread it runs on. */
 struct caller {
   atomic_bool is_used;
   uint64_t random;
-  /* How many callbacks this thread is inside of. */
+  /* The depth of nested callbacks on this thread. */
   int depth;
-  /* Every argument as it should be, for tests that want each call to succeed. */
+  /* All arguments are valid, for tests that need each call to succeed. */
   bool behaves;
-  /* The same for this call, but for what may be any of many. */
+  /* The arguments of this call are valid, except those that may be any of many. */
   bool is_careful;
   /* Callbacks and outputs are NULL. */
   bool gives_null;
-  /* Of the user data that is made. */
+  /* The generation of new user data. */
   int generation;
-  /* When not NULL, every handle comes from here instead of the table. */
+  /* If not NULL, all handles come from here instead of the table. */
   void **fixed;
   rt_rest_response *response;
-  /* The calls under way, outermost first, for the watchdog. */
+  /* The running calls, outermost first, for the watchdog. */
   atomic_int calls;
   const char *_Atomic names[MOST_NESTED];
   _Atomic int64_t since_ms[MOST_NESTED];
@@ -59,7 +59,7 @@ typedef void (*caller_fn)(struct caller *c);
 struct function {
   const char *name;
   caller_fn call;
-  /* Of its first argument; KINDS for none. */
+  /* The kind of its first argument; KINDS if it is not a handle. */
   int kind;
   bool is_setter, takes_user;
 };
@@ -79,7 +79,7 @@ static uint64_t draw(struct caller *c) {
 
 static size_t below(struct caller *c, size_t count) { return (size_t)(draw(c) % count); }
 
-/* Once in `count` times, and never where the arguments are to be right. */
+/* True once in `count` times, but never if arguments must be valid. */
 static bool seldom(struct caller *c, size_t count) {
   return !c->behaves && !c->is_careful && below(c, count) == 0;
 }
@@ -113,7 +113,7 @@ static struct caller *this_caller(void);
 
 static struct user *nobody(void) { return &the_nobody; }
 
-/* Never given back to the allocator, so that whoever uses one that was destroyed is found. */
+/* Never returned to the allocator, so that a use after its destruction is found. */
 static struct user *new_user(struct caller *c, caller_fn made_by) {
   static _Thread_local struct user *chunk;
   static _Thread_local size_t left;
@@ -133,7 +133,7 @@ static struct user *new_user(struct caller *c, caller_fn made_by) {
   return user;
 }
 
-/* The name of the function that it was given to. */
+/* The name of the function that received it. */
 static const char *maker(const struct user *user);
 
 static void name_survivors(void) {
@@ -153,7 +153,7 @@ static void destroy_user(void *pointer) {
   c->depth++;
   destroyed(c, user);
   c->depth--;
-  /* Last, so that whoever counts knows that its destroy function has ended. */
+  /* Last, so that the count includes only destroy functions that have ended. */
   atomic_fetch_add(&users_destroyed, 1);
 }
 
@@ -185,7 +185,7 @@ static void callback_ends(struct caller *c, void *user) {
   c->depth--;
 }
 
-/* MARK: What callbacks are given */
+/* MARK: Arguments of callbacks */
 
 static void read_bytes(const void *data, size_t length) {
   const volatile uint8_t *bytes = data;
@@ -204,7 +204,7 @@ static void read_messages(const uint8_t *base, const rt_message *messages, size_
   for (size_t i = 0; i < count; i++) read_bytes(base + messages[i].offset, messages[i].length);
 }
 
-/* MARK: The calls under way */
+/* MARK: Running calls */
 
 static void begin_call(struct caller *c, const char *name) {
   int level = atomic_load_explicit(&c->calls, memory_order_relaxed);
@@ -232,7 +232,7 @@ static void note_result(const char *name, int64_t result) {
 
 /* MARK: Handles */
 
-/* users: how many threads use it, or -1 for one that has it alone. */
+/* users: how many threads use it; -1 if one thread has it exclusively. */
 struct slot {
   atomic_int users;
   void *_Atomic handle;
@@ -248,7 +248,7 @@ static bool lock_alone(struct slot *slot) {
                                                  memory_order_relaxed);
 }
 
-/* The order between threads that share a handle is the library's matter: none is made here. */
+/* Does not order threads that share a handle: that is the library's task. */
 static bool lock_shared(struct slot *slot) {
   int users = atomic_load_explicit(&slot->users, memory_order_relaxed);
   while (users >= 0) {
@@ -266,7 +266,7 @@ static void unlock(struct slot *slot) {
     atomic_fetch_sub_explicit(&slot->users, 1, memory_order_release);
 }
 
-/* A handle that this thread may use until `give_back`; NULL when there is none, or by chance. */
+/* A handle that this thread may use until `give_back`; NULL if there is none, or at random. */
 static void *take(struct caller *c, int kind) {
   if (c->fixed) return c->fixed[kind];
   if (seldom(c, 60)) return NULL;
@@ -307,10 +307,10 @@ static void give_back(struct caller *c, int kind, const void *handle) {
     unlock(slot);
     return;
   }
-  CONTROL(false, "a handle that nobody took");
+  CONTROL(false, "a handle that was not taken");
 }
 
-/* A handle that no thread uses, and that is in the table no longer: to be freed. */
+/* Removes a handle that no thread uses from the table, so that it can be freed. */
 static void *grab(struct caller *c, int kind) {
   size_t first = below(c, SLOTS);
   for (size_t i = 0; i < SLOTS; i++) {
@@ -323,7 +323,7 @@ static void *grab(struct caller *c, int kind) {
   return NULL;
 }
 
-/* Puts it into the table; what was in its place is freed. */
+/* Puts a handle into the table, and frees the one that it replaces. */
 static void keep(struct caller *c, int kind, void *handle) {
   if (!handle) return;
   size_t first = below(c, SLOTS);

@@ -1,15 +1,15 @@
-"""Prints a C function for each function of the C interface, which calls it with drawn arguments.
+"""Prints a C function for each function of the C interface, which calls it with random arguments.
 
-The interface is read from include/realtime.abi.json. So a new function is called without further
-work, and one whose arguments no rule here covers stops the generator with its name.
+It reads the interface from include/realtime.abi.json, so new functions are called without further
+work. If no rule here covers an argument, the generator stops with the name of its function.
 
 The output needs `calls.h` before it, which draws values and keeps handles. It defines:
 
-- `on_TYPE` for each type of callback: it checks its user data, reads all that it is given, and may
-  make calls of its own;
+- `on_TYPE` for each type of callback: it checks its user data, reads all its arguments, and may
+make calls itself;
 - `call_FUNCTION(caller)` for each function;
-- `FUNCTIONS`, a table of them, with what the programs here need to know about each;
-- what these programs need to know about each kind of handle.
+- `FUNCTIONS`, a table of them, with the properties that the programs here need;
+- the same for each kind of handle.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "include" / "realtime.abi.json"
 
-#: A handle with this sentence in its description is not shared by threads.
+#: A handle with this phrase in its description is not shared by threads.
 ONE_THREAD = "one thread at a time"
-#: Handles that callbacks receive; nobody makes or frees them.
+#: Handles that only callbacks receive; they are not created or freed.
 VIEWS = {"rt_rest_response"}
-#: Structs that calls return in memory of the caller's, which `STRUCT_free` frees.
+#: Structs that calls return in the caller's memory; `STRUCT_free` frees them.
 RECEIVED = {"rt_received", "rt_event"}
-#: Texts by a parameter's name; all others are drawn from `TEXTS`.
+#: Texts for certain parameter names; all others are drawn from `TEXTS`.
 TEXT_KINDS = {
     "url": "URLS",
     "base_url": "URLS",
@@ -41,7 +41,7 @@ TEXT_KINDS = {
     "name": "NAMES",
 }
 PATH_NAMES = {"path", "certificate", "key"}
-#: Numbers of no enum, each with an expression that draws one.
+#: Numbers that are not enums, each with an expression that draws one.
 NUMBERS = {
     "int32_t": "draw_i32(c)",
     "uint32_t": "draw_u32(c)",
@@ -55,7 +55,7 @@ NUMBERS = {
 
 
 class Unknown(Exception):
-    """A function, or a callback, that no rule covers."""
+    """No rule covers a function or a callback."""
 
 
 class Generator:
@@ -96,7 +96,7 @@ class Generator:
     # -- callbacks
 
     def _views(self) -> None:
-        """Calls of everything that an answer can be asked for, while it is valid."""
+        """Prints calls of every function that reads a response, while it is valid."""
         getters = [
             function
             for function in self.model["functions"]
@@ -133,7 +133,7 @@ class Generator:
     def _read(
         self, callback: dict[str, Any], parameters: list[Any], index: int, parameter: Any
     ) -> str:
-        """A statement that reads an argument of a callback, whole."""
+        """A statement that reads a callback's argument completely."""
         name, kind = parameter["name"], parameter["type"]
         follows = parameters[index + 1]
         has_length = follows["type"]["base"] == "size_t" and "length" in follows["name"]
@@ -146,7 +146,7 @@ class Generator:
         if callback["name"] == "rt_rest_source_fn":
             return f"memset({name}, 7, capacity);"
         if callback["name"] == "rt_websocket_messages_fn":
-            # The bytes are where the second argument says.
+            # The second argument has their bytes.
             return "read_messages(base, messages, count);" if name == "base" else "(void)messages;"
         if kind["pointers"] == 1 and kind["base"] in ("char", "uint8_t"):
             if has_length:
@@ -156,7 +156,7 @@ class Generator:
         raise Unknown(f"{callback['name']}: no rule reads {name}")
 
     def _read_struct(self, name: str, base: str) -> str:
-        """Reads a view's texts and bytes."""
+        """A statement that reads a view's texts and bytes."""
         fields = next(s["fields"] for s in self.model["structs"] if s["name"] == base)
         reads = []
         for field, following in zip(fields, [*fields[1:], None], strict=True):
@@ -179,7 +179,7 @@ class Generator:
         if base in self.enums:
             return self._enum(base)
         if base == "bool":
-            # Whether something goes on: mostly.
+            # Whether to continue: mostly true.
             return "!seldom(c, 6)"
         raise Unknown(f"{callback['name']}: no rule draws its result")
 
@@ -228,7 +228,8 @@ class Generator:
         before: list[str],
         after: list[str],
     ) -> str:
-        """An expression for an argument; what must stand around the call goes to the lists."""
+        """An expression for an argument; adds the statements before and after the call to the
+        lists."""
         whole = function["name"]
         parameters = function["parameters"]
         name, kind = parameter["name"], parameter["type"]
@@ -247,7 +248,7 @@ class Generator:
             after.append(f"keep(c, KIND_{base}, made);")
             return "draw_null(c) ? NULL : &made"
         if base in RECEIVED:
-            # Nobody keeps one.
+            # No handle of this kind is kept.
             if whole == f"{base}_free":
                 return "NULL"
             before.append(f"{base} *received = NULL;")
@@ -278,7 +279,7 @@ class Generator:
         raise Unknown(f"{whole}: no rule draws {name}")
 
     def _text_or_list(self, function: dict[str, Any], index: int, before: list[str]) -> str | None:
-        """Texts, bytes and lists with their lengths."""
+        """Arguments that are texts, bytes and lists, with their lengths."""
         whole = function["name"]
         parameters = function["parameters"]
         name, kind = parameters[index]["name"], parameters[index]["type"]
@@ -311,7 +312,7 @@ class Generator:
     def _output(
         self, function: dict[str, Any], index: int, before: list[str], after: list[str]
     ) -> str | None:
-        """What a function writes to, and the sizes that it is told."""
+        """Arguments that the function writes to, and their sizes."""
         whole = function["name"]
         parameters = function["parameters"]
         name, kind = parameters[index]["name"], parameters[index]["type"]

@@ -1,4 +1,4 @@
-/* Objects that work, for what only happens to those: made, and started. Needs calls.inc. */
+/* Working objects, for events that only happen to these: created and started. Needs calls.inc. */
 #ifndef OBJECTS_H
 #define OBJECTS_H
 
@@ -8,8 +8,8 @@ static const char *maker(const struct user *user) {
   return "nobody";
 }
 
-/* Makes a handle of this kind on the loop of `handles`, and what it needs, with a URL that is one
- * of its own servers'. */
+/* Creates a handle of this kind on the loop in `handles`, and the handles that it needs, with a URL
+ * of one of its servers. */
 static rt_status make_one(struct caller *c, int kind, void **handles) {
   rt_loop *loop = handles[KIND_rt_loop];
   void **out = &handles[kind];
@@ -36,7 +36,7 @@ static rt_status make_one(struct caller *c, int kind, void **handles) {
   return RT_ERROR_INVALID_ARGUMENT;
 }
 
-/* Calls what sets the object going, on handles that `c->fixed` has. */
+/* Makes the calls that start the object, on the handles in `c->fixed`. */
 static void start(struct caller *c, int kind) {
   if (kind == KIND_rt_websocket) call_rt_websocket_start(c);
   if (kind == KIND_rt_eventsource) call_rt_eventsource_start(c);

@@ -1,13 +1,13 @@
 /*
- * Calls functions of the whole interface by chance: any function, any argument, right and wrong
- * ones, on handles in any state, from several threads, inside callbacks and destroy functions.
+ * Calls random functions of the whole interface with random arguments, valid and invalid ones, on
+ * handles in any state, from several threads, inside callbacks and destroy functions.
  *
  *   random SEED SECONDS WEBSOCKET HTTP REST [counts]
  *
- * What the contract forbids is left out: a handle is not used after its free, nor by two threads
- * when it belongs to one. A seed draws the number of threads; one of a single thread is the same
- * run each time, but for what the network does. It prints a line and aborts when a call does not
- * return, when user data is used after its end, is destroyed twice, or not at all; a crash is one.
+ * It does not do what the contract forbids: a handle is not used after its free, nor by two threads
+ * if it belongs to one. The seed draws the number of threads; with one thread a seed is the same
+ * run each time, except for timing. It prints a line and aborts if a call does not return, or if
+ * user data is used after its end, is destroyed twice, or not at all; a crash is a failure, too.
  */
 #include "calls.h"
 #include "calls.inc"
@@ -22,7 +22,7 @@ static atomic_bool ends;
 static struct caller callers[MOST_CALLERS];
 static atomic_int caller_count;
 
-/* A thread's state becomes free with its end: a loop's own threads come and go. */
+/* A thread's state is released with the thread: a loop's own threads come and go. */
 static pthread_key_t caller_key;
 static pthread_once_t caller_once = PTHREAD_ONCE_INIT;
 
@@ -35,7 +35,7 @@ static void make_caller_key(void) {
   CONTROL(pthread_key_create(&caller_key, leave) == 0, "no key for what a thread has");
 }
 
-/* Numbered as the threads come, so that each draws numbers of its own. */
+/* Numbered in the order in which threads arrive, so that each draws its own numbers. */
 static struct caller *this_caller(void) {
   pthread_once(&caller_once, make_caller_key);
   struct caller *mine = pthread_getspecific(caller_key);
@@ -80,7 +80,7 @@ static bool is_named(const struct function *function, const char *name) {
 
 static void call_one(struct caller *c) {
   const struct function *function;
-  /* Half of all functions are setters: what happens because of them is to happen as well. */
+  /* Half of the calls are setters; the others cause the events that these configure. */
   bool wants_setter = below(c, 3) == 0;
   do function = &FUNCTIONS[below(c, COUNT(FUNCTIONS))];
   while (function->is_setter != wants_setter);
@@ -88,20 +88,20 @@ static void call_one(struct caller *c) {
     if (c->depth == 0) run_a_loop(c);
     return;
   }
-  /* Not from a callback: another loop's may be waiting for this one (see the header). */
+  /* Not from a callback: the other loop may be waiting for this one (see the header). */
   if (is_named(function, "rt_loop_stop_and_wait") && c->depth > 0) return;
-  /* A free ends much: seldom enough for something to have begun. */
+  /* A free ends many things, so it is rare enough for something to start. */
   size_t length = strlen(function->name);
   bool is_free = length > 5 && strcmp(function->name + length - 5, "_free") == 0;
   if (is_free && below(c, 4)) return;
-  /* Half of all calls have arguments that are right, so that something comes of them. */
+  /* Half of all calls have valid arguments, so that they have effects. */
   bool outer = c->is_careful;
   c->is_careful = below(c, 2);
   function->call(c);
   c->is_careful = outer;
 }
 
-/* An object with all callbacks and a few options, started: what calls by chance seldom come to. */
+/* Starts an object with all callbacks and a few options, which random calls seldom achieve. */
 static void begin_something(struct caller *c) {
   static const int kinds[] = {KIND_rt_websocket, KIND_rt_eventsource, KIND_rt_longpoll,
                               KIND_rt_rest_request, KIND_rt_spreadbot};
@@ -184,9 +184,9 @@ static void *watches(void *pointer) {
 
 /* MARK: The end */
 
-/* Frees every handle in an order by chance, and lets the loops finish what that leaves. */
+/* Frees every handle in random order, and lets the loops finish the rest. */
 static void free_everything(struct caller *c) {
-  /* Destroy functions that run now make nothing new. */
+  /* Destroy functions that run now create nothing. */
   c->depth = MOST_DEPTH + 1;
   for (int kind = KINDS - 1; kind >= 0; kind--) {
     if (kind == KIND_rt_loop) continue;
@@ -217,7 +217,7 @@ int main(int argc, char **argv) {
   set_up_values(argv[3], argv[4], argv[5]);
   struct caller *c = this_caller();
   size_t count = 1 + below(c, MOST_THREADS);
-  /* The first loop is there from the beginning; all else comes by chance. */
+  /* The first loop exists from the start; everything else comes at random. */
   call_rt_loop_new(c);
   CONTROL(pthread_create(&watchdog, NULL, watches, &over) == 0, "no thread");
   for (size_t i = 0; i < count; i++)

@@ -1,13 +1,13 @@
 /*
- * Every setter of every object:
+ * Calls every setter of every object:
  *
- *   setters threads MILLISECONDS WEBSOCKET HTTP REST   from three threads at a time, on a handle
- *                                                      that is new, then on one that is started
- *   setters destroy WEBSOCKET HTTP REST                again, from the destroy function of the
+ *   setters threads MILLISECONDS WEBSOCKET HTTP REST   from three threads at a time, on a new
+ *                                                      handle, then on a started one
+ *   setters destroy WEBSOCKET HTTP REST                again from the destroy function of the
  *                                                      user data that it replaces
  *
- * The last three are addresses of servers. It prints nothing, and exits 0, when all user data was
- * destroyed exactly once. Data races are for the thread sanitizer to find.
+ * The last three are addresses of servers. It prints nothing and exits with 0 if all user data was
+ * destroyed exactly once. The thread sanitizer finds data races.
  */
 #include "calls.h"
 #include "calls.inc"
@@ -38,7 +38,7 @@ static void must(rt_status status, const char *what) {
 
 #define MUST(call) must((call), #call)
 
-/* One handle of each kind on one loop. */
+/* Creates one handle of each kind on one loop. */
 static void make_all(struct caller *c, void **handles) {
   bool outer = c->behaves;
   c->behaves = true;
@@ -54,7 +54,7 @@ static void turn(rt_loop *loop, int64_t milliseconds) {
   while (now_ms() < end_ms);
 }
 
-/* Frees all, the loop last, and sees that nothing is left of any user data. */
+/* Frees all handles, the loop last, and checks that all user data was destroyed. */
 static void free_all(void **handles) {
   rt_loop *loop = handles[KIND_rt_loop];
   for (int kind = KINDS - 1; kind > KIND_rt_loop; kind--) free_handle(kind, handles[kind]);
@@ -128,7 +128,7 @@ static void from_destroy(const struct function *function, bool gives_null) {
   c->gives_null = gives_null;
   for (int i = 0; i < 3; i++) function->call(c);
   c->gives_null = false;
-  /* What ends by itself does so while its handle is still there to be called. */
+  /* Objects that end by themselves do so now, while their handles still exist. */
   turn(handles[KIND_rt_loop], 50);
   expects_success = NULL;
   sets_again = false;

@@ -1,4 +1,4 @@
-/* The values that arguments are drawn from: good ones first, which those that behave get. */
+/* The values that arguments are drawn from: valid ones first, for calls that must succeed. */
 #ifndef VALUES_H
 #define VALUES_H
 
@@ -8,11 +8,11 @@
 
 enum { MOST_URLS = 48, URL_BYTES = 160, BIG_BYTES = 100000 };
 
-/* Filled in from the program's arguments. */
+/* Set from the program's arguments. */
 static const char *URLS[MOST_URLS];
 static size_t url_count;
 enum { OF_WEBSOCKET, OF_HTTP, OF_REST, OF_OTHERS, URL_GROUPS };
-/* Where the URLs of each server begin. */
+/* Where the URLs of each server start. */
 static size_t url_starts[URL_GROUPS + 1];
 
 static char big_text[BIG_BYTES + 1];
@@ -88,7 +88,7 @@ static double draw_double(struct caller *c) {
   return ONE_OF(c, values);
 }
 
-/* Short: a turn that waits for long tests nothing. */
+/* Short: a turn that waits long tests nothing. */
 static int32_t draw_wait(struct caller *c) {
   static const int32_t values[] = {0, 0, 0, 0, 1, 2, 5, -2, INT32_MIN};
   return ONE_OF(c, values);
@@ -99,7 +99,7 @@ struct bytes {
   size_t length;
 };
 
-/* A length above its memory is one that the library must refuse by itself. */
+/* The library must refuse a length that is too large without reading the memory. */
 static struct bytes draw_bytes(struct caller *c) {
   static const size_t lengths[] = {5, 0, 1, 100, 126, 1021, 5000, 70000, BIG_BYTES};
   struct bytes bytes = {big_text, ONE_OF(c, lengths)};
@@ -121,7 +121,7 @@ static int64_t draw_body(struct caller *c, size_t capacity) {
   return (int64_t)(1 + below(c, capacity));
 }
 
-/* Makes the URLs: paths of the two servers, and what is no URL. */
+/* Makes the URLs: paths on the servers, and invalid ones. */
 static void set_up_values(const char *websocket, const char *http, const char *rest) {
   static char texts[MOST_URLS][URL_BYTES];
   static const char *const of_websocket[] = {"/echo", "/push/500", "/close/1000",
@@ -157,7 +157,7 @@ static void set_up_values(const char *websocket, const char *http, const char *r
   url_starts[URL_GROUPS] = url_count;
 }
 
-/* The first of a server's for those that behave. */
+/* The first URL of a server if the call must succeed. */
 static const char *draw_url(struct caller *c, int group) {
   size_t first = url_starts[group];
   return URLS[c->behaves ? first : first + below(c, url_starts[group + 1] - first)];

@@ -1,13 +1,13 @@
 /*
  * Lets ThreadSanitizer see Swift's Mutex.
  *
- * Its fast path is compiled into our code, where the sanitizer follows it. The slow path, taken
- * when another thread holds it or waits for it, is in the runtime's library, which is not
- * instrumented: what one thread did before it unlocked would seem unordered to the next. These
- * functions stand before the runtime's, call them, and tell the sanitizer the order they make.
+ * The fast path is compiled into our code, where the sanitizer follows it. The slow path, used when
+ * another thread holds the mutex or waits for it, is in the runtime's library, which is not
+ * instrumented: the sanitizer would miss the order between an unlock and the next lock. These
+ * functions replace the runtime's: they call them and report the order.
  *
- * Linked into what is built with the thread sanitizer; the names are those of the toolchain's
- * libswiftSynchronization, `_MutexHandle._lockSlow`, `_tryLockSlow` and `_unlockSlow`.
+ * Linked into builds with the thread sanitizer. The names are those of the toolchain's
+ * libswiftSynchronization: `_MutexHandle._lockSlow`, `_tryLockSlow` and `_unlockSlow`.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -32,7 +32,7 @@ typedef SWIFT void (*lock_fn)(uint32_t thread, SELF);
 typedef SWIFT bool (*try_lock_fn)(SELF);
 typedef SWIFT void (*unlock_fn)(SELF);
 
-/* The runtime's own; without it there is no mutex to lock. */
+/* The runtime's function; without the runtime's library there is no mutex to lock. */
 static void *next(const char *name) {
   void *found = dlsym(RTLD_NEXT, name);
   if (!found) abort();

@@ -1,12 +1,12 @@
 /*
- * Many threads, few connections: whatever the contract allows is done at the same time, for a
+ * Many threads, few connections: makes all calls that the contract allows at the same time, for a
  * sanitizer to watch.
  *
  *   stress SECONDS URL...
  *
- * Connections live in slots. Any number of threads use a slot at a time; one that frees or replaces
- * its connection has it alone, as the contract asks. Half of the slots are on a loop with a thread
- * of its own, half on one that main dispatches. It ends by itself; exit code 1 when user data was
+ * Connections are in slots. Any number of threads use a slot at a time; a thread that frees or
+ * replaces its connection has it exclusively, as the contract requires. Half of the slots are on a
+ * loop with its own thread, half on one that main dispatches. The exit code is 1 if user data was
  * not destroyed exactly once.
  */
 #include <pthread.h>
@@ -19,12 +19,12 @@
 
 enum { THREADS = 4, SLOTS = 8, CALLBACKS = 6 };
 
-/* User data of one connection: touched by each callback, freed by the last destroy. */
+/* User data of one connection: each callback touches it, the last destroy frees it. */
 struct user {
   atomic_int left;
   rt_websocket *websocket;
   rt_loop *loop;
-  /* The loop's thread alone touches these: a sanitizer would see another. */
+  /* Only the loop's thread touches these: the sanitizer would report any other. */
   unsigned long opened, messages, bytes;
 };
 
@@ -112,7 +112,7 @@ static rt_websocket *connect_to(rt_loop *loop, const char *url, unsigned *seed) 
   return websocket;
 }
 
-/* One call that any thread may make beside others. */
+/* One call that any thread may make while others use the connection. */
 static void use(rt_websocket *websocket, unsigned *seed) {
   static const char text[5000] = {[0 ... 4998] = 'x'};
   size_t length = (size_t)rand_r(seed) % sizeof text;
@@ -146,7 +146,7 @@ static void job_destroyed(void *pointer) {
   atomic_fetch_add(&jobs_destroyed, 1);
 }
 
-/* Work of the caller's, some of it taken back. */
+/* Posts jobs and timers, and cancels some. */
 static void give_work(rt_loop *loop, unsigned *seed) {
   uint64_t id = 0;
   rt_loop_statistics statistics;
@@ -164,7 +164,7 @@ static void on_log(rt_log_level level, const char *line, void *pointer) {
   atomic_fetch_add_explicit(&calls, line[0] != '\0', memory_order_relaxed);
 }
 
-/* A loop for a moment, freed with its connections in any order. */
+/* A loop that lives briefly, freed with its connections in any order. */
 static void live_shortly(unsigned *seed) {
   rt_loop *loop = NULL;
   if (rt_loop_new(&loop) != RT_OK) return;
@@ -188,7 +188,7 @@ static void *work(void *pointer) {
   while (!atomic_load(&ends)) {
     struct slot *slot = &slots[rand_r(&seed) % SLOTS];
     int what = rand_r(&seed) % 4096;
-    /* Rare enough that connections open and carry messages between. */
+    /* Rare enough that connections open and carry messages in between. */
     if (what == 0) {
       live_shortly(&seed);
     } else if (what == 1) {
@@ -229,7 +229,7 @@ int main(int argc, char **argv) {
   }
   for (size_t i = 0; i < THREADS; i++)
     if (pthread_create(&threads[i], NULL, work, (void *)(i + 1)) != 0) return 2;
-  /* Between two turns the loop is free, and other threads' calls may have it. */
+  /* Between two turns the loop is free for calls from other threads. */
   for (double end = now_s() + atof(argv[1]); now_s() < end;)
     if (rt_loop_dispatch(loops[1], 2) != RT_OK) return 2;
   atomic_store(&ends, true);

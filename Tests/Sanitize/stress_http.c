@@ -1,16 +1,16 @@
 /*
- * Many threads, few objects over HTTP: event sources, long polls and clients for requests are made,
+ * Many threads, few objects over HTTP: event sources, long polls and REST clients are created,
  * used, closed and freed at the same time, for a sanitizer to watch.
  *
  *   stress_http SECONDS URL... REFUSING
  *
- * The last URL asks for credentials, which are never good; its objects wait for them most of the
- * time, while their options are set.
+ * The server of the last URL refuses all credentials; its objects wait for them most of the time,
+ * while their options are set.
  *
- * Objects live in slots. Any number of threads use a slot at a time; one that frees or replaces its
- * object has it alone, as the contract asks. Half of the slots are on a loop with a thread of its
- * own, half on one that main dispatches. It ends by itself; exit code 1 when user data was not
- * destroyed exactly once, or a request was not answered exactly once.
+ * Objects are in slots. Any number of threads use a slot at a time; a thread that frees or replaces
+ * its object has it exclusively, as the contract requires. Half of the slots are on a loop with its
+ * own thread, half on one that main dispatches. The exit code is 1 if user data was not destroyed
+ * exactly once, or a request was not answered exactly once.
  */
 #include <pthread.h>
 #include <realtime.h>
@@ -29,7 +29,7 @@ struct slot {
   rt_loop *loop;
   enum kind kind;
   bool awaits;
-  /* One of these, by the kind. */
+  /* One of these, depending on the kind. */
   rt_eventsource *source;
   rt_longpoll *poll;
   rt_rest *client;
@@ -43,7 +43,7 @@ static int url_count;
 static atomic_bool ends;
 static atomic_ulong given, destroyed, asked, answered, events, calls;
 
-/* Counted when it is handed over, and when it is destroyed. */
+/* Counts user data when it is passed, and when it is destroyed. */
 static void *give(void) {
   atomic_fetch_add(&given, 1);
   return calloc(1, 1);
@@ -129,7 +129,7 @@ static void empty(struct slot *slot) {
   slot->client = NULL;
 }
 
-/* Options, which are refused unless credentials are awaited. */
+/* Sets options, which fails unless credentials are awaited. */
 static void set_source(rt_eventsource *source, unsigned what) {
   char url[256];
   const char *next = urls[what / 16 % url_count];
@@ -233,7 +233,7 @@ static void *work(void *argument) {
     pthread_rwlock_unlock(&slot->lock);
     if (what % 5 == 0) rt_reachability_set_online(reachabilities[what % 2], what % 3 != 0);
     atomic_fetch_add(&calls, 1);
-    /* The loops must come to their turns, too. */
+    /* Let the loops have their turns, too. */
     if (what % 4 == 0) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   }
   return NULL;

@@ -1,12 +1,11 @@
 /*
- * COUNT connections on one loop and one thread for SECONDS: messages, connections that the server
- * drops, that are closed and made anew, that are freed and made anew. Memory and descriptors must
- * be flat.
+ * COUNT connections on one loop and one thread for SECONDS: they carry messages, are dropped by the
+ * server, closed or freed, and are replaced. Memory and descriptors must stay flat.
  *
  *   soak URL COUNT SECONDS
  *
- * The server echoes, and cuts a connection that sends "drop". Progress comes on standard output;
- * exit code 1 says that an echo was wrong or missing, or that something grew.
+ * The server echoes, and cuts a connection that sends "drop". Progress is printed; exit code 1
+ * means that an echo was wrong or missing, or that something grew.
  */
 #include <dirent.h>
 #include <realtime.h>
@@ -20,13 +19,13 @@
 enum {
   CONNECTING_AT_ONCE = 100,
   TURN_MS = 10,
-  /* In each turn so many messages, and every so many turns three connections are made anew. A port
-   * that was used rests for a minute: 30 a second hold 1,800 of the system's 28,000. */
+  /* Messages in each turn, and how many turns between three replaced connections. A used port rests
+   * for a minute: 30 a second hold 1,800 of the system's 28,000. */
   MESSAGES = 20,
   TURNS_EACH_CHURN = 10,
   REPORT_S = 10,
   PATIENCE_S = 60,
-  /* What the C library's allocator may keep between its arenas and trim later. */
+  /* Memory that the C library's allocator may keep between its arenas and trim later. */
   GROWTH_KIB = 4 << 10,
 };
 
@@ -47,7 +46,8 @@ struct soak {
   unsigned count, started, open, left, seed;
   unsigned long long turns, messages, echoes, drops, closes, frees, opened;
   double began_s, ends_s, reported_s;
-  /* Resident memory before the first connection, at the end of the warm-up, and at most since. */
+  /* Resident memory before the first connection, at the end of the warm-up, and the maximum since.
+   * */
   long first_kib, base_kib, largest_kib;
   int first_descriptors;
   bool is_wrong;
@@ -98,7 +98,7 @@ static void on_open(const rt_opened *opened, void *user) {
   struct soak *soak = connection->soak;
   if (connection->is_open) wrong(soak, "opened twice", connection->number);
   connection->is_open = true;
-  /* What was on its way when it was lost is not sent again. */
+  /* Messages in transit when a connection is lost are not sent again. */
   connection->echoed = connection->sent;
   soak->open += 1;
   soak->opened += 1;
@@ -126,7 +126,7 @@ static void leave_open(struct connection *connection) {
 
 static void on_error(const rt_failure *failure, void *user) {
   struct connection *connection = user;
-  /* A drop is a loss, anything else a failure. */
+  /* A drop is a loss; anything else is a failure. */
   if (failure->status != RT_ERROR_CONNECTION_LOST && failure->status != RT_ERROR_CLOSED) {
     printf("%s: %s\n", rt_status_name(failure->status), failure->message);
     wrong(connection->soak, "an error", connection->number);
@@ -189,7 +189,7 @@ static void send_one(struct soak *soak) {
   soak->messages += 1;
 }
 
-/* One is dropped by the server, one closed in order, one freed. */
+/* The server drops one connection, one is closed normally, one is freed. */
 static void churn(struct soak *soak) {
   struct connection *connection = any(soak);
   if (rt_websocket_send_text(connection->websocket, "drop", 4) != RT_OK)
@@ -224,7 +224,7 @@ static void report(struct soak *soak) {
     wrong(soak, "more descriptors than connections", 0);
 }
 
-/* Every open connection has its echoes. */
+/* Whether every open connection has received its echoes. */
 static bool is_settled(const struct soak *soak) {
   if (soak->open != soak->count) return false;
   for (unsigned i = 0; i < soak->count; i++)
