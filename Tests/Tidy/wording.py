@@ -18,8 +18,18 @@ CHECKED = (
     "Makefile",
     "README.md",
     "Sources/RealtimeCLI/",
+    "Tests/Coverage/",
+    "Tests/EngineTests/",
+    "Tests/Fuzz/",
     "Tests/Integration/",
+    "Tests/Interop/",
     "Tests/OutboxWriter/",
+    "Tests/RandomCalls/",
+    "Tests/RealtimeTests/",
+    "Tests/Sanitize/",
+    "Tests/SessionTests/",
+    "Tests/Simulation/",
+    "Tests/Soak/",
     "Tests/Support/",
     "Tests/Tidy/",
     "Tests/lint",
@@ -51,7 +61,11 @@ _JOINT = r"(?:and|or|but|that|which|what|when|while|where|as|if|than|how)\b"
 PHRASES = tuple(
     (name, re.compile(pattern.replace(" ", r"\s+"), re.IGNORECASE), advice)
     for name, pattern, advice in (
-        ("told", rf"\b{_BE} (?:\w+ )?told\b|\btold of\b", "name who calls, notifies or reports"),
+        (
+            "told",
+            rf"\b{_BE} (?:\w+ )?told\b(?! apart\b)|\btold of\b",
+            "name who calls, notifies or reports",
+        ),
         ("whoever", r"\bwhom?ever\b", "name the object or thread"),
         (
             "who",
@@ -80,8 +94,9 @@ PHRASES = tuple(
         (
             "behind",
             rf"(?P<fine>(?:\w?,? )?\bbehind (?:\w+ ){{0,2}}{_COVER}\b"
-            r"|\b(?:hid(?:e|es|den)|lag(?:s|ged)?|fall(?:s|en)?|fell|left|sta(?:y|ys|nd|nds)|far)"
-            r" behind\b|\bleav(?:e|es|ing) (?:[\w'`]+ ){0,3}behind\b)"
+            r"|\b(?:hid(?:e|es|den)|lag(?:s|ged)?|fall(?:s|en)?|fell|left|sta(?:y|ys|nd|nds)|"
+            r"wait(?:s|ed|ing)?|far)"
+            r" behind\b|\b(?:leav(?:e|es|ing)|left) (?:[\w'`]+ ){0,3}behind\b)"
             r"|\bbehind [\w`\\({<]|\w,? behind\b",
             "say `after` for time and order",
         ),
