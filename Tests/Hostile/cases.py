@@ -1,4 +1,4 @@
-"""What a case is, and what it asserts."""
+"""A case, and its assertions."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Peak memory above that at the start, with whatever the program itself holds of what came.
+#: Peak memory above that at the start, including data that the program itself keeps.
 MAX_GROWN_KIB = 100 << 10
-#: The longest `rt_loop_dispatch`, see victim.c for what counts. A machine that runs a gate is given
-#: more, since pages, caches and the clock rate are not its own.
+#: The longest `rt_loop_dispatch`; victim.c says what counts. A machine that runs a gate gets more,
+#: since it shares pages, caches and the clock rate.
 MAX_DISPATCH_MS = 250.0 if os.environ.get("CI") else 100.0
-#: The longest time between two calls of a timer of 10 ms on the attacked loop: a turn may take the
-#: time of a dispatch, and not many turns may pass without a look at the timers.
+#: The longest time between two calls of a 10 ms timer on the attacked loop: a turn may take as long
+#: as a dispatch, and timers must be checked after few turns.
 MAX_TIMER_GAP_MS = MAX_DISPATCH_MS + 50
-#: Of one core, once a limit has fired.
+#: Of one core, once a limit has stopped the attack.
 MAX_CPU_PERCENT = 50.0
 
 Result = dict[str, Any]
@@ -30,40 +30,40 @@ class Case:
     #: "" for plain text; "tls" for any version, "tls1.2", "tls1.3"; "h2" for HTTP/2 over TLS;
     #: "openssl" for TLS by servers/records.py; those of servers/groups.py.
     over: str = ""
-    #: What the victim is started with, see targets.c; `{port}` becomes the server's.
+    #: The victim's options, see targets.c; `{port}` becomes the server's.
     options: dict[str, object] = field(default_factory=dict)
-    #: How long it lasts, unless everything ends before: in `make test`, and in `make hostile`.
+    #: How long it lasts, unless everything ends earlier: in `make test`, and in `make hostile`.
     seconds: float = 1.5
     long_seconds: float = 6
-    #: The statuses that the first outcome may have; () where none is expected.
+    #: The statuses that the first outcome may have; () if none is expected.
     status: tuple[str, ...] = ()
     #: A part of the first outcome's text.
     text: str = ""
-    #: Whether everything must have ended.
+    #: Whether everything must end.
     ends: bool = False
-    #: By when the first outcome must be there.
+    #: The time limit for the first outcome.
     within_ms: float = 0
-    #: The least number of messages, or of requests that succeeded.
+    #: The minimum number of messages, or of successful requests.
     messages: int = 0
-    #: The most requests and connections that the server may have seen.
+    #: The maximum numbers of requests and connections that the server may see.
     max_requests: int = 0
     max_connections: int = 0
-    #: In the place of `max_requests`: the most requests of an attempt, where the default backoff
-    #: says how many attempts there may be.
+    #: Instead of `max_requests`: the maximum number of requests per attempt; the default backoff
+    #: limits the attempts.
     requests_each: int = 0
-    #: "after": CPU is limited from the first outcome on. "all": from the start, as a limit of rate
-    #: holds from the start. "none": no limit can fire, as the peer does what it may, or the bytes
-    #: are what the caller has asked for; the loop must stay responsive all the same.
+    #: "after": CPU is limited from the first outcome. "all": from the start, because a rate limit
+    #: applies from the start. "none": no limit can fire, because the peer behaves correctly, or the
+    #: caller has asked for the bytes; the loop must stay responsive all the same.
     cpu: str = "after"
-    #: A case in which the victim waits most of the time runs beside others.
+    #: Whether the victim mostly waits, so that the case can run beside others.
     quiet: bool = False
-    #: Not in `make test`.
+    #: Leave it out of `make test`.
     only_long: bool = False
-    #: "short" if the Python client meets it in `make test`, "long" in `make hostile`, "" never.
+    #: "short" if the Python client runs it in `make test`, "long" in `make hostile`, "" never.
     python: str = ""
-    #: Prepended to the path, where a proxy stands between.
+    #: Prepended to the path if there is a proxy.
     proxied: str = ""
-    #: Further expectations: complaints about a result.
+    #: Further checks: returns complaints about a result.
     also: Callable[[Result], list[str]] | None = None
 
     def is_part(self, face: str, is_long: bool) -> bool:
@@ -79,7 +79,7 @@ class Case:
 
 
 def most_attempts(seconds: float) -> int:
-    """By the default backoff: a delay is at least half of 1 s, and doubles with each failure."""
+    """With the default backoff: a delay is at least half of 1 s, and doubles with each failure."""
     attempts, at, delay = 0, 0.0, 0.5
     while at <= seconds:
         attempts, at, delay = attempts + 1, at + delay, 2 * delay
@@ -87,7 +87,7 @@ def most_attempts(seconds: float) -> int:
 
 
 def judge(case: Case, result: Result, counters: list[int]) -> list[str]:
-    """What the result of a case does not meet."""
+    """Lists the expectations that a result does not meet."""
     found: list[str] = []
 
     def expect(condition: bool, complaint: str) -> None:
@@ -102,7 +102,7 @@ def judge(case: Case, result: Result, counters: list[int]) -> list[str]:
     expect(gap < MAX_TIMER_GAP_MS, f"a timer of 10 ms was late by {gap} ms")
     if case.cpu != "none":
         percent = result["cpu_percent" if case.cpu == "all" else "cpu_percent_after"]
-        # What the first outcome itself costs is seen in too short a time as a high percentage.
+        # Over a short time, the CPU of the first outcome itself would be a high percentage.
         known = case.cpu == "all" or (result["outcome_count"] and result["after_ms"] >= 300)
         expect(not known or percent < MAX_CPU_PERCENT, f"CPU was {percent} %")
     outcomes = result["outcomes"]

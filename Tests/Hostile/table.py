@@ -1,4 +1,4 @@
-"""Every case: which attack, against which transport, over what, and what must come of it."""
+"""Every case: which attack, against which transport, over which protocol, with which result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TOO_LARGE = ("RT_ERROR_TOO_LARGE",)
 PROTOCOL = ("RT_ERROR_PROTOCOL",)
 LOST = ("RT_ERROR_CONNECTION_LOST",)
 TIMEOUT = ("RT_ERROR_TIMEOUT", "RT_ERROR_DEADLINE")
-#: Whichever limit is met first.
+#: Whichever limit is reached first.
 LIMITED = TOO_LARGE + PROTOCOL + TIMEOUT + LOST
 REDIRECT = ("RT_ERROR_REDIRECT",)
 
@@ -18,7 +18,7 @@ MIB = 1 << 20
 CASES: list[Case] = []
 
 
-#: The attacks that the Python client meets, too, and on which transports in `make test`.
+#: The attacks that the Python client faces, too, and their transports in `make test`.
 PYTHON: dict[str, tuple[str, ...]] = {
     "head-line": ("rest",),
     "interim": (),
@@ -64,9 +64,10 @@ def each(
     short: tuple[str, ...] | None = None,
     **fields: object,
 ) -> None:
-    """A case for each transport; `short` has those that are part of `make test`, all unless given.
+    """Adds a case for each transport. `short` has those that are part of `make test`; all if it is
+    not given.
 
-    An attack that acts below the transports, on code that they share, needs one of them there.
+    An attack on code that all transports share needs only one of them there.
     """
     for transport in transports:
         fields["only_long"] = short is not None and transport not in short
@@ -82,7 +83,7 @@ NONE: tuple[str, ...] = ()
 
 
 def heads() -> None:
-    """Heads without end, and heads that are wrong."""
+    """Endless heads, and invalid heads."""
     soon = 900
     for attack in ("head-fields", "head-line"):
         each(HTTP, attack, status=TOO_LARGE, within_ms=soon)
@@ -92,7 +93,7 @@ def heads() -> None:
     each(HTTP, "garbage", REST, status=TOO_LARGE + PROTOCOL, within_ms=soon)
     each(HTTP, "nul-in-head", status=PROTOCOL, within_ms=soon, quiet=True)
     each(("events", "rest"), "slow-head", status=TIMEOUT, quiet=True, seconds=2)
-    # A server may hold a poll for as long as it likes.
+    # A server may hold a poll as long as it likes.
     each(POLL, "slow-head", cpu="all", quiet=True, seconds=2)
     each(("events", "rest"), "silent", status=TIMEOUT, quiet=True, seconds=2)
 
@@ -125,7 +126,7 @@ def chunks() -> None:
 
 
 def redirects() -> None:
-    """Redirects without end, and items 22 and 23."""
+    """Endless redirects, and items 22 and 23."""
     each(HTTP + ("websocket",), "redirects", status=REDIRECT, max_requests=45, quiet=True)
     each(HTTP + ("websocket",), "redirect-long", status=REDIRECT + TOO_LARGE, quiet=True)
     each(HTTP, "redirect-body", status=REDIRECT, max_requests=21)
@@ -155,13 +156,13 @@ def storms() -> None:
 
 
 def right_answers(result: Result) -> list[str]:
-    """What a server sends behind an answer must not become the next one."""
+    """Bytes that a server sends after a response must not become the next response."""
     wrong = [o["text"] for o in result["outcomes"] if "wrong" in o["text"]]
     return [f"the second answer was taken: {wrong[0]}"] if wrong else []
 
 
 def kept() -> None:
-    """What comes on a connection that is kept, and that no request is on."""
+    """Bytes on a kept connection without a request."""
     for attack in ("idle-flood", "idle-drip", "idle-close"):
         each(REST, attack, status=("RT_OK",), quiet=attack != "idle-flood", seconds=2)
         each(POLL, attack, NONE, messages=1, cpu="all", quiet=attack != "idle-flood", seconds=2)
@@ -207,10 +208,10 @@ def codings() -> None:
     shorts = {"gzip-bomb": ("events", "rest"), "brotli-bomb": POLL}
     for attack in ("gzip-bomb", "deflate-bomb", "zstd-bomb", "brotli-bomb"):
         short = shorts.get(attack, NONE)
-        # A stream of comments may go on for ever.
+        # A stream of comments may continue forever.
         each(EVENTS, attack, short, cpu="none", seconds=1.5)
         each(("poll", "rest"), attack, short, status=TOO_LARGE, **large)
-    # No window above 8 MiB need be decoded (RFC 8878 §3.1.1.1.2).
+    # Decoders need not support windows above 8 MiB (RFC 8878 §3.1.1.1.2).
     each(HTTP, "zstd-window", EVENTS, status=PROTOCOL)
     each(EVENTS, "gzip-line", status=TOO_LARGE, seconds=3)
     each(EVENTS, "gzip-events", cpu="none", messages=1000)
@@ -224,14 +225,14 @@ def codings() -> None:
         each(EVENTS, attack, short, cpu="none")
         short = REST if attack in ("gzip-empty-members", "gzip-empty-blocks") else NONE
         each(REST, attack, short, status=LIMITED, cpu="none", seconds=2)
-        # A member of one byte is more than nothing: the body's limit ends the poll.
+        # A member of one byte has content: the body's limit ends the poll.
         limit = {"max": MIB} if attack == "gzip-small-members" else {}
         each(POLL, attack, NONE, status=LIMITED, cpu="none", options=limit)
     each(EVENTS, "gzip-members", messages=2, quiet=True)
     each(("poll", "rest"), "gzip-members", messages=1, quiet=True)
     for attack in ("gzip-cut", "gzip-damaged", "coding-unknown"):
         each(("poll", "rest"), attack, status=PROTOCOL, quiet=True)
-        # A server that closes an event stream seldom ends its compression first.
+        # A server that closes an event stream seldom finishes its compression first.
         status = ("RT_ERROR_CLOSED",) if attack == "gzip-cut" else PROTOCOL
         each(EVENTS, attack, status=status, max_requests=3, quiet=True)
         post = {"method": "POST", "body": "pay", "attempts": 5}
@@ -239,7 +240,7 @@ def codings() -> None:
 
 
 def http2() -> None:
-    """Item 2: floods of frames after the answer's head, and before it."""
+    """Item 2: floods of frames after the response's head, and before it."""
     floods = (
         ("empty-data", "padding", "padding-full", "small-data", "window-update")
         + ("window-update-connection", "altsvc", "ping", "ping-read", "ping-ack", "settings")
@@ -252,7 +253,8 @@ def http2() -> None:
     for attack in floods:
         short = shorts.get(attack, NONE)
         over = {"over": "h2", "seconds": 2.0}
-        # libcurl 7.88 ends an HTTP/2 session for such a breach, and says that the answer is whole.
+        # libcurl 7.88 ends an HTTP/2 session after such a violation, and reports a complete
+        # response.
         status = (*LIMITED, "RT_OK") if attack == "push" else LIMITED
         each(REST, f"h2-{attack}", short, status=status, within_ms=1500, **over)
         each(("events", "poll"), f"h2-{attack}", short, over="h2", cpu="none")
@@ -270,7 +272,7 @@ def http2() -> None:
     each(("poll", "rest"), "h2-endless-body", REST, over="h2", status=TOO_LARGE, **large)
     each(HTTP, "h2-cut-body", over="h2", status=LOST + PROTOCOL, quiet=True)
     storm = {"over": "h2", "quiet": True, "cpu": "all", "seconds": 2.0}
-    # libcurl itself repeats a request that was refused so, five times.
+    # libcurl itself repeats a request that was refused in this way, five times.
     each(("events", "poll"), "h2-refused-streams", requests_each=6, **storm)
     each(("events", "poll"), "h2-goes-away", max_requests=12, **storm)
     each(REST, "h2-refused-streams", requests_each=6, options={"attempts": 10}, **storm)
@@ -293,7 +295,7 @@ def websockets() -> None:
         each(one, f"ws-{attack}", NONE, cpu="none", options=pieces)
     for attack in ("byte-fragments", "fragments-and-pings"):
         each(one, f"ws-{attack}", NONE, cpu="none")
-    # The end comes long before the close timeout, though the peer goes on.
+    # The end comes long before the close timeout, although the peer continues to send.
     patient = {"timeout": 5000}
     small = {**patient, "max": 1 << 20}
     each(one, "ws-byte-fragments", options=small, status=TOO_LARGE, ends=True)
@@ -334,7 +336,7 @@ def websockets() -> None:
 
 
 def crowds() -> None:
-    """A few connections of one loop, each of which is flooded."""
+    """A few connections on one loop, each of which is flooded."""
     crowd: dict[str, object] = {"options": {"count": 4}, "cpu": "none", "seconds": 1.0}
     each(("websocket",), "ws-small-messages", **crowd)
     each(EVENTS, "small-events", **crowd)
@@ -357,10 +359,10 @@ def crowds() -> None:
 
 
 def key_updates() -> None:
-    """TLS records that carry nothing, and cost far more than their bytes (RFC 8446 §4.6.3)."""
+    """TLS records without content, which cost far more than their bytes (RFC 8446 §4.6.3)."""
     for attack in ("key-updates", "key-updates-unasked", "key-updates-unread"):
         each(REST, attack, NONE, over="openssl", status=LIMITED, within_ms=1500)
-        # The limit on bytes that carry nothing takes seconds: there are 27 in a record.
+        # The limit on bytes without content takes seconds to reach: a record has 27 of them.
         short = ("websocket", "events") if attack == "key-updates" else NONE
         each(("websocket", "events", "poll"), attack, short, over="openssl", cpu="none")
     crowd: dict[str, object] = {"over": "openssl", "options": {"count": 20}, "seconds": 3}
@@ -376,7 +378,7 @@ def groups() -> None:
 
 
 def below_http() -> None:
-    """TLS that is none, and proxies."""
+    """Servers that do not speak TLS, and proxies."""
     every = HTTP + ("websocket",)
     each(every, "no-tls", over="client-tls", status=TIMEOUT, quiet=True, seconds=2)
     tls = ("RT_ERROR_TLS", *LOST)
@@ -393,13 +395,13 @@ def below_http() -> None:
 
 
 def steps_down(result: Result) -> list[str]:
-    """Item 27: a proxy's refusal of a WebSocket leads to the next leg at once."""
+    """Item 27: if a proxy refuses a WebSocket, the next leg follows at once."""
     first = [o for o in result["outcomes"] if o["text"].startswith("leg 1")]
     return [] if len(first) == 1 else [f"the WebSocket failed {len(first)} times, not once"]
 
 
 def ends_polls(result: Result) -> list[str]:
-    """JSON that is too long ends the transport it came by."""
+    """JSON that is too long ends its transport."""
     found = [o for o in result["outcomes"] if "bytes of JSON" in o["text"]]
     return [] if found else ["the batch was not refused"]
 

@@ -1,4 +1,4 @@
-/* The objects that are attacked: one function for each transport, and its callbacks. */
+/* The attacked objects: one function for each transport, and its callbacks. */
 #include "victim.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 enum { MAX_OBJECTS = 256 };
 
-/* The last of each kind. */
+/* The latest object of each kind. */
 static rt_websocket *websocket;
 static rt_eventsource *events;
 static rt_longpoll *longpoll;
@@ -235,7 +235,7 @@ static void send_request(struct victim *victim, unsigned index) {
   rt_rest_request_free(request);
 }
 
-/* The last request goes out later than the others, which then have what they wait for. */
+/* Sends the last request later than the others, which have their attack by then. */
 static void on_time(void *user) {
   struct victim *victim = user;
   send_request(victim, (unsigned)number(victim, "requests", 1));

@@ -3,15 +3,15 @@
  *
  *   victim TRANSPORT URL SECONDS [NAME=VALUE...]
  *
- * TRANSPORT is websocket, events, poll, rest or spreadbot. The program drives the loop as a host
- * does, by rt_loop_fd() and rt_loop_dispatch(). It ends SECONDS after the start, `tail`
- * milliseconds after the last object or request ended, or `settle` milliseconds after the first
- * outcome, and prints one line of JSON.
+ * TRANSPORT is websocket, events, poll, rest or spreadbot. The program drives the loop like a host,
+ * by rt_loop_fd() and rt_loop_dispatch(). It ends SECONDS after the start, `tail` milliseconds
+ * after the last object or request ended, or `settle` milliseconds after the first outcome, and
+ * prints one line of JSON.
  *
- * Durations are those of this thread: the time in which it was ready to run, but another process
- * had the processor, does not count (`run delay`, from /proc/thread-self/schedstat). What remains
- * is computing and waiting inside the library, which is what the limits are about. So the verdict
- * does not depend on how busy the machine is. The plain durations are printed too.
+ * Durations are those of this thread: time in which it was ready to run, but another process had
+ * the processor, does not count (`run delay`, from /proc/thread-self/schedstat). The rest is
+ * computing and waiting inside the library, to which the limits apply. So the result does not
+ * depend on how busy the machine is. The plain durations are printed, too.
  */
 #include "victim.h"
 
@@ -26,7 +26,7 @@
 
 enum { TIMER_MS = 10 };
 
-/* The longest of one kind of duration, and the same without correction. */
+/* The longest duration of one kind, and the same without correction. */
 struct longest {
   double own_ms, wall_ms, cpu_ms;
 };
@@ -50,7 +50,7 @@ static double milliseconds(clockid_t clock) {
   return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* How long this thread has waited for a processor so far; 0 where the kernel does not tell. */
+/* How long this thread has waited for a processor so far; 0 if the kernel does not say. */
 static double run_delay_ms(void) {
   char text[128];
   ssize_t length = schedstat < 0 ? -1 : pread(schedstat, text, sizeof text - 1, 0);
@@ -75,7 +75,7 @@ static void keep_longest(struct longest *longest, struct instant from, struct in
   if (cpu > longest->cpu_ms) longest->cpu_ms = cpu;
 }
 
-/* The processor time of the whole process, with the threads that libcurl starts. */
+/* The processor time of the whole process, including libcurl's threads. */
 static double cpu_ms(void) {
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
@@ -121,7 +121,7 @@ void report(struct victim *victim, const char *kind, rt_status status, int http_
     victim->cpu_at_first_outcome_ms = cpu_ms();
   }
   if (is_final && --victim->unfinished == 0) victim->ended_ms = at;
-  /* The first ones, and the last. */
+  /* Keeps the first ones, and the last. */
   unsigned index = victim->outcome_count - 1;
   if (index >= MAX_OUTCOMES) index = MAX_OUTCOMES - 1;
   struct outcome *outcome = &victim->outcomes[index];
@@ -154,7 +154,7 @@ static void drive(struct victim *victim, struct measurements *measurements, doub
     keep_longest(&measurements->dispatch, before, now());
     measurements->dispatches += 1;
   }
-  /* A timer that has stopped is as late as one that comes late. */
+  /* A timer that has stopped counts as late. */
   keep_longest(&measurements->timer_gap, measurements->last_fired, now());
 }
 

@@ -1,4 +1,4 @@
-/* What the two halves of the victim share: options, measurements and outcomes. */
+/* Shared by the two halves of the victim: options, measurements and outcomes. */
 #ifndef VICTIM_H
 #define VICTIM_H
 

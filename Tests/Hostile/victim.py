@@ -1,10 +1,10 @@
-"""The client in Python: as victim.c, with the asyncio faces.
+"""The client in Python: like victim.c, with the asyncio faces.
 
 victim.py TRANSPORT URL SECONDS [NAME=VALUE...]
 
-What is measured as a dispatch is how late a heartbeat of the asyncio loop is, so callbacks and
-everything else that the binding does in the loop count too. As in victim.c the time in which this
-thread waited for a processor does not.
+Its "dispatch" is the delay of a heartbeat on the asyncio loop, so callbacks and all other work of
+the binding in the loop count, too. As in victim.c, the time in which this thread waited for a
+processor does not count.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Victim:
         self.report("error", name, 0, True, str(error))
 
     def failed(self, event: librealtime.ErrorEvent) -> None:
-        """For sources; a fatal one is raised, too."""
+        """For event sources and polls; a fatal failure is also raised."""
         if not event.fatal:
             self.report("error", event.error.name, event.http_status, False, str(event.error))
 
@@ -148,7 +148,7 @@ class Victim:
 
 
 class own_clock:  # noqa: N801
-    """Seconds by this thread's own clock, see victim.c, and by the monotonic one."""
+    """Seconds of this thread's own clock, see victim.c, and of the monotonic one."""
 
     def __enter__(self) -> Callable[[], tuple[float, float]]:
         try:

@@ -21,6 +21,7 @@ CHECKED = (
     "Tests/Coverage/",
     "Tests/EngineTests/",
     "Tests/Fuzz/",
+    "Tests/Hostile/",
     "Tests/Integration/",
     "Tests/Interop/",
     "Tests/OutboxWriter/",

@@ -1,7 +1,7 @@
-"""Attacks by content codings: little on the wire, much when it is decoded, or nothing at all.
+"""Attacks by content codings: few bytes on the wire, many or none when decoded.
 
-The bombs are written by hand where a coding allows it, so that they have no end and cost nothing:
-a block is made once and repeated.
+The bombs are written by hand if the coding allows it, so that they are endless and cost nothing: a
+block is made once and repeated.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def coded(peer: Peer, coding: bytes, *fields: bytes) -> None:
 
 
 def deflated(data: bytes) -> bytes:
-    """Deflate blocks that refer to nothing before them, so that they may be repeated."""
+    """Deflate blocks that do not refer back, so that they can be repeated."""
     compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
     return compressor.compress(data) + compressor.flush(zlib.Z_FULL_FLUSH)
 
 
 def content(peer: Peer, count: int) -> bytes:
-    """What a bomb becomes: for event sources comments, which no limit but a turn's ends."""
+    """The content of a bomb; for event sources comments, so that only a turn's limit applies."""
     line = b":" + b"c" * 1022 + b"\n" if peer.transport == "events" else b"\0" * 1024
     return line * (count // len(line))
 
@@ -46,7 +46,7 @@ def gzip_bomb(peer: Peer) -> None:
 
 @attack
 def gzip_line(peer: Peer) -> None:
-    """For event sources: one line without end."""
+    """For event sources: one endless line."""
     blocks = deflated(b"x" * 4 * MIB) * 4
     coded(peer, b"gzip")
     peer.send(GZIP_HEAD + deflated(b"data:"))
@@ -55,7 +55,7 @@ def gzip_line(peer: Peer) -> None:
 
 @attack
 def gzip_events(peer: Peer) -> None:
-    """For event sources: events without end, 1,000 times as many bytes as on the wire."""
+    """For event sources: endless events, 1,000 times as many bytes as on the wire."""
     blocks = deflated(b"data:x\n\n" * (MIB // 2)) * 4
     coded(peer, b"gzip")
     peer.send(GZIP_HEAD)
@@ -82,7 +82,7 @@ def gzip_twice(peer: Peer) -> None:
 
 @attack
 def transfer_gzip_bomb(peer: Peer) -> None:
-    """A bomb as a transfer coding (RFC 9112 §7), which no client of ours asks for."""
+    """A bomb as a transfer coding (RFC 9112 §7), which our clients never ask for."""
     blocks = deflated(content(peer, 4 * MIB)) * 4
     peer.request()
     peer.send(head(peer, b"Transfer-Encoding: gzip, chunked") + chunk(GZIP_HEAD))
@@ -91,7 +91,7 @@ def transfer_gzip_bomb(peer: Peer) -> None:
 
 @attack
 def gzip_many_times(peer: Peer) -> None:
-    """As many codings as the head takes."""
+    """As many codings as the head can hold."""
     coded(peer, b", ".join([b"gzip"] * 2000))
     peer.flood(b"x")
 
@@ -115,7 +115,7 @@ def zstd_bomb(peer: Peer) -> None:
 
 @attack
 def zstd_window(peer: Peer) -> None:
-    """A window of 128 MiB, the largest that libzstd accepts by itself, and then full of it."""
+    """A window of 128 MiB, the largest that libzstd accepts by itself, filled completely."""
     coded(peer, b"zstd")
     peer.send(ZSTD_MAGIC + b"\x00" + bytes([17 << 3]))
     peer.flood(zstd_block(1, 128 << 10, b":"))
@@ -123,7 +123,7 @@ def zstd_window(peer: Peer) -> None:
 
 @attack
 def zstd_nothing(peer: Peer) -> None:
-    """Empty blocks without end."""
+    """Endless empty blocks."""
     coded(peer, b"zstd")
     peer.send(ZSTD_MAGIC + b"\x00" + bytes([11 << 3]))
     peer.flood(zstd_block(0, 0, b""))
@@ -137,7 +137,7 @@ def zstd_skippable(peer: Peer) -> None:
 
 
 def brotli(data: bytes) -> bytes:
-    """The whole of `data` by the library that libcurl decodes with; Python has none of its own."""
+    """Compresses all of `data` with the library that matches libcurl's; Python has none."""
     library = ctypes.CDLL("libbrotlienc.so.1")
     size = ctypes.c_size_t(len(data) + 1024)
     output = ctypes.create_string_buffer(size.value)
@@ -180,7 +180,7 @@ def gzip_members(peer: Peer) -> None:
 
 @attack
 def gzip_empty_members(peer: Peer) -> None:
-    """Members that decode to nothing, without end."""
+    """Endless members that decode to nothing."""
     member = gzip.compress(b"")
     coded(peer, b"gzip")
     peer.flood(member)
@@ -188,7 +188,7 @@ def gzip_empty_members(peer: Peer) -> None:
 
 @attack
 def gzip_small_members(peer: Peer) -> None:
-    """Members of one byte each, without end: each sets a decoder up anew."""
+    """Endless members of one byte each: each sets up a decoder again."""
     member = gzip.compress(b":")
     coded(peer, b"gzip")
     peer.flood(member)
@@ -196,7 +196,7 @@ def gzip_small_members(peer: Peer) -> None:
 
 @attack
 def gzip_empty_blocks(peer: Peer) -> None:
-    """Stored blocks of no bytes (RFC 1951 §3.2.4), without end."""
+    """Endless stored blocks of no bytes (RFC 1951 §3.2.4)."""
     coded(peer, b"gzip")
     peer.send(GZIP_HEAD)
     peer.flood(b"\x00\x00\x00\xff\xff")
@@ -204,7 +204,7 @@ def gzip_empty_blocks(peer: Peer) -> None:
 
 @attack
 def gzip_name(peer: Peer) -> None:
-    """A file name (RFC 1952 §2.3.1, FNAME) without end."""
+    """An endless file name (RFC 1952 §2.3.1, FNAME)."""
     coded(peer, b"gzip")
     peer.send(GZIP_HEAD[:3] + b"\x08" + GZIP_HEAD[4:])
     peer.flood(b"n")
@@ -212,7 +212,7 @@ def gzip_name(peer: Peer) -> None:
 
 @attack
 def gzip_cut(peer: Peer) -> None:
-    """The gzip stream ends too early, though the HTTP body is complete."""
+    """The gzip stream ends too early, although the HTTP body is complete."""
     while True:
         peer.request()
         body = gzip.compress(b"data: %b\n\n" % bytes(range(32, 127)))
@@ -230,7 +230,7 @@ def gzip_damaged(peer: Peer) -> None:
 
 @attack
 def gzip_rest(peer: Peer) -> None:
-    """Bytes behind the last member that are not another one."""
+    """Bytes after the last member that are not a member."""
     while True:
         peer.request()
         answer(peer, gzip.compress(b"data: one\n\n") + b"rest" * 10, b"Content-Encoding: gzip")

@@ -1,4 +1,4 @@
-"""TLS with finite-field Diffie-Hellman groups of 8,192 bits, which take 0.1 s and more to use."""
+"""TLS with finite-field Diffie-Hellman groups of 8,192 bits, which take at least 0.1 s to use."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def contexts(folder: pathlib.Path, authority: trustme.CA) -> dict[str, Context]:
 def dh_parameters(bits: int) -> str:
     """DHParameter of PKCS #3 as PEM.
 
-    The modulus is odd, and no more: OpenSSL takes shortcuts for the groups that it knows.
+    The modulus is only odd, not prime: OpenSSL has shortcuts for the groups that it knows.
     """
     modulus = (1 << bits) - (1 << bits // 2) - 1
     data = der(0x30, integer(modulus) + integer(2))

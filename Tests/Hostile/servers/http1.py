@@ -10,7 +10,7 @@ EVENT = b"data: event\n\n"
 
 
 def head(peer: Peer, *fields: bytes, status: bytes = b"200 OK") -> bytes:
-    """The head of an answer that the transport accepts, without its empty line's framing."""
+    """The head of a response that the transport accepts, without framing."""
     kind = b"text/event-stream" if peer.transport == "events" else b"text/plain"
     lines = [b"HTTP/1.1 " + status, b"Content-Type: " + kind, *fields]
     return b"\r\n".join(lines) + b"\r\n\r\n"
@@ -46,7 +46,7 @@ def head_line(peer: Peer) -> None:
 
 @attack
 def head_fold(peer: Peer) -> None:
-    """One field that is continued for ever (obs-fold, RFC 9112 §5.2)."""
+    """One endlessly continued field (obs-fold, RFC 9112 §5.2)."""
     peer.request()
     peer.send(b"HTTP/1.1 200 OK\r\nA: b")
     peer.flood(b"\r\n c")
@@ -61,14 +61,14 @@ def status_line(peer: Peer) -> None:
 
 @attack
 def empty_lines(peer: Peer) -> None:
-    """Empty lines in the place of a status line."""
+    """Empty lines instead of a status line."""
     peer.request()
     peer.flood(b"\r\n")
 
 
 @attack
 def interim(peer: Peer) -> None:
-    """Interim answers without end (RFC 9110 §15.2)."""
+    """Endless interim responses (RFC 9110 §15.2)."""
     peer.request()
     peer.flood(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
 
@@ -138,7 +138,7 @@ def cut_chunks(peer: Peer) -> None:
 
 @attack
 def cut_without_length(peer: Peer) -> None:
-    """Over TLS: a body that only the end of the stream delimits, cut without close_notify."""
+    """Over TLS: a body without a length, cut without close_notify."""
     peer.request()
     peer.send(head(peer, b"Connection: close") + EVENT)
     peer.cut()
@@ -185,7 +185,7 @@ def trailer_line(peer: Peer) -> None:
 
 @attack
 def trailers_in_pieces(peer: Peer) -> None:
-    """Each answer's trailers are below every limit, and there are many answers."""
+    """Each response's trailers are below every limit, and there are many responses."""
     trailer = b"A: " + b"b" * 8000 + b"\r\n"
     while True:
         peer.request()
@@ -208,7 +208,7 @@ def chunk_negative(peer: Peer) -> None:
 
 @attack
 def chunk_0x(peer: Peer) -> None:
-    """To libcurl, a size of 0 and a trailer without a colon."""
+    """libcurl reads it as a size of 0 and a trailer without a colon."""
     peer.request()
     peer.send(head(peer, CHUNKED) + b"0x5\r\nhello\r\n0\r\n\r\n")
     peer.hold()
@@ -216,7 +216,7 @@ def chunk_0x(peer: Peer) -> None:
 
 @attack
 def chunk_zeros(peer: Peer) -> None:
-    """A chunk's size with leading zeros without end."""
+    """A chunk size with endless leading zeros."""
     peer.request()
     peer.send(head(peer, CHUNKED))
     peer.flood(b"0")
@@ -231,7 +231,7 @@ def chunk_extension(peer: Peer) -> None:
 
 @attack
 def chunk_extensions(peer: Peer) -> None:
-    """A little body, and many thousand times as much in extensions."""
+    """A small body, with thousands of times as many bytes in extensions."""
     peer.request()
     peer.send(head(peer, CHUNKED))
     peer.flood(b"1;" + b"a" * 8000 + b"\r\n:\r\n")
@@ -263,7 +263,7 @@ def redirect_long(peer: Peer) -> None:
 
 @attack
 def redirect_body(peer: Peer) -> None:
-    """A redirect whose own body has no end."""
+    """A redirect with an endless body of its own."""
     peer.request()
     peer.send(head(peer, b"Location: /next", b"Connection: close", status=b"302 Found"))
     peer.flood(b"x" * 1024)
@@ -291,7 +291,7 @@ def redirect_latin1(peer: Peer) -> None:
     follow(peer, b"/new/caf\xe9", b"/new/caf%E9")
 
 
-# What a server answers as fast as it is asked.
+# Responses that make the client ask again at once.
 
 
 @attack
@@ -303,7 +303,7 @@ def refusals(peer: Peer) -> None:
 
 @attack
 def unauthorized(peer: Peer) -> None:
-    """401 whatever the credentials are."""
+    """401, whatever the credentials are."""
     while True:
         peer.request()
         answer(peer, b"", b'WWW-Authenticate: Basic realm="a"', status=b"401 Unauthorized")
@@ -329,12 +329,12 @@ def retry_after_huge(peer: Peer) -> None:
         answer(peer, b"", b"Retry-After: " + b"9" * 1000, status=b"503 Later")
 
 
-# A connection that is kept.
+# Kept connections.
 
 
 @attack
 def idle_flood(peer: Peer) -> None:
-    """A complete answer, and then bytes without end that nobody has asked for."""
+    """A complete response, then endless bytes that no request asked for."""
     peer.request()
     answer(peer, EVENT)
     peer.flood(b"x" * 1024)
@@ -356,7 +356,7 @@ def idle_close(peer: Peer) -> None:
 
 @attack
 def second_answer(peer: Peer) -> None:
-    """A second answer behind the first, which must not become that of the next request."""
+    """A second response after the first, which must not become the response to the next request."""
     while True:
         peer.request()
         answer(peer, b"right")
@@ -374,7 +374,7 @@ def second_answer_later(peer: Peer) -> None:
 
 @attack
 def switches(peer: Peer) -> None:
-    """101 in the place of an answer, and frames of another protocol."""
+    """101 instead of a response, then frames of another protocol."""
     peer.request()
     peer.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
     peer.flood(b"\x81\x01x")
@@ -382,20 +382,20 @@ def switches(peer: Peer) -> None:
 
 @attack
 def no_tls(peer: Peer) -> None:
-    """Never answers the client's first message; for a client that expects TLS."""
+    """Never answers the client's first message, for a client that expects TLS."""
     peer.hold()
 
 
 @attack
 def plain_text(peer: Peer) -> None:
-    """Answers the client's first TLS message with text, without end."""
+    """Answers the client's first TLS message with endless text."""
     peer.receive()
     peer.flood(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
 
 @attack
 def connect_head(peer: Peer) -> None:
-    """A proxy that answers CONNECT without end."""
+    """A proxy that answers CONNECT endlessly."""
     peer.request()
     peer.send(b"HTTP/1.1 200 Connection established\r\n")
     peer.flood(b"A: b\r\n")
@@ -403,7 +403,7 @@ def connect_head(peer: Peer) -> None:
 
 @attack
 def connect_body(peer: Peer) -> None:
-    """A proxy that refuses CONNECT, with a body that has no end."""
+    """A proxy that refuses CONNECT with an endless body."""
     peer.request()
     peer.send(b"HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n")
     peer.flood(b"x" * 1024)

@@ -28,22 +28,23 @@ def setting(identifier: int, value: int) -> bytes:
 
 
 def literal(name: bytes, value: bytes) -> bytes:
-    """A literal field without indexing, with a new name (RFC 7541 §6.2.2); both are short."""
+    """A literal field without indexing, with a new name (RFC 7541 §6.2.2); name and value are
+    short."""
     return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 
 class HTTP2:
-    """One connection: reads the client's frames, and tells the streams of its requests."""
+    """One connection: reads the client's frames, and returns the streams of its requests."""
 
     def __init__(self, peer: Peer, settings: bytes = b"") -> None:
         self.peer = peer
-        #: How much may be sent: on the connection, and on the one stream that is flooded.
+        #: How much may be sent: on the connection, and on the flooded stream.
         self.windows = [65535, 65535]
         peer.read(PREFACE_BYTES)
         peer.send(frame(SETTINGS, 0, 0, settings))
 
     def _next(self) -> tuple[int, int, int]:
-        """The type, flags and stream of the next frame; window updates are noted."""
+        """The type, flags and stream of the next frame; records window updates."""
         head = self.peer.read(FRAME_HEAD_BYTES)
         kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
         payload = self.peer.read(int.from_bytes(head[:3], "big"))
@@ -57,7 +58,7 @@ class HTTP2:
         return kind, flags, stream
 
     def request(self) -> int:
-        """The stream of the next request that is complete."""
+        """The stream of the next complete request."""
         while True:
             kind, flags, stream = self._next()
             if kind in (HEADERS, DATA) and flags & END_STREAM:
@@ -65,7 +66,7 @@ class HTTP2:
                 return stream
 
     def flood_data(self, stream: int, data: bytes) -> None:
-        """Sends `data` again and again, as the client's windows allow."""
+        """Sends `data` again and again, within the client's windows."""
         while True:
             while min(self.windows) < len(data):
                 self._next()
@@ -81,7 +82,7 @@ class HTTP2:
 
 
 def flood_after_head(peer: Peer, unit: bytes) -> None:
-    """Answers a request with a head and an event, then with `unit` without end."""
+    """Answers a request with a head and an event, then with `unit` endlessly."""
     http2 = HTTP2(peer)
     stream = http2.request()
     assert stream == 1
@@ -133,7 +134,7 @@ def h2_ping(peer: Peer) -> None:
 
 @attack
 def h2_ping_read(peer: Peer) -> None:
-    """As h2-ping, and each answer is read."""
+    """Like h2-ping, but the server reads each answer."""
     http2 = HTTP2(peer)
     stream = http2.request()
     peer.send(http2.head(stream) + frame(DATA, 0, stream, EVENT))
@@ -178,7 +179,7 @@ def h2_unknown_large(peer: Peer) -> None:
 
 @attack
 def h2_reset_others(peer: Peer) -> None:
-    """RST_STREAM for a stream that is closed already."""
+    """RST_STREAM for a stream that is already closed."""
     http2 = HTTP2(peer)
     stream = http2.request()
     peer.send(http2.head(stream) + frame(RST_STREAM, 0, stream, struct.pack(">I", 8)))
@@ -199,19 +200,19 @@ def h2_goaway_text(peer: Peer) -> None:
 
 @attack
 def h2_push(peer: Peer) -> None:
-    """PUSH_PROMISE, though the client has switched it off."""
+    """PUSH_PROMISE, although the client has disabled it."""
     flood_after_head(peer, frame(PUSH_PROMISE, END_HEADERS, 1, struct.pack(">I", 2) + STATUS_200))
 
 
 @attack
 def h2_trailers(peer: Peer) -> None:
-    """Trailers again and again, without the end of the stream."""
+    """Endless trailers, without the end of the stream."""
     flood_after_head(peer, frame(HEADERS, END_HEADERS, 1, literal(b"a", b"b")))
 
 
 @attack
 def h2_trailer_bomb(peer: Peer) -> None:
-    """Trailers, with the end of the stream, that are as large as frames allow."""
+    """Trailers that end the stream and are as large as frames allow."""
     http2 = HTTP2(peer)
     stream = http2.request()
     peer.send(http2.head(stream) + frame(DATA, 0, stream, EVENT))
@@ -262,7 +263,7 @@ def h2_hpack_bomb(peer: Peer) -> None:
 
 @attack
 def h2_table_updates(peer: Peer) -> None:
-    """Fields of the dynamic table that push one another out."""
+    """Fields that evict one another from the dynamic table."""
     http2 = HTTP2(peer)
     stream = http2.request()
     peer.send(frame(HEADERS, 0, stream, STATUS_200))
@@ -295,7 +296,7 @@ def h2_garbage(peer: Peer) -> None:
 
 @attack
 def h2_no_streams(peer: Peer) -> None:
-    """The server allows no stream at all."""
+    """The server allows no streams."""
     http2 = HTTP2(peer, setting(MAX_CONCURRENT_STREAMS, 0))
     http2.request()
     peer.hold()
@@ -303,7 +304,7 @@ def h2_no_streams(peer: Peer) -> None:
 
 @attack
 def h2_no_window(peer: Peer) -> None:
-    """A body can never be sent."""
+    """The client can never send a body."""
     http2 = HTTP2(peer, setting(INITIAL_WINDOW_SIZE, 0))
     http2.request()
     peer.hold()
@@ -335,7 +336,7 @@ def h2_endless_body(peer: Peer) -> None:
 
 @attack
 def h2_refused_streams(peer: Peer) -> None:
-    """Every request may be repeated at once (RFC 9113 §8.7)."""
+    """The client may repeat every request at once (RFC 9113 §8.7)."""
     http2 = HTTP2(peer)
     while True:
         stream = http2.request()
@@ -344,7 +345,7 @@ def h2_refused_streams(peer: Peer) -> None:
 
 @attack
 def h2_goes_away(peer: Peer) -> None:
-    """Every connection ends with a GOAWAY that lets the request be repeated (§6.8)."""
+    """Every connection ends with a GOAWAY that allows repeating the request (§6.8)."""
     http2 = HTTP2(peer)
     http2.request()
     peer.send(frame(GOAWAY, 0, 0, struct.pack(">II", 0, NO_ERROR)))
@@ -370,7 +371,7 @@ def h2_answers(peer: Peer) -> None:
 
 @attack
 def h2_idle_flood(peer: Peer) -> None:
-    """A complete answer, and then frames without end on a connection that is kept."""
+    """A complete response, then endless frames on the kept connection."""
     http2 = HTTP2(peer)
     http2.respond(http2.request())
     peer.flood(frame(PING, ACK, 0, bytes(8)))
@@ -378,7 +379,7 @@ def h2_idle_flood(peer: Peer) -> None:
 
 @attack
 def h2_six_streams(peer: Peer) -> None:
-    """Six answers that never end; the seventh request is answered."""
+    """Six responses that never end; the seventh request is answered."""
     http2 = HTTP2(peer)
     for number in range(1, 100):
         stream = http2.request()

@@ -1,8 +1,8 @@
 """One accepted connection, and the process that accepts them.
 
-An attack is a function of a `Peer`. It reads what the client sends and answers with raw bytes for
-as long as the connection lasts; a broken connection ends it silently. The process is killed at the
-end of its case.
+An attack is a function of a `Peer`. It reads the client's requests and answers with raw bytes as
+long as the connection lasts; if the connection breaks, it ends silently. The process is killed at
+the end of its case.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-#: Floods are sent in pieces of about this size, so that Python costs nothing beside the kernel.
+#: Floods are sent in pieces of about this size, so that Python's own cost does not matter.
 FLOOD_BYTES = 1 << 20
-#: No server outlives its case by more than this, even if the runner is killed.
+#: A server never outlives its case by more than this, even if the runner is killed.
 MAX_SECONDS = 60
-#: So many connections at a time are served; the others are closed at once.
+#: How many connections are served at a time; further ones are closed at once.
 MAX_THREADS = 64
 
 #: The indices of the counters that server and runner share.
@@ -74,7 +74,7 @@ class Peer:
             self.connection.sendall(data)
 
     def drip(self, data: bytes, interval_s: float) -> None:
-        """Sends one byte after the other."""
+        """Sends the bytes one by one."""
         for byte in data:
             self.connection.sendall(bytes([byte]))
             time.sleep(interval_s)
@@ -92,7 +92,7 @@ class Peer:
         return data
 
     def request(self) -> bytes:
-        """The head of the next request, whose body is read and dropped."""
+        """The head of the next request; its body is read and dropped."""
         while b"\r\n\r\n" not in self._received:
             self._received += self.receive()
         head, _, self._received = self._received.partition(b"\r\n\r\n")
@@ -104,14 +104,14 @@ class Peer:
         return head
 
     def hold(self) -> None:
-        """Keeps the connection open and drops what the client sends, until it closes."""
+        """Keeps the connection open and drops the client's bytes, until it closes."""
         while True:
             self.receive()
 
     def drain(self) -> None:
-        """Drops what the client sends from here on, in a thread.
+        """Drops all further bytes from the client, in a thread.
 
-        It reads from TCP even over TLS, as OpenSSL allows one thread at a time.
+        It reads from TCP even over TLS, because OpenSSL allows only one thread at a time.
         """
 
         def run() -> None:
@@ -122,14 +122,14 @@ class Peer:
         threading.Thread(target=run, daemon=True).start()
 
     def finish(self) -> None:
-        """Ends the stream properly, over TLS with close_notify."""
+        """Ends the stream normally, over TLS with close_notify."""
         if isinstance(self.connection, ssl.SSLSocket):
             with contextlib.suppress(OSError, ssl.SSLError):
                 self.connection.unwrap()
         self.cut()
 
     def cut(self) -> None:
-        """Ends the TCP stream by FIN; over TLS without close_notify."""
+        """Ends the TCP stream with FIN; over TLS without close_notify."""
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self.connection, socket.SHUT_WR)
         with contextlib.suppress(OSError, ssl.SSLError, Gone):
@@ -137,14 +137,14 @@ class Peer:
             self.hold()
 
     def reset(self) -> None:
-        """Ends the connection by RST."""
+        """Ends the connection with RST."""
         linger = struct.pack("ii", 1, 0)
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.connection.close()
 
 
 class Server:
-    """A process that serves one attack, begun with `start` and ended with `stop`."""
+    """A process that serves one attack, from `start` to `stop`."""
 
     def __init__(
         self, name: str, transport: str, context: Context | None, backlog: int = 128

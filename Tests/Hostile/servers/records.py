@@ -1,6 +1,6 @@
-"""Attacks by TLS records: ones that carry little, and KeyUpdate messages (RFC 8446 §4.6.3).
+"""Attacks by TLS records: records with little content, and KeyUpdate messages (RFC 8446 §4.6.3).
 
-Python's own TLS cannot send the latter, so the server's end of these connections is OpenSSL itself.
+Python's TLS cannot send KeyUpdate, so the server's end of these connections uses OpenSSL itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from servers.websockets import FIN, TEXT, frame, handshake
 
 FILETYPE_PEM, UPDATE_NOT_REQUESTED, UPDATE_REQUESTED = 1, 0, 1
 SET_GROUPS_LIST = 92
-#: So many records are made and then sent together.
+#: How many records are made before they are sent together.
 RECORDS_AT_ONCE = 2000
 
 
@@ -26,16 +26,16 @@ class Pointer(ctypes.c_void_p):
 
 class Library:
     def __init__(self) -> None:
-        #: For what may wait: other threads run meanwhile.
+        #: For calls that may wait: other threads run meanwhile.
         self.waiting = ctypes.CDLL("libssl.so.3")
-        #: For what is short and done often, where a change of threads would cost more.
+        #: For short and frequent calls, for which a change of threads would cost more.
         self.short = ctypes.PyDLL("libssl.so.3")
         for name in ("TLS_server_method", "SSL_CTX_new", "SSL_new", "BIO_s_mem", "BIO_new"):
             getattr(self.short, name).restype = Pointer
 
 
 class Context:
-    """Certificate and key, in the place of an `ssl.SSLContext`."""
+    """Certificate and key; replaces an `ssl.SSLContext`."""
 
     def __init__(self, chain_file: pathlib.Path) -> None:
         self.library = Library()
@@ -47,7 +47,7 @@ class Context:
             raise OSError(f"{chain_file} has no key")
 
     def set_groups(self, names: bytes) -> None:
-        """The only groups of key exchange, by the names that OpenSSL has for them."""
+        """Allows only these groups for the key exchange, by OpenSSL's names."""
         if self.library.short.SSL_CTX_ctrl(self.pointer, SET_GROUPS_LIST, 0, names) != 1:
             raise OSError(f"OpenSSL does not know {names!r}")
 
@@ -57,7 +57,7 @@ class Context:
 
 
 class Connection(socket.socket):
-    """TLS over a socket, as far as attacks need it."""
+    """TLS over a socket, with the operations that attacks need."""
 
     def __init__(self, connection: socket.socket, context: Context) -> None:
         super().__init__(fileno=connection.detach())
@@ -84,7 +84,7 @@ class Connection(socket.socket):
         self._flood(make_record)
 
     def flood_records(self, data: bytes) -> None:
-        """Repeats `data`, each time in a record of its own."""
+        """Repeats `data`, each time in its own record."""
         self._flood(lambda: self.library.short.SSL_write(self._tls, data, len(data)))
 
     def _flood(self, make_record: Callable[[], None]) -> None:
@@ -100,7 +100,7 @@ class Connection(socket.socket):
 
 
 def greet(peer: Peer) -> Connection:
-    """Answers with what each transport takes for a beginning."""
+    """Answers with something that each transport accepts as a beginning."""
     if peer.transport == "websocket":
         handshake(peer)
     else:
@@ -112,7 +112,7 @@ def greet(peer: Peer) -> Connection:
 
 @attack
 def key_updates(peer: Peer) -> None:
-    """Each wants an answer, which costs the client as much again."""
+    """Each requires an answer, which costs the client as much again."""
     connection = greet(peer)
     peer.drain()
     connection.flood_key_updates(UPDATE_REQUESTED)
@@ -120,13 +120,13 @@ def key_updates(peer: Peer) -> None:
 
 @attack
 def key_updates_unread(peer: Peer) -> None:
-    """The answers are not read."""
+    """The server does not read the answers."""
     greet(peer).flood_key_updates(UPDATE_REQUESTED)
 
 
 @attack
 def key_updates_unasked(peer: Peer) -> None:
-    """No answer is wanted."""
+    """No answer is required."""
     greet(peer).flood_key_updates(UPDATE_NOT_REQUESTED)
 
 

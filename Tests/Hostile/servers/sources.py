@@ -1,4 +1,4 @@
-"""Attacks by what event streams and long polls say, and by how often."""
+"""Attacks by the content of event streams and long polls, and by their frequency."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def data_line(peer: Peer) -> None:
 
 @attack
 def data_lines(peer: Peer) -> None:
-    """One event of lines without end, each of which adds a single byte."""
+    """One event with endless lines, each of which adds a single byte."""
     stream(peer)
     peer.flood(b"data\n")
 
@@ -79,7 +79,7 @@ def carriage_returns(peer: Peer) -> None:
 
 @attack
 def ids(peer: Peer) -> None:
-    """The id changes with each line, and no event comes."""
+    """Each line changes the id, and no event comes."""
     stream(peer)
     peer.flood(b"id: 1\nid: 2\n")
 
@@ -92,7 +92,7 @@ def small_events(peer: Peer) -> None:
 
 @attack
 def types(peer: Peer) -> None:
-    """Every event has another type and another id."""
+    """Every event has a new type and a new id."""
     stream(peer)
     while True:
         base = time.monotonic_ns()
@@ -132,7 +132,7 @@ def event_each(peer: Peer) -> None:
 
 @attack
 def empty_answers(peer: Peer) -> None:
-    """Every request is answered completely and at once, on a connection that is kept."""
+    """Every request is answered completely and at once, on a kept connection."""
     while True:
         peer.request()
         answer(peer, b"")
@@ -140,7 +140,7 @@ def empty_answers(peer: Peer) -> None:
 
 @attack
 def retry_zero_kept(peer: Peer) -> None:
-    """As retry-zero, on a connection that is kept."""
+    """Like retry-zero, on a kept connection."""
     while True:
         peer.request()
         answer(peer, b"retry: 0\nid: 1\n" + EVENT)
@@ -174,7 +174,7 @@ def no_cursor(peer: Peer) -> None:
 
 @attack
 def changing_body(peer: Peer) -> None:
-    """A page with the time in it."""
+    """A page that shows the time."""
     while True:
         peer.request()
         answer(peer, b'{"time": %d}' % time.monotonic_ns())
@@ -190,7 +190,7 @@ def bodies_alternate(peer: Peer) -> None:
 
 @attack
 def two_cursors(peer: Peer) -> None:
-    """The cursor moves to and fro between two places."""
+    """The cursor alternates between two values."""
     which = 0
     while True:
         peer.request()
@@ -202,7 +202,7 @@ def two_cursors(peer: Peer) -> None:
 
 @attack
 def cursors_vanish(peer: Peer) -> None:
-    """An answer with a cursor, and one without, in turn."""
+    """Responses with and without a cursor, in turn."""
     number = 0
     while True:
         peer.request()
@@ -240,7 +240,7 @@ def timeouts(peer: Peer) -> None:
 
 @attack
 def cursor_huge(peer: Peer) -> None:
-    """A cursor that makes each request as large as the head's limit allows."""
+    """A cursor that makes each request as large as the limit of a head allows."""
     number = 0
     while True:
         peer.request()
@@ -250,7 +250,7 @@ def cursor_huge(peer: Peer) -> None:
 
 @attack
 def parts(peer: Peer) -> None:
-    """A multipart answer of parts without end, each with fields without end or without a body."""
+    """A multipart response of endless parts, each with endless fields or without a body."""
     peer.request()
     kind = b"Content-Type: multipart/mixed; boundary=b"
     peer.send(b"HTTP/1.1 200 OK\r\n" + kind + b"\r\nConnection: close\r\n\r\n")
@@ -267,7 +267,7 @@ def part_fields(peer: Peer) -> None:
 
 @attack
 def many_parts(peer: Peer) -> None:
-    """A complete multipart answer of half a million empty parts."""
+    """A complete multipart response of half a million empty parts."""
     kind = b"Content-Type: multipart/mixed; boundary=b"
     body = b"--b\r\n\r\n\r\n" * 500_000 + b"--b--\r\n"
     while True:
@@ -278,7 +278,7 @@ def many_parts(peer: Peer) -> None:
 
 @attack
 def held_poll(peer: Peer) -> None:
-    """A poll whose body never ends, a byte now and then."""
+    """A poll whose body never ends, with a byte now and then."""
     peer.request()
     peer.send(head(peer, CHUNKED))
     while True:
@@ -294,7 +294,7 @@ def multipart(peer: Peer, boundary: bytes) -> None:
 
 @attack
 def boundary_repeats(peer: Peer) -> None:
-    """The longest boundary (RFC 2046 §5.1.1), and a body that is nearly one everywhere."""
+    """The longest boundary (RFC 2046 §5.1.1), and a body that almost matches it everywhere."""
     multipart(peer, b"-" * 69 + b"b")
     peer.send(b"--" + b"-" * 69 + b"b\r\n\r\n")
     peer.flood(b"-" * 1024)
@@ -302,7 +302,7 @@ def boundary_repeats(peer: Peer) -> None:
 
 @attack
 def boundary_lines(peer: Peer) -> None:
-    """As boundary-repeats, where each line is nearly the boundary."""
+    """Like boundary-repeats, with lines that almost match the boundary."""
     multipart(peer, b"-" * 69 + b"b")
     peer.send(b"--" + b"-" * 69 + b"b\r\n\r\n")
     peer.flood(b"\r\n--" + b"-" * 69)
@@ -319,7 +319,7 @@ def boundary_long(peer: Peer) -> None:
 
 @attack
 def token_storm(peer: Peer) -> None:
-    """Every access token is refused, and every refresh answered with new ones."""
+    """Every access token is refused, and every refresh returns new ones."""
     number = 0
     while True:
         path = peer.request().split(b" ")[1]
@@ -333,7 +333,7 @@ def token_storm(peer: Peer) -> None:
 
 @attack
 def token_endless(peer: Peer) -> None:
-    """Every access token is refused, and the refresh is an answer without end."""
+    """Every access token is refused, and the response to the refresh is endless."""
     while True:
         path = peer.request().split(b" ")[1]
         if path == b"/token":
@@ -344,7 +344,7 @@ def token_endless(peer: Peer) -> None:
 
 @attack
 def token_nested(peer: Peer) -> None:
-    """As token-endless, where the answer is a JSON text of arrays in arrays."""
+    """Like token-endless; the response is a JSON text of nested arrays."""
     while True:
         path = peer.request().split(b" ")[1]
         if path == b"/token":
@@ -355,7 +355,7 @@ def token_nested(peer: Peer) -> None:
 
 @attack
 def token_wide(peer: Peer) -> None:
-    """As token-nested, where the answer is a list of millions of numbers."""
+    """Like token-nested; the response is a list of millions of numbers."""
     while True:
         path = peer.request().split(b" ")[1]
         if path == b"/token":
@@ -390,13 +390,13 @@ def batch(peer: Peer, opening: bytes, unit: bytes, times: int, closing: bytes) -
 
 @attack
 def batch_numbers(peer: Peer) -> None:
-    """Elements that are nothing, nearly as many as a batch may have."""
+    """Invalid elements, nearly as many as a batch may have."""
     batch(peer, b'{"messages":[', b"1,", 8_000_000, b"1]}")
 
 
 @attack
 def batch_messages(peer: Peer) -> None:
-    """Messages of a byte."""
+    """Messages of one byte."""
     batch(peer, b'{"messages":[', b'{"id":1,"data":1},', 900_000, b'{"data":1}]}')
 
 
@@ -412,5 +412,5 @@ def batch_escapes(peer: Peer) -> None:
 
 @attack
 def batch_large(peer: Peer) -> None:
-    """More than a batch may have, and less than any answer."""
+    """More than a batch may have, but less than the limit of a response."""
     batch(peer, b'{"messages":[', b"1,", 31_000_000, b"1]}")

@@ -104,7 +104,7 @@ def ws_negative_frame(peer: Peer) -> None:
 
 @attack
 def ws_promised_frame(peer: Peer) -> None:
-    """Announces 64 MiB, sends little, and begins anew with each connection."""
+    """Announces 64 MiB, sends little, and starts over with each connection."""
     handshake(peer)
     peer.send(struct.pack(">BBQ", FIN | BINARY, 127, 64 * MIB) + b"x" * 1000)
     peer.hold()
@@ -124,7 +124,7 @@ def ws_reserved(peer: Peer) -> None:
 
 @attack
 def ws_after_close(peer: Peer) -> None:
-    """A close frame, and then frames without end instead of the end of the connection."""
+    """A close frame, then endless frames instead of the end of the connection."""
     flood(peer, frame(FIN | TEXT, b"a"), frame(FIN | CLOSE, struct.pack(">H", 1000)))
 
 
@@ -135,7 +135,7 @@ def ws_closes(peer: Peer) -> None:
 
 @attack
 def ws_ignores_close(peer: Peer) -> None:
-    """Never answers the client's close frame, and goes on with messages."""
+    """Never answers the client's close frame, and continues to send messages."""
     flood(peer, frame(FIN | BINARY, b"a" * 1000))
 
 
@@ -174,7 +174,7 @@ DEFLATE = b"Sec-WebSocket-Extensions: permessage-deflate"
 
 
 def compressed(data: bytes, times: int = 1) -> bytes:
-    """One message's payload (RFC 7692 §7.2.1), which refers to nothing before it."""
+    """One message's payload (RFC 7692 §7.2.1), which does not refer back."""
     payload = deflated(data) * times
     assert payload.endswith(b"\x00\x00\xff\xff")
     return payload[:-4]
@@ -189,7 +189,7 @@ def bomb(peer: Peer, opcode: int, block: bytes, mebibytes: int) -> None:
 
 @attack
 def ws_bomb(peer: Peer) -> None:
-    """Messages of 57 MiB zeros, each of which is below the limit; 17 of them are 1 MB."""
+    """Messages of 57 MiB of zeros, each below the limit; 17 of them are 1 MB."""
     bomb(peer, BINARY, bytes(MIB), 57)
 
 
@@ -200,7 +200,7 @@ def ws_bomb_text(peer: Peer) -> None:
 
 @attack
 def ws_bomb_15(peer: Peer) -> None:
-    """Below the limit of a client in Python, which holds several copies."""
+    """Below the limit of a Python client, which holds several copies."""
     bomb(peer, BINARY, bytes(MIB), 15)
 
 
@@ -211,13 +211,13 @@ def ws_bomb_text_15(peer: Peer) -> None:
 
 @attack
 def ws_bomb_small(peer: Peer) -> None:
-    """Messages that become 1 MiB each."""
+    """Messages that inflate to 1 MiB each."""
     bomb(peer, BINARY, bytes(MIB), 1)
 
 
 @attack
 def ws_bomb_endless(peer: Peer) -> None:
-    """One message in fragments without end."""
+    """One message of endless fragments."""
     block = deflated(bytes(4 * MIB)) * 4
     handshake(peer, DEFLATE)
     peer.drain()
@@ -227,7 +227,7 @@ def ws_bomb_endless(peer: Peer) -> None:
 
 @attack
 def ws_empty_blocks(peer: Peer) -> None:
-    """One compressed message of empty stored blocks: it never becomes a byte."""
+    """One compressed message of empty stored blocks: it never inflates to a byte."""
     handshake(peer, DEFLATE)
     peer.drain()
     block = b"\x00\x00\x00\xff\xff" * 13_000
@@ -269,14 +269,14 @@ def ws_accept_wrong(peer: Peer) -> None:
 
 @attack
 def ws_extensions(peer: Peer) -> None:
-    """As many extensions as the head takes."""
+    """As many extensions as the head can hold."""
     handshake(peer, b"Sec-WebSocket-Extensions: " + b"permessage-deflate;a," * 3000)
     peer.flood(frame(FIN | TEXT, b"a"))
 
 
 @attack
 def ws_refusal_body(peer: Peer) -> None:
-    """A refusal whose body has no end."""
+    """A refusal with an endless body."""
     peer.request()
     peer.send(b"HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n")
     peer.flood(b"x" * 1024)
@@ -293,7 +293,7 @@ def ws_refusal_slow(peer: Peer) -> None:
 
 @attack
 def ws_answers_with_h2(peer: Peer) -> None:
-    """An HTTP/2 server behind a WebSocket's handshake."""
+    """An HTTP/2 server answers a WebSocket handshake."""
     peer.request()
     peer.flood(bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
 
@@ -309,7 +309,7 @@ def envelope(peer: Peer, opening: bytes, unit: bytes, times: int, closing: bytes
 
 @attack
 def ws_numbers(peer: Peer) -> None:
-    """An envelope of numbers, nearly as long as one may be."""
+    """An envelope of numbers, nearly as long as allowed."""
     envelope(peer, b'{"data":[', b"1,", 8_000_000, b"1]}")
 
 
@@ -320,5 +320,5 @@ def ws_escapes(peer: Peer) -> None:
 
 @attack
 def ws_numbers_large(peer: Peer) -> None:
-    """An envelope that is longer than one may be, and less than any message."""
+    """An envelope that is longer than allowed, but below the limit of a message."""
     envelope(peer, b'{"data":[', b"1,", 31_000_000, b"1]}")
