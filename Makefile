@@ -10,17 +10,17 @@ SO := build/librealtime.so
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: build ## C, Python and Swift receive the same messages from a real nginx + Nchan
+demo: build ## C, Python and Swift programs receive the same messages from a real nginx + Nchan
 	$(PYTHON) Tests/Support/demo.py
 
 serve: install ## A server to try the library against, on PORT=8080, until Ctrl-C
 	@$(PYTHON) bindings/python/src/librealtime/demo_server.py --port $(or $(PORT),8080)
 
-test: build ## Every test but the long ones, with a verdict for each suite
+test: build ## All tests except the long ones, with a result for each suite
 	cmake --build build --target simulate
 	Tests/run
 
-check-long: build ## What `make test` leaves out: valgrind, many seeds, long random calls
+check-long: build ## The tests that `make test` leaves out: valgrind, many seeds, long random calls
 	cmake --build build --target simulate
 	Tests/run --long
 
@@ -36,40 +36,40 @@ format: ## Formats Swift and Python sources in place
 	  Sources Tests Benchmarks examples-swift/Sources Package.swift
 	build/venv/bin/ruff format bindings/python Tests Benchmarks
 
-abi: ## Prints the header, options and the bindings' tables anew
+abi: ## Regenerates the header, the options and the bindings' tables
 	swift run abigen
 
-autobahn: build ## All 517 cases of the Autobahn test suite, through C and through Python
+autobahn: build ## All 517 cases of the Autobahn test suite, in C and in Python
 	$(PYTHON) Tests/Integration/autobahn --face c
 	$(PYTHON) Tests/Integration/autobahn --face python
 
-hops: build ## Spreadbot over 40 legs and 200 messages, SEEDS=n FROM=m, five seconds each
+hops: build ## Spreadbot while its legs are cut; SEEDS=n FROM=m, five seconds each
 	$(PYTHON) -m pytest -q -n 2 Tests/Integration/spreadbot_nchan_tests.py \
 		--seeds $(or $(SEEDS),20) --from $(or $(FROM),1)
 
-hostile: build ## Every attack of Tests/Hostile in its long form, 15 minutes; ONLY=word for some
+hostile: build ## All attacks of Tests/Hostile in their long form, 15 minutes; ONLY=word for some
 	$(PYTHON) Tests/Hostile/run --long $(if $(ONLY),--only $(ONLY))
 
-sse-contract-service: build ## Event sources by HTTP on PORT, for a contract-test harness
+sse-contract-service: build ## Event sources driven over HTTP on PORT, for a contract-test harness
 	$(PYTHON) Tests/Support/sse-contract-service $(or $(PORT),8000)
 
-fuzz: install ## libFuzzer over every parser, SECONDS each (default 30)
+fuzz: install ## Runs libFuzzer on every parser, SECONDS_EACH=30
 	Tests/Fuzz/run $${SECONDS_EACH:-30}
 
-simulate: install ## Simulated faults: SEED=n with a trace, or SEEDS=n FROM=m (SCENARIO=name)
+simulate: install ## Simulates faults: SEED=n with a trace, or SEEDS=n FROM=m (SCENARIO=name)
 	cmake -S . -B build -G Ninja
 	cmake --build build --target simulate
 	build/bin/simulate $(if $(SCENARIO),--scenario $(SCENARIO)) \
 		$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),2000) --from $(or $(FROM),1))
 
-bench: build ## librealtime beside its peers, 15–20 minutes; writes Benchmarks/RESULTS.md
+bench: build ## Compares librealtime with its peers, 15–20 minutes; writes Benchmarks/RESULTS.md
 	Tests/Support/install --bench
 	$(PYTHON) Benchmarks/run
 
-sanitize: install ## Address and thread sanitizer (KIND=address|thread), minutes
+sanitize: install ## Address and thread sanitizer (KIND=address|thread), 10 minutes
 	$(PYTHON) Tests/Sanitize/run $(if $(KIND),--kind $(KIND)) --seconds $(or $(SECONDS_EACH),20)
 
-random-calls: build ## Random calls of the whole C interface, SECONDS=600, SEED=n repeats one
+random-calls: build ## Random calls of the whole C interface, SECONDS=600; SEED=n repeats a run
 	RANDOM_CALLS_SECONDS=$(or $(SECONDS),600) $(if $(SEED),RANDOM_CALLS_SEED=$(SEED)) \
 		$(PYTHON) -m pytest -q -s Tests/CTests -k random_calls
 
@@ -79,7 +79,7 @@ coverage: install ## Line coverage of each target, 15 minutes; none may be below
 soak: build ## 10,000 connections for MINUTES (default 3): messages, drops, churn; nothing may grow
 	$(PYTHON) Tests/Soak/run $(or $(MINUTES),3)
 
-check-interop: build ## Servers and proxies of others (apt, pip); ONLY=word
+check-interop: build ## Other projects' servers and proxies (apt, pip); ONLY=word
 	Tests/Interop/install
 	$(PYTHON) -m pytest -q -r s Tests/Interop $(if $(ONLY),-k '$(ONLY)')
 

@@ -1,4 +1,4 @@
-"""Builds the server and the clients into build/benchmarks, and says what is missing."""
+"""Builds the server and the clients into build/benchmarks, and reports what is missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SWIFT_PACKAGES = {"swift": "swift-librealtime", "nio": "nio"}
 
 
 def build(faces: list[Face]) -> None:
-    """What cannot be built stays missing; its faces are then reported as such."""
+    """Builds what it can; the runner reports faces that cannot be built as missing."""
     BUILDS.mkdir(parents=True, exist_ok=True)
     _run("cmake", "-S", str(HERE), "-B", str(BUILDS), "-G", "Ninja")
     _run("cmake", "--build", str(BUILDS), "--", "-k", "0")
@@ -43,7 +43,7 @@ def _run(*arguments: str) -> None:
         print(f"bench: {' '.join(arguments[:3])} failed:\n{done.stdout}{done.stderr}")
 
 
-# Versions: what a reader needs to tell why their figures differ.
+# Versions, which explain why figures differ.
 
 
 def machine() -> str:

@@ -1,4 +1,4 @@
-"""The chart of the README: CPU time a message as a multiple of the floor, on a log scale."""
+"""The chart of the README: CPU time per message as a multiple of the floor, on a log scale."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Bar = tuple[str, float, str, bool]
 
 
 def panel_bars(results: Results, row: str, metric: str, faces: tuple[str, ...]) -> list[Bar]:
-    """Label, value, text and whether it is ours; the best first."""
+    """Label, value, text and whether it is librealtime; the best first."""
     cells = results.get(row, {})
     floor = best(cells, ("floor", "floor-rcvbuf"), CPU) if metric == CPU else None
     bars: list[Bar] = []
@@ -66,7 +66,7 @@ def panel_bars(results: Results, row: str, metric: str, faces: tuple[str, ...]) 
 
 
 def draw_panel(title: str, unit: str, bars: list[Bar], x: int, y: int) -> list[str]:
-    # A little below the least value, so that it still has a bar.
+    # A little below the smallest value, so that it still has a bar.
     low = min(bar[1] for bar in bars) / 1.25
     high = max(bar[1] for bar in bars)
     scale = BARS / max(math.log(high / low), 0.1)

@@ -1,4 +1,4 @@
-"""Runs the server and the clients, each on a core of its own, and checks what they report."""
+"""Runs the server and the clients, each on its own core, and checks their reports."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILDS = ROOT / "build" / "benchmarks"
 SERVER_CORE, CLIENT_CORE = 0, 1
 NOT_SUPPORTED = 3
-# One idle run of a client that is quadratic takes a minute.
+# One client needs a minute for an idle run, because it is quadratic.
 TIME_LIMIT = 180
 
 Sample = dict[str, float]
 
 
 class ClientError(Exception):
-    """The client ended badly, or reported other messages than were sent."""
+    """The client failed, or reported other messages than were sent."""
 
 
 @dataclass
 class Cell:
-    """What one face did in one row."""
+    """The samples of one face in one row."""
 
     samples: list[Sample] = field(default_factory=list)
     #: Why there are no samples.
     reason: str = ""
 
     def median(self, metric: str) -> float | None:
-        """Each metric's own median; times are for each message."""
+        """The median of a metric; times are per message."""
         values = [
             sample[metric] / (sample["messages"] if metric in (CPU, WALL) else 1)
             for sample in self.samples
@@ -47,7 +47,7 @@ class Cell:
         return statistics.median(values) if values else None
 
     def spread(self) -> float:
-        """How far the runs' CPU times lie apart, as a part of their median."""
+        """The range of the runs' CPU times, as a fraction of their median."""
         values = [sample["cpu_ns"] / sample["messages"] for sample in self.samples]
         middle = statistics.median(values) if values else 0
         return (max(values) - min(values)) / middle if middle else 0
@@ -99,16 +99,16 @@ def command(face: Face) -> list[str]:
 
 
 def missing(face: Face) -> str:
-    """Why a face cannot be measured at all, "" when it can."""
+    """Why a face cannot be measured; "" if it can."""
     program = pathlib.Path(command(face)[0])
     return "" if program.exists() else f"{face.label}: not built or not installed"
 
 
 @functools.cache
 def expected(row: Row, count: int) -> tuple[int, int | None]:
-    """Bytes of payload, and the sum of last bytes where the server makes the messages."""
+    """The bytes of payload, and the sum of last bytes if the server makes the messages."""
     if row.flood:
-        # Each idle connection is greeted by the first message of its own.
+        # Each idle connection receives the first message as a greeting.
         each = 1 if row.mode == "greet" else count
         program = BUILDS / "bin" / "bench-server"
         line = subprocess.run(
@@ -122,7 +122,7 @@ def expected(row: Row, count: int) -> tuple[int, int | None]:
 
 
 def run_client(server: Server, face: Face, row: Row, count: int) -> Sample | None:
-    """One measurement; None when the client does not know the mode."""
+    """One measurement; None if the client does not know the mode."""
     arguments = [face.modes[row.mode], server.url(row, count), str(count), str(row.size)]
     if row.tls:
         arguments.append(str(BUILDS / "certificate.pem"))
@@ -162,7 +162,7 @@ def check(sample: Sample, row: Row, count: int) -> None:
 
 
 def calibrate(server: Server, face: Face, row: Row, seconds: float) -> int | None:
-    """How many messages take about that long; None when the face cannot do the row."""
+    """How many messages take about this long; None if the face cannot do the row."""
     if row.count:
         return row.count
     count = row.first
@@ -181,7 +181,7 @@ def calibrate(server: Server, face: Face, row: Row, seconds: float) -> int | Non
 def measure_row(
     server: Server, row: Row, faces: list[Face], repetitions: int, seconds: float
 ) -> dict[str, Cell]:
-    """Every face in turn, then all of them again: what drifts, drifts for all."""
+    """Runs all faces in turn, then all of them again, so that a drift affects all of them."""
     cells = {face.name: Cell() for face in faces}
     counts: dict[str, int] = {}
     for face in faces:
@@ -205,7 +205,7 @@ def measure_row(
                 else:
                     del counts[face.name]
             except ClientError as error:
-                # One wrong count and the face has no figure in this row.
+                # After one wrong count, the face gets no figure in this row.
                 del counts[face.name]
                 cells[face.name] = Cell(reason=f"{face.label}: {error}")
                 print(f"  {row.name}: {face.label}: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Tables: every figure beside the floor's, and every target with its verdict."""
+"""Tables: every figure next to the floor's, and every target with its result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Verdict:
     def word(self) -> str:
         if self.measured is None:
             return "not measured"
-        # The limits have two places, and so has what is shown.
+        # Limits have two decimal places, and so do the figures.
         return "reached" if round(self.measured, 2) <= self.target.limit else "missed"
 
     @property
@@ -87,13 +87,13 @@ def figure(cells: dict[str, Cell], face: str, metric: str, *, ratio: bool = True
     if value is None:
         return ""
     floor = best(cells, FLOORS, metric) if ratio else None
-    # Two figures, so that 1.04 and 1.06 differ, but not 471.13.
+    # Two significant figures, so that 1.04 and 1.06 differ, but not 471.13.
     times = value / floor if floor else 0
     return number(value) + (f" ({times:.{2 if times < 10 else 0}f})" if times else "")
 
 
 def table(title: str, columns: list[tuple[str, list[str]]]) -> list[str]:
-    """Faces down, rows across; faces without any figure are left out."""
+    """One row per face, one column per row of the benchmark; faces without figures are left out."""
     lines = [f"### {title}", "", "| | " + " | ".join(name for name, _ in columns) + " |"]
     lines.append("|---" * (len(columns) + 1) + "|")
     for index, face in enumerate(FACES):
@@ -141,13 +141,13 @@ def _column(cells: dict[str, Cell], metric: str) -> list[str]:
 
 
 def absent(results: Results) -> list[str]:
-    """Why figures are not there, each reason once."""
+    """Why figures are missing, each reason once."""
     reasons = {cell.reason: None for cells in results.values() for cell in cells.values()}
     return [reason for reason in reasons if reason]
 
 
 def widest_spread(results: Results) -> str:
-    """How far to trust the figures: the five runs of a cell beside each other."""
+    """How precise the figures are: the range of the five runs of a cell."""
     spreads = sorted(
         cell.spread()
         for cells in results.values()
@@ -163,28 +163,29 @@ def widest_spread(results: Results) -> str:
 METHOD = """\
 ## Method
 
-- A neutral server of our own ([server](server), one epoll thread) sends frames that were built
-  before, in writes of up to 1 MiB. It runs on core 0, every client on core 1.
+- A neutral server ([server](server), one epoll thread) sends frames that were built before the
+  measurement, in writes of up to 1 MiB. It runs on core 0, every client on core 1.
 - A client connects, sends a message to begin, and is measured from there to the last message: user
   and system CPU time of the whole process by `getrusage`, divided by the messages. Only CPU time is
-  compared: messages per second follow from how two cores wake each other. They are there for
-  requests, where a client that keeps more of them under way has fewer wake-ups.
-- Requests go over HTTP/1.1 connections that are kept; each has its own URL and headers, and is made
-  anew. The floor is libcurl's multi interface on epoll: handles that were made before, of which
-  only the URL is set, a callback that counts the answer's bytes, and librealtime's headers.
+  compared, because messages per second depend on how two cores wake each other. They are shown for
+  requests, where a client with more concurrent requests has fewer wake-ups.
+- Requests use kept HTTP/1.1 connections; each is a new request with its own URL and headers. The
+  floor is libcurl's multi interface on epoll: handles that were created before, of which only the
+  URL is set, a callback that counts the response's bytes, and librealtime's headers.
 - The number of messages is chosen for each client so that a run takes about {seconds} s. The
-  clients of a row take turns, {repetitions} times over; the median counts. Rows of idle connections
-  run once with 10,000 of them.
-- The floor is a blocking socket, a header parser and an AVX2 check of text; for deflate raw zlib
-  behind it, for sends masked frames in writes of 64 KiB, for connects one request by hand. The
-  second floor has SO_RCVBUF at 256 KiB and a buffer of 64 KiB, which keeps the bytes in the
-  processor's cache. Ratios, in parentheses, are to the better of both in the same run.
+  clients of a row take turns, {repetitions} times in all; the median counts. Rows of idle
+  connections run once with 10,000 of them.
+- The floor is a blocking socket, a header parser and an AVX2 check of text. For deflate it also
+  inflates with zlib, for sends it writes masked frames in pieces of 64 KiB, and for connects it
+  sends one request by hand. The second floor has SO_RCVBUF at 256 KiB and a buffer of 64 KiB, which
+  keeps the bytes in the processor's cache. Ratios, in parentheses, refer to the better of the two
+  in the same run.
 - Every client reports messages, bytes and, in C, C++ and Swift, the sum of each message's last
-  byte; what was sent is compared by the server. A client whose report is wrong has no figure.
-- Idle bytes are what the process grew by after its first connection, which pays for what is set
-  up once. What the kernel holds for a socket is not in them.
-- Text is checked as UTF-8 by all: libraries that hand out strings do it by making them. Python's
-  libraries run on uvloop.
+  byte; the server checks what clients send. A client with a wrong report has no figure.
+- Idle bytes are the growth of the process after its first connection, which includes the one-time
+  setup. They do not include the kernel's memory for a socket.
+- All clients check that text is UTF-8: libraries that deliver strings do so by creating them.
+  Python's libraries run on uvloop.
 """
 
 
@@ -205,7 +206,7 @@ def markdown(
 
 
 def _wrapped(line: str) -> str:
-    """List items of any length, as lines of 100 columns."""
+    """Wraps list items of any length at 100 columns."""
     if len(line) <= 100 or line.startswith("|"):
         return line
     words, out = line.split(" "), ""

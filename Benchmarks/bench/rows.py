@@ -1,4 +1,4 @@
-"""What is measured, who is measured, and what is to be reached."""
+"""The rows, the faces that are measured, and the targets."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ class Row:
 
     name: str
     title: str
-    #: Faces with the same mode do it the same way; ``Face.modes`` translates.
+    #: Faces with the same mode do the same; ``Face.modes`` translates it.
     mode: str
     #: ``{n}`` is the number of messages.
     path: str
-    #: Messages of the first calibration run.
+    #: The number of messages in the first calibration run.
     first: int
     size: int = 0
     tls: bool = False
-    #: 0: calibrated.
+    #: 0 means calibrated.
     count: int = 0
 
     @property
     def is_answered(self) -> bool:
-        """By requests, each with an answer."""
+        """Whether the client sends requests, each with a response."""
         return self.path.startswith("/answer/")
 
     @property
@@ -33,7 +33,7 @@ class Row:
 
     @property
     def flood(self) -> str:
-        """The flood's name at the server, "" for other rows."""
+        """The name of the flood at the server; "" for other rows."""
         parts = self.path.split("/")
         return parts[2] if parts[1] == "flood" else "json270-kept" if parts[1] == "greet" else ""
 
@@ -91,9 +91,9 @@ class Face:
     name: str
     label: str
     family: str
-    #: The program, relative to the folder of builds; Python's clients name their peer.
+    #: The program, relative to the build folder; Python's clients name their peer.
     program: str
-    #: Row mode to client mode.
+    #: Maps row modes to client modes.
     modes: dict[str, str] = field(hash=False)
 
     @property
@@ -160,9 +160,9 @@ FACES = (
     Face("websockets", "websockets", "peer", "python:websockets", _AWAITED),
 )  # fmt: skip
 
-#: Numbers that a run gives; each is better when lower.
+#: Figures of a run; lower is better.
 CPU, P50, P99, IDLE, PEAK = "cpu_ns", "p50_ns", "p99_ns", "idle_bytes", "peak_rss_kib"
-#: Of a run; by the messages, how many went by in a second.
+#: Also a figure of a run; with the number of messages it gives the messages per second.
 WALL = "wall_ns"
 
 
@@ -174,7 +174,7 @@ class Target:
     row: str
     metric: str
     limit: float
-    #: The best of those that were measured counts.
+    #: The best face that was measured counts.
     faces: tuple[str, ...] = ("c",)
     references: tuple[str, ...] = ()
     reference_text: str = ""

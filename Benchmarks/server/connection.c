@@ -23,7 +23,7 @@ static bool send_frame(struct connection *c, uint8_t opcode, const uint8_t *data
 
 // MARK: Handshake
 
-/// Builds what every request of a connection is answered with.
+/// Builds the response to every request of a connection.
 static bool build_answer(struct connection *c, size_t size) {
   char head[256];
   if (size > MAX_TEXT) return false;
@@ -70,7 +70,7 @@ static bool choose_mode(struct connection *c, const char *path) {
   return true;
 }
 
-/// The whole answer to a request for events: it floods at once.
+/// Sends a whole event stream: it floods at once.
 static bool stream_events(struct connection *c) {
   static const char answer[] =
       "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
@@ -81,7 +81,7 @@ static bool stream_events(struct connection *c) {
   return connection_send(c, answer, sizeof answer - 1) && connection_flood(c);
 }
 
-/// Answers the requests that are whole; a GET has no body.
+/// Answers the complete requests; a GET has no body.
 static bool answer_requests(struct connection *c) {
   const char *at = (const char *)c->text, *end = at;
   while ((at = strstr(end, "\r\n\r\n"))) {
@@ -137,14 +137,14 @@ static bool keep_text(struct connection *c, const uint8_t *data, size_t length) 
 }
 
 static bool read_request(struct connection *c, const uint8_t *data, size_t length) {
-  // A client waits for the answer before it sends more: nothing follows the head.
+  // A client waits for the response before it sends more, so nothing follows the head.
   if (!keep_text(c, data, length)) return false;
   return !strstr((const char *)c->text, "\r\n\r\n") || shake_hands(c);
 }
 
 // MARK: Frames
 
-/// The whole of each 61st message is compared, the first eight bytes of every one.
+/// Compares every 61st message completely, of the others the first eight bytes.
 static void compare(struct connection *c, const uint8_t *data, size_t length) {
   uint64_t start = c->message_at;
   if (c->messages % 61 != 0) {
@@ -199,7 +199,7 @@ static bool end_of_frame(struct connection *c) {
   return send_frame(c, WS_TEXT, (uint8_t *)text, (size_t)size);
 }
 
-/// Takes header bytes until the header is whole. \returns how many were used.
+/// Reads header bytes until the header is complete. \returns how many were used.
 static size_t take_header(struct incoming *frame, const uint8_t *data, size_t length) {
   size_t used = 0;
   if (frame->need == 0) frame->need = 2;

@@ -9,21 +9,21 @@
 #include "messages.h"
 
 enum mode {
-  /// The request's head is not complete.
+  /// The request's head is incomplete.
   HANDSHAKE,
-  /// Answers nothing but pings and close.
+  /// Answers only pings and close.
   QUIET,
   /// Floods once the client has sent a message.
   FLOOD,
   /// Sends each message back.
   ECHO,
-  /// Counts and compares messages, and says so after the last.
+  /// Counts and compares messages, and reports after the last one.
   SINK,
-  /// Answers each request over HTTP.
+  /// Answers each HTTP request.
   ANSWER,
 };
 
-/// A client frame, read as its bytes come.
+/// A client frame, parsed as its bytes arrive.
 struct incoming {
   uint8_t header[14];
   uint8_t have;
@@ -39,11 +39,11 @@ struct connection {
   enum mode mode;
   struct incoming frame;
 
-  /// The request while it comes; the payload of a control frame or of a message to echo.
+  /// The incomplete request; the payload of a control frame or of a message to echo.
   uint8_t *text;
   size_t text_length;
 
-  /// To each request: a head and `size` bytes.
+  /// The response to each request: a head and `size` bytes.
   uint8_t *answer;
   size_t answer_length;
 
@@ -61,9 +61,9 @@ struct connection {
 
 enum { MAX_TEXT = 1 << 16 };
 
-/// Goes on with what arrived. \returns false when the connection is over.
+/// Continues with received bytes. \returns false if the connection is over.
 bool connection_received(struct connection *c, const uint8_t *data, size_t length);
-/// Goes on sending. \returns false when the connection is over.
+/// Continues to send. \returns false if the connection is over.
 bool connection_flood(struct connection *c);
-/// Sends a short answer, which fits into the socket's buffer, or the connection is over.
+/// Sends a short answer; if it does not fit into the socket's buffer, the connection is over.
 bool connection_send(struct connection *c, const void *data, size_t length);

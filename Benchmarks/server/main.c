@@ -1,7 +1,7 @@
-// The neutral server of the benchmarks: one thread, one epoll, no library but OpenSSL for wss.
+// The neutral server of the benchmarks: one thread, one epoll, no library except OpenSSL for wss.
 //
 //     server serve CERTIFICATE KEY     prints `PORT TLS-PORT`, then serves until it is killed
-//     server expect KIND COUNT         prints what COUNT messages hold: payload checksum wire
+//     server expect KIND COUNT         prints the sums of COUNT messages: payload checksum wire
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -45,7 +45,7 @@ static int listen_anywhere(unsigned *port) {
 
 static void make_context(const char *certificate, const char *key) {
   context = SSL_CTX_new(TLS_server_method());
-  // No resumption: every connect pays for its handshake.
+  // No resumption, so every connect includes a full handshake.
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
@@ -85,7 +85,7 @@ static void accept_all(int listener) {
   }
 }
 
-/// \returns as recv: above 0 bytes, 0 at the end, -1 when there is nothing now.
+/// \returns like recv: above 0 for bytes, 0 at the end, -1 if there are none now.
 static ssize_t receive(struct connection *c, uint8_t *buffer) {
   if (!c->tls) {
     ssize_t got = recv(c->fd, buffer, READ_BYTES, 0);

@@ -9,7 +9,7 @@
 
 enum { LOOP_BYTES = 1 << 20, MAX_PAYLOAD = 1 << 20 };
 
-/// A way to write message `i` into `out`. Returns its length.
+/// Writes message `i` into `out`. Returns its length.
 typedef size_t (*writer)(uint8_t *out, size_t size, size_t i);
 
 static void *allocate(size_t bytes) {
@@ -21,7 +21,7 @@ static void *allocate(size_t bytes) {
   return memory;
 }
 
-// MARK: Payloads. The last byte differs from message to message: it is what clients add up.
+// MARK: Payloads. The last byte differs between messages, because clients add them up.
 
 static size_t write_ascii(uint8_t *out, size_t size, size_t i) {
   for (size_t at = 0; at < size; at++) out[at] = (uint8_t)("the quick brown fox "[at % 20]);
@@ -35,7 +35,7 @@ static size_t write_binary(uint8_t *out, size_t size, size_t i) {
   return size;
 }
 
-/// Text of one to four bytes a character, as a chat in several scripts has it.
+/// Text with one to four bytes per character, like a chat in several scripts.
 static size_t write_unicode(uint8_t *out, size_t size, size_t i) {
   static const char words[] = "Grüße, мир: 実時間の通信 ✓ 😀 ";
   size_t at = 0;
@@ -48,7 +48,7 @@ static size_t write_unicode(uint8_t *out, size_t size, size_t i) {
   return size;
 }
 
-/// A repeatable number for field `field` of record `i` (splitmix64).
+/// A reproducible number for field `field` of record `i` (splitmix64).
 static uint64_t chance(size_t i, unsigned field) {
   uint64_t z = (i * 16 + field + 1) * 0x9e3779b97f4a7c15;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -76,7 +76,7 @@ static size_t write_record(char *out, size_t room, size_t i) {
 
 static size_t write_json(uint8_t *out, size_t size, size_t i) {
   size_t length = write_record((char *)out, size + 1, i);
-  // Cut or filled to the row's exact size; a feed's consumer parses it, we do not.
+  // Cut or padded to the row's exact size; we never parse it.
   for (size_t at = length; at < size; at++) out[at] = ' ';
   out[size - 1] = (uint8_t)('a' + i % 26);
   return size;
@@ -103,12 +103,12 @@ struct kind {
   writer write;
   size_t size;
   uint8_t opcode;
-  /// Messages before the flood repeats itself; 0: as many as LOOP_BYTES hold.
+  /// Messages before the flood repeats itself; 0 means as many as fit into LOOP_BYTES.
   size_t count;
   bool is_compressed, has_context;
 };
 
-/// In the place of an opcode: the message is the data of an event, of one without a type or of a
+/// Instead of an opcode: the message is the data of an event, without a type or with the type
 /// "tick".
 enum { EVENT = 0, TICK = 3 };
 
@@ -209,7 +209,7 @@ static void make(struct flood *flood, const struct kind *kind) {
   z_stream stream = {0};
   if (deflateInit2(&stream, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) exit(1);
   flood->first = build(kind, count, &stream);
-  // With context the second round's window is the first's text, and so is the third's.
+  // With context, the second round refers back to the first round's text, and so does the third.
   flood->again = kind->has_context ? build(kind, count, &stream) : flood->first;
   deflateEnd(&stream);
 }

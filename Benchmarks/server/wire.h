@@ -1,4 +1,4 @@
-// The few bytes of RFC 6455 that the server and the floor client share.
+// The parts of RFC 6455 that the server and the floor client share.
 #pragma once
 
 #include <openssl/evp.h>
@@ -26,7 +26,7 @@ static inline size_t ws_put_header(uint8_t *out, uint8_t first, uint64_t length,
 }
 
 /// Reads a header without a mask key.
-/// \returns its size, 0 when `have` bytes do not hold it.
+/// \returns its size; 0 if it is incomplete.
 static inline size_t ws_get_header(const uint8_t *in, size_t have, uint64_t *length) {
   if (have < 2) return 0;
   uint8_t code = in[1] & 0x7f;
@@ -46,7 +46,7 @@ static inline size_t ws_get_header(const uint8_t *in, size_t have, uint64_t *len
   return 10;
 }
 
-/// Copies and masks `length` bytes; `key` is as it stands in memory, the first byte its first use.
+/// Copies and masks `length` bytes; `key` is in memory order, its first byte is used first.
 static inline void ws_mask(
     uint8_t *restrict out, const uint8_t *restrict in, size_t length, uint32_t key) {
   uint64_t wide = (uint64_t)key << 32 | key;

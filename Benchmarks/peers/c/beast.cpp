@@ -1,4 +1,4 @@
-// Boost.Beast, synchronous, as its documentation shows a client.
+// Boost.Beast, synchronous, as in its documentation's client.
 #include <boost/asio.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/beast/core.hpp>
@@ -46,7 +46,7 @@ template <class Stream>
 static void close(Stream &stream) {
   beast::error_code error;
   stream.close(websocket::close_code::normal, error);
-  // The server ends TLS and TCP as it likes.
+  // The server may end TLS and TCP in any way.
   if (error && error != asio::ssl::error::stream_truncated) meter_fail(error.message().c_str());
 }
 

@@ -1,5 +1,5 @@
-// The floor: what the kernel, a header parser and a UTF-8 check cost, with nothing around them. No
-// library can do less on a socket of this kind, so every figure is told as a multiple of it.
+// The floor: only the cost of the kernel, a header parser and a UTF-8 check. No library can do less
+// on such a socket, so every figure is given as a multiple of it.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,8 @@ static void go(struct link *link) {
 
 // MARK: Receiving
 
-/// Reads past a frame too large to be kept. `have` bytes of its `length` are there already.
+/// Reads and drops a frame that is too large to keep. `have` of its `length` bytes were already
+/// read.
 static bool skip_large(
     struct link *link, uint8_t *buffer, size_t size, size_t have, size_t length) {
   uint8_t last = 0;
@@ -83,7 +84,7 @@ static void receive(size_t size, int receive_bytes) {
   meter_stop();
 }
 
-/// Inflates one message (RFC 7692 §7.2.2). `in` has room for four bytes behind its end.
+/// Inflates one message (RFC 7692 §7.2.2). `in` has room for four more bytes at its end.
 static bool inflate_message(z_stream *stream, uint8_t *in, size_t length, bool has_context) {
   static uint8_t out[1 << 16];
   static const uint8_t tail[4] = {0, 0, 0xff, 0xff};
@@ -132,7 +133,7 @@ static void receive_deflate(void) {
 
 // MARK: Sending
 
-/// Waits for the server's verdict, one short text frame.
+/// Waits for the server's result, one short text frame.
 static void finish_sending(struct link *link) {
   uint8_t answer[128];
   ssize_t got = link_read(link, answer, sizeof answer);
@@ -141,7 +142,7 @@ static void finish_sending(struct link *link) {
   meter_sent((const char *)answer + 2, (size_t)got - 2);
 }
 
-/// Frames of a batch are written together; those above one are masked and written by pieces.
+/// Frames below the batch size are written together; larger ones are masked and written in pieces.
 static void send_all(size_t batch) {
   uint8_t *payload = meter_payload(), *out = malloc(2 * BATCH + WS_MAX_HEADER);
   struct link link;

@@ -1,5 +1,5 @@
-// The floor of event streams: libcurl's write callback and memchr. It copies nothing but the end of
-// a chunk that is no whole line, checks nothing, and knows two fields.
+// The floor of event streams: libcurl's write callback and memchr. It copies only an incomplete
+// line at the end of a chunk, checks nothing, and knows two fields.
 #define _GNU_SOURCE
 #include <curl/curl.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static size_t take(char *chunk, size_t size, size_t count, void *user) {
     }
     at = line_end + 1;
   }
-  // The event goes on in the next chunk: its data must not go with this one.
+  // The event continues in the next chunk: its data must not be lost with this one.
   if (data && data != kept) {
     memcpy(kept, data, data_length);
     data = kept;

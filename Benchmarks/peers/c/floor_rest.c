@@ -1,6 +1,6 @@
-// The floor of requests: libcurl's multi interface on epoll, one easy handle for each request that
-// is under way. The handles are made once; only the URL is set anew for each request. Bodies are
-// counted and not kept, headers not looked at; the request is librealtime's, byte for byte.
+// The floor of requests: libcurl's multi interface on epoll, with one easy handle per concurrent
+// request. The handles are created once; each request only sets the URL. Bodies are counted and
+// dropped, headers ignored; the request is the same as librealtime's, byte for byte.
 #define _GNU_SOURCE
 #include <curl/curl.h>
 #include <stdio.h>
@@ -61,12 +61,12 @@ static void make(struct slot *slot) {
   curl_easy_setopt(slot->easy, CURLOPT_WRITEDATA, slot);
   curl_easy_setopt(slot->easy, CURLOPT_PRIVATE, slot);
   curl_easy_setopt(slot->easy, CURLOPT_NOSIGNAL, 1L);
-  // The same request as librealtime's: libcurl's work depends on it.
+  // The same request as librealtime's, because libcurl's work depends on it.
   curl_easy_setopt(slot->easy, CURLOPT_USERAGENT, "librealtime/0.1.0");
   curl_easy_setopt(slot->easy, CURLOPT_ACCEPT_ENCODING, "");
 }
 
-/// \returns true behind the last answer.
+/// \returns true after the last response.
 static bool finish_some(void) {
   int left;
   for (CURLMsg *message; (message = curl_multi_info_read(multi, &left));) {
@@ -113,7 +113,7 @@ int main(int argc, char **argv) {
   }
   queue = epoll_create1(EPOLL_CLOEXEC);
   meter_start();
-  // librealtime does that with its first request.
+  // librealtime does this with its first request.
   curl_global_init(CURL_GLOBAL_DEFAULT);
   multi = curl_multi_init();
   curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch);

@@ -1,5 +1,5 @@
-// librealtime through its C interface: single callbacks, or batches with `receive-batch`, or a
-// receive buffer of fixed size with `receive-rcvbuf`.
+// librealtime through its C interface: single callbacks, batches with `receive-batch`, or a receive
+// buffer of fixed size with `receive-rcvbuf`.
 #include <realtime.h>
 
 #include "meter.h"
@@ -70,7 +70,7 @@ static void receive(bool in_batches) {
 
 // MARK: Sending
 
-/// Sends until much waits to be written, as `send` in a program that respects back-pressure.
+/// Sends until much waits to be written, like a program that respects back-pressure.
 static void send_more(void *user) {
   (void)user;
   size_t since = 0;
@@ -157,7 +157,7 @@ static void connect_in_turn(void) {
   check(rt_loop_run(loop));
 }
 
-// MARK: Idle. One after the other: it is the memory that counts.
+// MARK: Idle. One after the other, because only memory is measured.
 
 static void opened(const rt_opened *view, void *user);
 static void greeted(rt_message_kind kind, const uint8_t *data, size_t length, void *user);

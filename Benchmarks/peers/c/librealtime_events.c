@@ -1,4 +1,4 @@
-// Event streams by librealtime's C interface.
+// Event streams through librealtime's C interface.
 #include <realtime.h>
 
 #include "meter.h"

@@ -1,5 +1,5 @@
-// Requests by librealtime's C interface, with its default options but for how many are sent at a
-// time.
+// Requests through librealtime's C interface, with default options except for the number of
+// concurrent requests.
 #include <realtime.h>
 #include <stdio.h>
 

@@ -38,7 +38,7 @@ static void write_frame(struct lws *wsi, const void *data, size_t length, bool i
   if (sent < (int)length) meter_fail("lws_write");
 }
 
-/// \returns non-zero to close the connection, as every callback of the library.
+/// \returns non-zero to close the connection, like every callback of the library.
 static int writable(struct lws *wsi) {
   if (task_is("connect")) {
     lws_close_reason(wsi, LWS_CLOSE_STATUS_NORMAL, NULL, 0);
@@ -58,7 +58,7 @@ static int writable(struct lws *wsi) {
   return 0;
 }
 
-/// The first connection is not counted: it pays for what is set up once.
+/// The first connection does not count, because it includes the one-time setup.
 static void one_more_idle(const uint8_t *data, size_t length) {
   if (open_count++ == 0) {
     meter_idle_before();
@@ -85,7 +85,7 @@ static void whole_message(struct lws *wsi, const uint8_t *data, size_t length) {
   if (is_done && !task_is("greet")) meter_stop();
 }
 
-/// A piece of a message: most come whole, others are put together.
+/// Receives a piece of a message: most are whole, others are joined.
 static void received(struct lws *wsi, const uint8_t *data, size_t length) {
   bool is_last = lws_is_final_fragment(wsi) && lws_remaining_packet_payload(wsi) == 0;
   if (is_last && message_length == 0) {

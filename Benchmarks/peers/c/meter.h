@@ -1,4 +1,4 @@
-// What every C and C++ client shares: its task, what it counts, and its report.
+// Shared by the C and C++ clients: the task, the counters, and the report.
 //
 //     client MODE URL COUNT [SIZE] [CA-FILE]
 //
@@ -41,7 +41,7 @@ extern struct meter meter;
 void task_read(int argc, char **argv);
 bool task_is(const char *mode);
 
-/// CPU and wall time are taken from here ...
+/// CPU and wall time are measured from here ...
 void meter_start(void);
 /// ... to here.
 void meter_stop(void);
@@ -56,19 +56,19 @@ static inline bool meter_message(const void *data, size_t length) {
   return ++meter.messages == task.count;
 }
 
-/// Takes the server's verdict on what was sent: `MESSAGES BYTES WRONG`.
+/// Takes the server's report about the messages that were sent: `MESSAGES BYTES WRONG`.
 void meter_sent(const char *text, size_t length);
 
-/// Before a message is sent to be echoed, and when it is back. \returns true for the last one.
+/// Call before each message that is echoed, and after its echo. \returns true for the last one.
 void meter_ask(void);
 bool meter_answer(const void *data, size_t length);
 
-/// User-space memory with one idle connection, which pays for what is set up once, and with
+/// Measures user-space memory with one idle connection, which includes the one-time setup, and with
 /// `task.count` more.
 void meter_idle_before(void);
 void meter_idle_after(void);
 
-/// What clients send: `task.size` bytes that the server knows.
+/// The payload that clients send: `task.size` bytes that the server knows.
 uint8_t *meter_payload(void);
 
 #ifdef __cplusplus

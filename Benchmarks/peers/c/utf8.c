@@ -1,7 +1,7 @@
 // With AVX2: the table look-up of Keiser and Lemire, "Validating UTF-8 In Less Than One Instruction
-// Per Byte" (2021). Each byte's class follows from three look-ups: the high and the low half of the
-// byte before it, and its own high half; a bit that stays set in all three is an error. Elsewhere,
-// and for the ends of short texts: eight ASCII bytes a step, then RFC 3629's table byte by byte.
+// Per Byte" (2021). Three look-ups classify each byte: by the high and the low half of the byte
+// before it, and by its own high half; a bit that is set in all three is an error. Without AVX2,
+// and for the ends of short texts: eight ASCII bytes per step, then RFC 3629's table byte by byte.
 #include "utf8.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static bool scalar_is_valid(const uint8_t *p, size_t length) {
     if (first < 0xc2 || first > 0xf4) return false;
     ptrdiff_t more = first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
     if (end - p < more) return false;
-    // Overlong forms, surrogates and what is above U+10FFFF show in the second byte.
+    // Overlong forms, surrogates and values above U+10FFFF show in the second byte.
     uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
     if (*p < low || *p > high) return false;
@@ -87,7 +87,7 @@ AVX2 static inline __m256i errors(__m256i now, __m256i before) {
 
 AVX2 static bool avx2_is_valid(const uint8_t *text, size_t length) {
   __m256i wrong = _mm256_setzero_si256(), before = _mm256_setzero_si256();
-  // A block that starts a character leaves its last bytes above these.
+  // A block that ends inside a character has one of its last bytes above these.
   const __m256i highest = _mm256_setr_epi8(
       -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
       -1, -1, -1, -1, -1, -1, (char)0xef, (char)0xdf, (char)0xbf);

@@ -1,4 +1,4 @@
-// UTF-8 validation as fast as the machine does it: the floor's check of text.
+// The fastest UTF-8 validation for the machine: the floor's check of text.
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-// wslay's event interface over poll(); it brings no handshake, so that is the floor's.
+// wslay's event interface over poll(); it has no handshake, so it uses the floor's.
 #include <wslay/wslay.h>
 
 #include <errno.h>
@@ -18,7 +18,7 @@ struct peer {
   uint8_t *payload;
 };
 
-/// \returns what a callback answers: bytes, or -1 with the reason told to wslay.
+/// \returns what a callback must return: bytes, or -1 after the reason was passed to wslay.
 static ssize_t outcome(wslay_event_context_ptr context, ssize_t done) {
   if (done > 0) return done;
   bool is_blocked = done < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
@@ -83,7 +83,7 @@ static wslay_event_context_ptr make(struct peer *peer) {
   return context;
 }
 
-/// Waits for the socket, then reads and writes what can be.
+/// Waits for the socket, then reads and writes as much as possible.
 static void turn(struct peer *peer, wslay_event_context_ptr context) {
   struct pollfd waiting = {.fd = peer->link.fd, .events = POLLIN};
   if (wslay_event_want_write(context)) waiting.events |= POLLOUT;

@@ -22,7 +22,7 @@ async def connect_in_turn(peer: Peer, meter: Meter) -> None:
 
 
 async def idle(peer: Peer, meter: Meter, *, greeted: bool) -> None:
-    # The first connection is not counted: it pays for what is set up once.
+    # The first connection does not count, because it includes the one-time setup.
     size, kept = 0, []
     for count in range(meter.task.count + 1):
         if count == 1:

@@ -1,4 +1,4 @@
-"""What the Python clients share: their task, what they count, and their report."""
+"""Shared by the Python clients: the task, the counters, and the report."""
 
 import json
 import os
@@ -31,14 +31,14 @@ class Task:
 
     @property
     def payload(self) -> bytes:
-        """What clients send: bytes that the server knows."""
+        """The payload that clients send: bytes that the server knows."""
         return bytes((i * 7 + 3) & 255 for i in range(256)) * (self.size // 256) + bytes(
             (i * 7 + 3) & 255 for i in range(self.size % 256)
         )
 
 
 class Meter:
-    """Takes the time between ``start`` and ``stop``."""
+    """Measures the time between ``start`` and ``stop``."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -49,11 +49,11 @@ class Meter:
         self._cpu = resource.getrusage(resource.RUSAGE_SELF)
 
     def stop(self, messages: int, size: int = 0, last: "str | bytes" = b"") -> None:
-        """``size`` counts characters of text; ``last`` tells how many bytes those were."""
+        """``size`` counts characters of text; ``last`` shows how many bytes those are."""
         end = resource.getrusage(resource.RUSAGE_SELF)
         cpu = end.ru_utime - self._cpu.ru_utime + end.ru_stime - self._cpu.ru_stime
         if isinstance(last, str):
-            # All messages of a flood are alike but for their ASCII.
+            # All messages of a flood have the same non-ASCII characters.
             size += messages * (len(last.encode()) - len(last))
         self.fields |= {
             "messages": messages,
@@ -63,7 +63,7 @@ class Meter:
         }
 
     def sent(self, verdict: object) -> None:
-        """Takes the server's verdict on what was sent: ``MESSAGES BYTES WRONG``."""
+        """Takes the server's report about the messages that were sent: ``MESSAGES BYTES WRONG``."""
         messages, size, wrong = map(int, str(verdict).split())
         if wrong:
             sys.exit("the server received other bytes than were sent")
@@ -86,7 +86,7 @@ class Meter:
 
     def report(self) -> None:
         """Prints one line of JSON and ends the process."""
-        # In KiB here; the peak of this program, since exec begins anew.
+        # In KiB; the peak of this program only, because exec resets it.
         with open("/proc/self/status") as status:
             peak = next(line for line in status if line.startswith("VmHWM:"))
         print(json.dumps(self.fields | {"peak_rss_kib": int(peak.split()[1])}), flush=True)

@@ -1,4 +1,4 @@
-"""The Python libraries under test, each behind the few calls that a mode needs."""
+"""The Python libraries under test, each with the few calls that a mode needs."""
 
 import asyncio
 import importlib
@@ -14,11 +14,11 @@ MESSAGE_LIMIT = 1 << 26
 
 
 class NotSupportedError(Exception):
-    """The library has no such face."""
+    """The library has no API for this mode."""
 
 
 class Peer:
-    """What the libraries have in common: awaited connections that are iterated over."""
+    """Shared by the libraries: awaited connections that are iterated over."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -79,7 +79,7 @@ class Peer:
 
 
 class Named(Peer):
-    """Whatever has the names of the ``websockets`` package."""
+    """Any library with the API of the ``websockets`` package."""
 
     def __init__(self, task: Task, module: str, **options: object) -> None:
         super().__init__(task)
@@ -151,7 +151,7 @@ class Aiohttp(Peer):
         return (await connection.receive()).data
 
     async def receive_iter(self, meter: Meter, *, deflate: bool) -> None:
-        # Its iterator yields messages that hold the data.
+        # Its iterator yields messages that contain the data.
         total = self.task.count
         count = size = 0
         connection = await self.connect(deflate=deflate)
@@ -166,7 +166,7 @@ class Aiohttp(Peer):
 
 
 class Picows(Peer):
-    """Its callbacks; ``frame`` is valid inside them only, so the payload is taken out."""
+    """Its callbacks; ``frame`` is only valid inside them, so the payload is copied."""
 
     async def connect(self, *, deflate: bool = False) -> Any:
         import picows
@@ -216,7 +216,7 @@ class Picows(Peer):
 
 
 def listener_class() -> Any:
-    """Made late: picows need not be installed."""
+    """A function, because picows need not be installed."""
     import picows
 
     text, binary = picows.WSMsgType.TEXT, picows.WSMsgType.BINARY
@@ -283,5 +283,5 @@ def peer_named(name: str, task: Task) -> Peer:
         return Picows(task)
     if name == "aiohttp":
         return Aiohttp(task)
-    # Proxies are looked up in the environment otherwise.
+    # Otherwise it looks up proxies in the environment.
     return Named(task, name, proxy=None)

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from meter import Meter
 from peers import NotSupportedError
 
-#: Asks once and returns the body of a 200.
+#: Sends one request and returns the body of a 200.
 Ask = Callable[[], Awaitable[bytes]]
 
 
 async def send_requests(name: str, meter: Meter, parallel: int) -> None:
-    """So many at a time, each behind the answer of the one before."""
+    """Sends ``parallel`` requests at a time, each after the response to the one before."""
     clients = {"librealtime": _librealtime, "httpx": _httpx, "aiohttp": _aiohttp}
     if name not in clients:
         raise NotSupportedError

@@ -62,7 +62,7 @@ final class Client: ChannelInboundHandler, @unchecked Sendable {
             write(context, .binary, payload)
             context.flush()
         case ("receive", .text):
-            // Making a string is how the bytes are checked.
+            // Creating a string validates the bytes.
             let text = String(buffer: frame.data)
             if meter.message(text.utf8.count, last: text.utf8.last ?? 0) { finish() }
         case ("receive", .binary):
@@ -85,7 +85,7 @@ final class Client: ChannelInboundHandler, @unchecked Sendable {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { fail("\(error)") }
 }
 
-/// Closes in order as soon as it is open.
+/// Closes normally as soon as it is open.
 final class Closer: ChannelInboundHandler, Sendable {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame
@@ -105,7 +105,7 @@ final class Closer: ChannelInboundHandler, Sendable {
     }
 }
 
-/// Says that it is open, then only waits.
+/// Reports that it is open, then only waits.
 final class Quiet: ChannelInboundHandler, Sendable {
     typealias InboundIn = WebSocketFrame
 

@@ -9,7 +9,7 @@ import NIOWebSocket
 let meter = Meter(BenchTask(CommandLine.arguments))
 let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
-/// Answers the upgrade's request by sending it.
+/// Sends the upgrade request.
 final class RequestSender: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
@@ -49,7 +49,7 @@ func dial(_ made: @escaping @Sendable (Channel) -> ChannelHandler & Sendable) th
         .wait()
 }
 
-// TLS would be swift-nio-ssl, another package.
+// TLS would need swift-nio-ssl, another package.
 if meter.task.url.hasPrefix("wss:") { exit(notSupported) }
 
 switch meter.task.mode {

@@ -1,9 +1,9 @@
-// Messages come to a handler on a loop that the main thread runs.
+// A handler receives messages on a loop that the main thread runs.
 import Meter
 import Realtime
 import Wire
 
-/// Set once the connection is made, before the loop runs.
+/// Set once the connection is created, before the loop runs.
 final class Box: @unchecked Sendable {
     var socket: WebSocket?
 }

@@ -1,4 +1,4 @@
-// Requests over HTTP, so many at a time, each behind the answer of the one before.
+// Requests over HTTP, a number at a time, each after the response to the one before.
 import Meter
 import Realtime
 import Synchronization

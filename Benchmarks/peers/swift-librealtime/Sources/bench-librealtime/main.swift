@@ -1,5 +1,6 @@
-// librealtime's Swift face: `receive`, `deflate` and `echo` by handlers, the modes that end in
-// `-async` by `for try await` and by `await` on each send; `rest-N` by N tasks that await answers.
+// librealtime's Swift API: `receive`, `deflate` and `echo` with handlers; modes that end in
+// `-async` with `for try await`, and `await` on each send; `rest-N` with N tasks that await
+// responses.
 import Glibc
 import Meter
 import Realtime

@@ -1,4 +1,4 @@
-// What the Swift clients share: their task, what they count, and their report. The same as
+// Shared by the Swift clients: the task, the counters, and the report. The same as
 // `peers/c/meter.h`.
 import Glibc
 
@@ -32,12 +32,12 @@ public struct BenchTask: Sendable {
         path = "/" + parts[2]
     }
 
-    /// What clients send: bytes that the server knows.
+    /// The payload that clients send: bytes that the server knows.
     public var payload: [UInt8] { (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ 3) } }
 }
 
 public func fail(_ message: String) -> Never {
-    // `stderr` is a global variable, which Swift 6 does not let be read.
+    // `stderr` is a global variable, which Swift 6 does not allow reading.
     let line = Array((message + "\n").utf8)
     _ = write(2, line, line.count)
     exit(1)
@@ -45,7 +45,7 @@ public func fail(_ message: String) -> Never {
 
 public let notSupported: Int32 = 3
 
-/// Counts messages and takes the time. Used by one thread at a time.
+/// Counts messages and measures the time. Used by one thread at a time.
 public final class Meter: @unchecked Sendable {
     public let task: BenchTask
     public var messages = 0
@@ -84,7 +84,7 @@ public final class Meter: @unchecked Sendable {
         return messages == task.count
     }
 
-    /// Takes the server's verdict on what was sent: `MESSAGES BYTES WRONG`.
+    /// Takes the server's report about the messages that were sent: `MESSAGES BYTES WRONG`.
     public func sent(_ text: String) {
         let numbers = text.split(separator: " ").compactMap { Int($0) }
         guard numbers.count == 3, numbers[2] == 0 else {
