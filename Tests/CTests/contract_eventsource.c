@@ -347,7 +347,7 @@ static void attempts_are_asked_for(rt_loop *loop) {
   end(loop, &s, SETTERS + 1);
 }
 
-static void the_network_is_waited_for(rt_loop *loop) {
+static void waits_for_the_network(rt_loop *loop) {
   seen s;
   rt_loop *other = new_loop();
   rt_reachability *offline, *foreign;
@@ -442,7 +442,7 @@ int main(int argc, char **argv) {
   events_come_in_order(loop);
   handlers_may_do_anything(loop);
   attempts_are_asked_for(loop);
-  the_network_is_waited_for(loop);
+  waits_for_the_network(loop);
   errors_are_kept_for_their_handler(loop);
   ids_survive_a_run(loop);
   rt_loop_free(loop);

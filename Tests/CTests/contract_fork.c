@@ -124,7 +124,7 @@ static void on_done(rt_rest_response *response, void *user) {
 /* The child inherits sockets that are connecting when the process forks, and keeps them open. If
  * the parent then gives these connections up, the kernel still reports their events to the parent's
  * epoll, where no object expects them. */
-static void given_up_while_connecting(void) {
+static void abandoned_while_connecting(void) {
   rt_loop *loop = new_loop();
   rt_network *network;
   rt_websocket *websocket;
@@ -201,7 +201,7 @@ static void hold_outbox(const char *path, int told) {
 }
 
 /* A forked child that executes no program does not keep its dead parent's lock. */
-static void lock_of_the_dead(void) {
+static void lock_of_a_dead_parent(void) {
   char path[] = "/tmp/contract_fork_XXXXXX";
   int pipes[2], file = mkstemp(path);
   pid_t holder, left = 0;
@@ -262,8 +262,8 @@ int main(int argc, char **argv) {
   CHECK(e.clean && e.errors == 0 && e.messages == 1);
   rt_websocket_free(websocket);
   rt_loop_free(loop);
-  given_up_while_connecting();
+  abandoned_while_connecting();
   calls_that_wait(argv[1]);
-  lock_of_the_dead();
+  lock_of_a_dead_parent();
   return 0;
 }

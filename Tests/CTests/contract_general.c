@@ -1,7 +1,7 @@
 /* Version, names of statuses, the text of the last error, the log. */
 #include "contract.h"
 
-static void version_is_the_headers(void) {
+static void version_matches_the_header(void) {
   CHECK(strcmp(rt_version(), RT_VERSION_STRING) == 0);
   CHECK(rt_version_number() == RT_VERSION_NUMBER);
 }
@@ -66,7 +66,7 @@ static void log_has_one_receiver_and_no_credentials(const char *server) {
 int main(int argc, char **argv) {
   CHECK(argc == 2);
   CHECK(rt_last_error()[0] == '\0');
-  version_is_the_headers();
+  version_matches_the_header();
   every_status_has_a_name();
   last_error_names_the_culprit_and_stays();
   log_has_one_receiver_and_no_credentials(argv[1]);

@@ -225,7 +225,7 @@ static void callbacks_may_free(rt_loop *loop, const char *server) {
   CHECK(h.messages == 2 && h.destroyed == 1 && h.errors == 0);
 }
 
-static void gone_begins_anew_or_ends(rt_loop *loop, const char *server) {
+static void gone_resets_the_cursor_or_ends(rt_loop *loop, const char *server) {
   heard h;
   rt_longpoll *poll = listen(&h, loop, server, "/gone");
   /* Kept for a callback that is set later. */
@@ -244,7 +244,7 @@ static void gone_begins_anew_or_ends(rt_loop *loop, const char *server) {
   rt_longpoll_free(poll);
 }
 
-static void the_network_is_waited_for(rt_loop *loop, const char *server) {
+static void waits_for_the_network(rt_loop *loop, const char *server) {
   heard h;
   rt_loop *other = new_loop();
   rt_reachability *offline, *foreign;
@@ -335,8 +335,8 @@ int main(int argc, char **argv) {
   a_restart_waits_for_the_delivery(loop, argv[1]);
   credentials_may_be_missing_or_late(loop, argv[1]);
   callbacks_may_free(loop, argv[1]);
-  gone_begins_anew_or_ends(loop, argv[1]);
-  the_network_is_waited_for(loop, argv[1]);
+  gone_resets_the_cursor_or_ends(loop, argv[1]);
+  waits_for_the_network(loop, argv[1]);
   options_are_checked(loop, argv[1]);
   rt_loop_free(loop);
   return 0;

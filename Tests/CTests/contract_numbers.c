@@ -30,7 +30,7 @@ static void on_done(rt_rest_response *response, void *user) {
 }
 
 /* Cancels a request while it connects; the next connection gets its descriptor number. */
-static void the_next_one_is_watched(rt_loop *loop, const char *server, int port) {
+static void a_reused_number_is_watched(rt_loop *loop, const char *server, int port) {
   char url[64];
   uint64_t id;
   int expected, got;
@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
   int listener, fillers[FILLERS], port, index;
   CHECK(argc == 2);
   port = make_full_port(&listener, fillers);
-  for (index = 0; index < 5; index++) the_next_one_is_watched(loop, argv[1], port);
+  for (index = 0; index < 5; index++) a_reused_number_is_watched(loop, argv[1], port);
   rt_loop_free(loop);
   for (index = 0; index < FILLERS; index++) close(fillers[index]);
   close(listener);

@@ -62,7 +62,7 @@ static void a_freed_loop_closes_every_socket(const char *server) {
   CHECK(open_descriptors() == before);
 }
 
-static void orphans_answer_closed(const char *server, enum stage stage) {
+static void objects_of_a_freed_loop_are_closed(const char *server, enum stage stage) {
   rt_loop *loop = new_loop();
   rt_websocket *websocket = new_websocket(loop, server, "/echo");
   events e = {0};
@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
     for (order = 0; order < sizeof orders / sizeof *orders; order++) {
       free_in_order(argv[1], orders[order], (enum stage)stage);
     }
-    orphans_answer_closed(argv[1], (enum stage)stage);
+    objects_of_a_freed_loop_are_closed(argv[1], (enum stage)stage);
   }
   a_freed_loop_closes_every_socket(argv[1]);
   return 0;

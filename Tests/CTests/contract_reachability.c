@@ -149,7 +149,7 @@ static rt_websocket *reconnecting(story *s, rt_loop *loop, const char *server, c
 }
 
 /* The server drops one connection and keeps the next. */
-static void comes_back(rt_loop *loop, const char *server) {
+static void reconnects_with_the_network(rt_loop *loop, const char *server) {
   story s = {0};
   rt_websocket *websocket;
   s.reachability = new_reachability(loop, RT_REACHABILITY_MANUAL);
@@ -228,7 +228,7 @@ int main(int argc, char **argv) {
   arguments(loop);
   modes(loop);
   automatic(loop);
-  comes_back(loop, argv[1]);
+  reconnects_with_the_network(loop, argv[1]);
   outlives_its_handle(loop, argv[1]);
   belongs_to_its_loop(loop, argv[1]);
   from_another_thread();

@@ -64,7 +64,7 @@ static rt_websocket *lost(rt_loop *loop, const char *server, const char *path, i
 }
 
 /* A lost connection is not open until it has reconnected. */
-static void waits_for_another(const char *server) {
+static void waits_for_the_next_connection(const char *server) {
   rt_websocket *websocket = lost(NULL, server, "/flaky/one/1", 60000);
   CHECK_STATUS(rt_websocket_connect(websocket, 10), RT_ERROR_TIMEOUT);
   rt_websocket_free(websocket);
@@ -76,7 +76,7 @@ static void waits_for_another(const char *server) {
 }
 
 /* Far more messages than may wait: the rest stays with the peer, and none are lost. */
-static void takes_slowly(const char *server) {
+static void slow_receiver(const char *server) {
   rt_websocket *websocket = new_websocket(NULL, server, "/push/5000");
   rt_received *message = NULL;
   int number, previous = -1;
@@ -111,7 +111,7 @@ static void pauses_while_full(const char *server) {
 }
 
 /* Messages from before the end can be received after it; then the call returns how it ended. */
-static void hears_the_end(const char *server) {
+static void receives_the_end(const char *server) {
   rt_received *message = NULL;
   rt_websocket *websocket = new_websocket(NULL, server, "/close/4321");
   CHECK_OK(rt_websocket_connect(websocket, PATIENCE_MS));
@@ -170,7 +170,7 @@ static void several_receive(const char *server) {
 
 /* Messages that nobody receives are freed with their connection: under valgrind a leak is an error.
  * */
-static void nobody_takes(const char *server) {
+static void unreceived_messages_are_freed(const char *server) {
   rt_websocket *websocket = new_websocket(NULL, server, "/push/20");
   rt_websocket_statistics statistics = {0};
   CHECK_OK(rt_websocket_connect(websocket, -1));
@@ -318,12 +318,12 @@ int main(int argc, char **argv) {
   CHECK_OK(rt_loop_start(loop));
   converses(argv[1], NULL);
   converses(argv[1], loop);
-  waits_for_another(argv[1]);
-  takes_slowly(argv[1]);
+  waits_for_the_next_connection(argv[1]);
+  slow_receiver(argv[1]);
   pauses_while_full(argv[1]);
-  hears_the_end(argv[1]);
+  receives_the_end(argv[1]);
   several_receive(argv[1]);
-  nobody_takes(argv[1]);
+  unreceived_messages_are_freed(argv[1]);
   freed_while_one_waits(argv[1], false);
   freed_while_one_waits(argv[1], true);
   loop_freed_between_attempts(argv[1]);

@@ -130,7 +130,7 @@ static void takes_all_kinds(rt_loop *loop) {
 }
 
 /* Far more messages than may wait: the rest stays with the server, and none are lost. */
-static void takes_slowly(void) {
+static void slow_receiver(void) {
   object source = source_at(NULL, "/events/5000");
   object poll = poll_at(NULL, "/batch/5000");
   object spreadbot = spreadbot_at(NULL, "push/5000");
@@ -188,7 +188,7 @@ static void refusals(void) {
 }
 
 /* Messages from before the end can be received after it; then the call returns how it ended. */
-static void hears_the_end(void) {
+static void receives_the_end(void) {
   object from = source_at(NULL, "/events/2");
   CHECK_OK(rt_eventsource_set_reconnect(from.handle, false));
   expect(from, "1", "odd", "number\n1");
@@ -392,9 +392,9 @@ int main(int argc, char **argv) {
   loop = running_loop();
   takes_all_kinds(NULL);
   takes_all_kinds(loop);
-  takes_slowly();
+  slow_receiver();
   refusals();
-  hears_the_end();
+  receives_the_end();
   connects_again();
   several_receive_of_each(CLOSED);
   several_receive_of_each(FREED);

@@ -82,7 +82,7 @@ static void reconnecting(story *s, rt_loop *loop, const char *server, const char
   CHECK_OK(rt_websocket_on_drained(s->websocket, on_drained, s, NULL));
 }
 
-static void comes_back(rt_loop *loop, const char *server) {
+static void reconnects_with_the_network(rt_loop *loop, const char *server) {
   story s = {0};
   reconnecting(&s, loop, server, "/flaky/c/3", 0);
   CHECK_OK(rt_websocket_start(s.websocket));
@@ -210,7 +210,7 @@ int main(int argc, char **argv) {
   CHECK(argc == 2);
   backoffs();
   loop = new_loop();
-  comes_back(loop, argv[1]);
+  reconnects_with_the_network(loop, argv[1]);
   keeps_messages(loop, argv[1]);
   gives_up(loop, argv[1]);
   after_a_normal_close(loop, argv[1]);

@@ -195,7 +195,7 @@ static void on_cancelled(rt_rest_response *response, void *user) {
 
 /* A response to a request whose body waits is delayed, because the previous call took long. libcurl
  * neither sends nor receives for this request now, so it does not ask for a call itself. */
-static void held_up(rt_loop *loop) {
+static void a_delayed_answer_is_delivered(rt_loop *loop) {
   static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
   char url[64];
   int server = listening(url, sizeof url), first, second, sources = 0, heads = 0, ended = 0;
@@ -257,7 +257,7 @@ static int64_t send_offline(rt_loop *loop, bool is_fresh) {
   return (end.tv_sec - begin.tv_sec) * 1000000000LL + end.tv_nsec - begin.tv_nsec;
 }
 
-static void asks_once(rt_loop *loop) {
+static void reachability_is_queried_once(rt_loop *loop) {
   int64_t usual = send_offline(loop, false);
   CHECK(send_offline(loop, true) < 5 * usual);
 }
@@ -271,8 +271,8 @@ int main(int argc, char **argv) {
   while (!in_time(loop, argv[1], "GET", 20)) CHECK(++attempts < 1000);
   attempts = 0;
   while (!together(loop, argv[1])) CHECK(++attempts < 50);
-  held_up(loop);
-  asks_once(loop);
+  a_delayed_answer_is_delivered(loop);
+  reachability_is_queried_once(loop);
   rt_loop_free(loop);
   return 0;
 }

@@ -111,7 +111,7 @@ static void check_tokens(rt_spreadbot *spreadbot, const char *access, const char
   CHECK(length == strlen(refresh) && strcmp(token, refresh) == 0);
 }
 
-static void the_ladder_is_climbed_down(rt_loop *loop, const char *server) {
+static void falls_back_along_the_ladder(rt_loop *loop, const char *server) {
   heard h;
   rt_spreadbot *spreadbot = listen(&h, loop, server);
   CHECK_OK(rt_spreadbot_set_last_event_id(spreadbot, "4"));
@@ -235,7 +235,7 @@ static void callbacks_may_free(rt_loop *loop, const char *server) {
   CHECK(h.messages == 2 && h.destroyed == 1 && h.disconnected == 0);
 }
 
-static void the_network_is_waited_for(rt_loop *loop, const char *server) {
+static void waits_for_the_network(rt_loop *loop, const char *server) {
   heard h;
   rt_loop *other = new_loop();
   rt_reachability *offline, *foreign;
@@ -373,12 +373,12 @@ int main(int argc, char **argv) {
   rt_loop *loop;
   CHECK(argc == 2);
   loop = new_loop();
-  the_ladder_is_climbed_down(loop, argv[1]);
+  falls_back_along_the_ladder(loop, argv[1]);
   sends_are_confirmed(loop, argv[1]);
   a_pause_keeps_options_and_sends(loop, argv[1]);
   tokens_are_needed(loop, argv[1]);
   callbacks_may_free(loop, argv[1]);
-  the_network_is_waited_for(loop, argv[1]);
+  waits_for_the_network(loop, argv[1]);
   sends_outlive_their_connection(loop, argv[1]);
   options_are_checked(loop, argv[1]);
   rt_loop_free(loop);

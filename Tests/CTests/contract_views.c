@@ -86,7 +86,7 @@ static rt_longpoll *new_poll(rt_loop *loop, const char *path, told *t) {
   return poll;
 }
 
-static void opened_tells_of_the_connection(rt_loop *loop) {
+static void opened_describes_the_connection(rt_loop *loop) {
   told t;
   rt_eventsource *source = new_source(loop, "/events/1", &t);
   CHECK_OK(rt_eventsource_start(source));
@@ -142,7 +142,7 @@ static void on_close(const rt_closed *closed, void *user) {
   t->ends++;
 }
 
-static void a_websocket_tells_the_same(rt_loop *loop) {
+static void a_websocket_reports_the_same(rt_loop *loop) {
   told t;
   memset(&t, 0, sizeof t);
   rt_websocket *websocket = new_websocket(loop, server, "/explain/0");
@@ -207,7 +207,7 @@ static void credentials_are_asked_for_with_the_answer(rt_loop *loop) {
 }
 
 /* A port that was free a moment ago: the system's error is reported. */
-static void the_systems_error_is_told(rt_loop *loop) {
+static void the_systems_error_is_reported(rt_loop *loop) {
   told t;
   rt_eventsource *source = NULL;
   memset(&t, 0, sizeof t);
@@ -224,12 +224,12 @@ int main(int argc, char **argv) {
   CHECK(argc == 2);
   server = argv[1];
   rt_loop *loop = new_loop();
-  opened_tells_of_the_connection(loop);
+  opened_describes_the_connection(loop);
   a_refusal_has_its_body(loop);
-  a_websocket_tells_the_same(loop);
+  a_websocket_reports_the_same(loop);
   a_body_is_kept_up_to_a_limit(loop);
   credentials_are_asked_for_with_the_answer(loop);
-  the_systems_error_is_told(loop);
+  the_systems_error_is_reported(loop);
   rt_loop_free(loop);
   return 0;
 }
