@@ -1,4 +1,4 @@
-"""Builds the server and the clients into build/benchmarks, and reports what is missing."""
+"""Builds the server and the clients into build/benchmarks, and reports missing parts."""
 
 from __future__ import annotations
 

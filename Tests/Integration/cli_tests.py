@@ -41,7 +41,7 @@ async def echo(peer: Peer) -> None:
             return
 
 
-# By itself
+# Without a server
 
 
 def test_help_lists_the_exit_codes(tool: Tool) -> None:
@@ -296,7 +296,7 @@ class Recorder:
             await peer.read_to_end()
 
     def wait(self, event: threading.Event) -> None:
-        expect(event.wait(PATIENCE_S), "the server waits in vain")
+        expect(event.wait(PATIENCE_S), "nothing happened at the server")
 
 
 def test_interrupted(tool: Tool, servers: Servers) -> None:
@@ -318,7 +318,7 @@ def test_interrupted_while_connecting(tool: Tool, servers: Servers) -> None:
         await peer.read_to_end()
 
     with running(tool, "ws", servers.script(silent), "--timeout", "600") as process:
-        expect(came.wait(PATIENCE_S), "the server waits in vain")
+        expect(came.wait(PATIENCE_S), "nothing happened at the server")
         process.send_signal(signal.SIGINT)
         ends(process, INTERRUPTED)
 

@@ -84,7 +84,7 @@ def watcher(build: Build, wire: Wire, *prefix: str, valgrind: bool = False) -> I
             made.process.wait()
 
 
-# By itself
+# Without a connection
 
 
 def test_link_goes_and_comes(build: Build) -> None:

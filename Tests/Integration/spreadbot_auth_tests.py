@@ -426,4 +426,4 @@ def test_a_probe_is_refused(build: Build, server: LadderServer, tokens: TokenSer
         tokens.expire()
         bot.expect("message 1 1 - one", f"tokens {SECRET}-a1 .*", "transport 1", "open 1 1")
         bot.end()
-    expect(server.count("/", Leg.SSE) == 1, "the lower leg was begun anew")
+    expect(server.count("/", Leg.SSE) == 1, "the lower leg was restarted")

@@ -297,7 +297,7 @@ def test_a_probe_that_fails_is_followed_by_another(build: Build, server: LadderS
         bot.expect("transport 3", "open 3 0", "message 1 1 - one")
         bot.expect("transport 1", "open 1 1", "message 1 0 - three")
         bot.end()
-    expect(server.count("/", Leg.POLL) <= 2, "the poll was begun anew")
+    expect(server.count("/", Leg.POLL) <= 2, "the poll was restarted")
 
 
 def test_a_change_of_the_network_has_it_probed(build: Build, server: LadderServer) -> None:

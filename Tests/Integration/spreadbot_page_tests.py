@@ -98,7 +98,7 @@ def test_tokens_are_refreshed() -> None:
             await bot.establish_connection("chat")
             for text in ("one", "two"):
                 await bot.send_message_string(text)
-                expect((await bot.recv()).text == text, "it did not come back")
+                expect((await bot.recv()).text == text, "it was not echoed")
                 # The server closes the connection when its token expires.
                 known = len(tokens)
                 while len(tokens) == known:

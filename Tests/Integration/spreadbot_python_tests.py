@@ -79,10 +79,10 @@ async def listen(course: Course) -> None:
         while bot.transport != "websocket" or bot.state != "connected":
             await asyncio.sleep(0.001)
         await bot.send_message_string("by the WebSocket")
-        expect((await bot.recv()).text == "by the WebSocket", "it did not come back")
+        expect((await bot.recv()).text == "by the WebSocket", "it was not echoed")
         answer = await bot.rest.post_data(f"ps/{course.channel}", "by a request")
         expect(answer.is_success, f"{answer}")
-        expect((await bot.recv()).text == "by a request", "it did not come back")
+        expect((await bot.recv()).text == "by a request", "it was not echoed")
 
 
 def block(course: Course) -> None:
@@ -94,7 +94,7 @@ def block(course: Course) -> None:
             texts.append(bot.recv(PATIENCE_S).text)
         course.check(texts)
         bot.send_message_string("last", timeout=PATIENCE_S)
-        expect(bot.recv(PATIENCE_S).text == "last", "it did not come back")
+        expect(bot.recv(PATIENCE_S).text == "last", "it was not echoed")
 
 
 @pytest.mark.parametrize("face", ("asyncio", "blocking"))

@@ -33,7 +33,7 @@ final class RESTClientModel {
             key: key, isReachable: isReachable, now: now)
     }
 
-    /// What is to be done now: "start 1 GET http://h/", "finish 1 ok 200 (1)".
+    /// The actions that are due now: "start 1 GET http://h/", "finish 1 ok 200 (1)".
     func done() -> [String] {
         var result: [String] = []
         while let action = session.nextAction() { result.append(text(action)) }

@@ -42,7 +42,7 @@ FRAMES: dict[str, Callable[[int], bytes]] = {
     "interim heads": lambda stream: frame(HEADERS, END_HEADERS, stream, b"\x08\x03103"),
 }
 
-#: What is sent once, and what is sent forever.
+#: Bytes that are sent once, and bytes that are sent forever.
 ANSWERS: dict[str, tuple[bytes, bytes]] = {
     "trailers": (CHUNKED + b"0\r\n", b"A: b\r\n"),
     "one trailer": (CHUNKED + b"0\r\nA: ", b"b"),

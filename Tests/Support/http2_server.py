@@ -65,7 +65,7 @@ class HTTP2Server:
             if number > count:
                 return answer(connection, stream)
             connection.sendall(frame(GOAWAY, 0, 0, struct.pack(">II", last, 0)))
-            # Read what is still sent before the end.
+            # Read the bytes that the client still sends.
             connection.unwrap()
             return False
 

@@ -85,7 +85,7 @@ package final class World {
     /// Drops all future events, which breaks every reference cycle through them.
     package func end() { queue.removeAll() }
 
-    // MARK: What is seen
+    // MARK: Checks and trace
 
     /// An invariant does not hold: the run is over. Only the first violation counts.
     package func fail(_ what: @autoclosure () -> String) {

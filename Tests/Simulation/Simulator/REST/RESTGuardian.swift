@@ -196,7 +196,7 @@ final class RESTGuardian {
             "\(id) starts again after \(record.head?.status ?? 0), \(failed(record))"
         )
         world.require(record.next != .credentials, "\(id) starts before there are credentials")
-        world.require(!awaitsCredentials(id, record), "\(id) goes out with what was refused")
+        world.require(!awaitsCredentials(id, record), "\(id) is sent with refused credentials")
         if lastBeforeQuestion != nil { world.count("continued while credentials were fetched") }
         world.require(!record.isBodyGone || !isStream(request), "\(id) sends a body that is gone")
         world.require(
@@ -397,7 +397,7 @@ final class RESTGuardian {
     func finished(_ id: ID, _ outcome: RESTOutcome) {
         guard let record = record(id) else { return }
         world.require(!record.isFinished, "\(id) ends twice")
-        world.require(!record.isRunning, "\(id) ends with its exchange under way")
+        world.require(!record.isRunning, "\(id) ends while its exchange runs")
         record.isFinished = true
         let code = outcome.error.map { "\($0.code)" } ?? "ok"
         world.count(code)

@@ -262,7 +262,8 @@ final class SpreadbotRun {
         case .offline: world.require(!isOnline, "waits for a network that is there")
         case .idle: world.require(!hasLeg && probe == nil, "a leg is left behind")
         }
-        world.require(waiting.isEmpty || refreshing != nil, "requests wait for tokens in vain")
+        world.require(
+            waiting.isEmpty || refreshing != nil, "requests wait for tokens that nobody fetches")
         world.require(
             session.state != .disconnected || !ledger.isKept, "keeps messages after the end")
         let isMoving = posting != nil || !ledger.flying.isEmpty || isRetrying

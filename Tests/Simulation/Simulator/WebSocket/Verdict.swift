@@ -53,7 +53,7 @@ struct Verdict {
         world.require(expected.contains(error), "\(plan.greeting) was reported as \(error)")
     }
 
-    // MARK: What was received
+    // MARK: Received messages
 
     private func checkOpened(_ ending: User.Ending) {
         world.require(
@@ -182,7 +182,7 @@ struct Verdict {
             "the connection ended otherwise than the peer ended it")
     }
 
-    // MARK: What was sent
+    // MARK: Sent messages
 
     private func checkSent() {
         guard !plan.isCorruptedUpward else { return }
