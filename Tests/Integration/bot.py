@@ -85,25 +85,6 @@ class Bot:
         self._process.wait()
         for thread in self._threads:
             thread.join()
-        import os
-
-        open("/tmp/h/signs.txt", "a").write(
-            "".join(
-                f"{sg}|{os.environ['PYTEST_CURRENT_TEST']}\n"
-                for sg in (
-                    "trying WebSocket",
-                    "trying SSE",
-                    "trying long poll",
-                    "asking for a WebSocket again",
-                    "refreshing the tokens",
-                    "the tokens are refreshed",
-                    "without TLS",
-                    "error text:",
-                    "sent text:",
-                )
-                if sg in "".join(self.log)
-            )
-        )
         if kind is None:
             guilty = [line for line in self.log if SECRET in line]
             expect(not guilty, f"{len(guilty)} lines of its log have a credential: {guilty[:1]}")
