@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from bot import SECRET
 from command_line import Tool
+from demo_process import DemoProcess
 from harness import PATIENCE_S, ROOT, Build, Probe  # sets the path for the next ones
 from ladder_server import LadderServer
 from namespaces import refusal
@@ -73,6 +74,13 @@ def servers() -> Iterator[Servers]:
 def nchan() -> Iterator[Nchan]:
     with Nchan(tls=True) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoProcess]:
+    running = DemoProcess(tmp_path_factory.mktemp("demo") / "output")
+    yield running
+    running.stop()
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,14 @@
 """The programs that the README shows, against the demo server and against Nchan."""
 
-import os
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 import threading
-import urllib.request
-from collections.abc import Iterator
 
 import pytest
 from command_line import Tool
+from demo_process import DemoProcess
 from harness import PATIENCE_S, ROOT, Build, expect, swift
 from nchan import Nchan
 
@@ -21,31 +18,11 @@ DEMO = "127.0.0.1:8080"
 languages = pytest.mark.parametrize("language", ["c", "python", pytest.param("swift", marks=swift)])
 
 
-@pytest.fixture(scope="session")
-def demo() -> Iterator[str]:
-    """The host and port of the demo server."""
-    command = [sys.executable, "-m", "librealtime.demo_server", "--port", "0"]
-    environment = {**os.environ, "PYTHONPATH": str(PYTHON / "src")}
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    with server:
-        assert server.stdout is not None
-        text = "".join(iter(server.stdout.readline, "\n"))
-        text += "".join(iter(server.stdout.readline, "\n"))
-        found = re.search("ws://(.*)/echo", text)
-        assert found, text
-        # What it prints later must not fill the pipe.
-        reader = threading.Thread(target=server.stdout.read)
-        reader.start()
-        yield found[1]
-        server.send_signal(signal.SIGINT)
-        reader.join()
-
-
-def arguments(program: str, demo: str) -> list[str]:
+def arguments(program: str, demo: DemoProcess) -> list[str]:
     """What the README's table says, for this run's server."""
     found = re.search(rf"^\| `{program}` \| `(.*?)`", (ROOT / "README.md").read_text(), re.M)
     assert found, f"the README has no row for {program}"
-    return found[1].replace(DEMO, demo).split()
+    return found[1].replace(DEMO, demo.address).split()
 
 
 def first_lines(
@@ -83,29 +60,29 @@ def first_lines(
     ],
 )
 def test_against_the_demo_server(
-    build: Build, demo: str, language: str, program: str, line: str
+    build: Build, demo: DemoProcess, language: str, program: str, line: str
 ) -> None:
     (printed,) = first_lines(build, language, program, *arguments(program, demo))
     expect(re.fullmatch(line, printed) is not None, f"printed {printed!r}")
 
 
 @languages
-def test_reads_messages_from_the_demo_server(build: Build, demo: str, language: str) -> None:
+def test_reads_messages_from_the_demo_server(
+    build: Build, demo: DemoProcess, language: str
+) -> None:
     base, path = arguments("read_messages", demo)
     path = f"{path}_{language}"
     texts = [f"number {number}" for number in range(3)]
-    for text in texts:
-        with urllib.request.urlopen(f"{base}/{path}", text.encode()) as response:
-            expect(response.status == 201, f"the server answered {response.status}")
+    demo.publish(path.removeprefix("channel/"), *texts)
     lines = first_lines(build, language, "read_messages", base, path, count=3)
     expect([line.partition(" ")[2] for line in lines] == texts, f"printed {lines}")
 
 
-def test_the_tool_against_the_demo_server(tool: Tool, demo: str) -> None:
+def test_the_tool_against_the_demo_server(tool: Tool, demo: DemoProcess) -> None:
     """The examples of --help, which take the demo server's address."""
-    text = tool.run("--help").stdout.replace(DEMO, demo)
+    text = tool.run("--help").stdout.replace(DEMO, demo.address)
     options = {"ws": ["--close"], "sse": ["--count", "1"], "listen": ["--count", "1"], "post": []}
-    lines = dict(re.findall(rf"^  realtime (\w+) (.*{demo}.*)$", text, re.M))
+    lines = dict(re.findall(rf"^  realtime (\w+) (.*{demo.address}.*)$", text, re.M))
     expect(lines.keys() == options.keys(), text)
     # What `listen` prints is published before.
     for command in reversed(options):

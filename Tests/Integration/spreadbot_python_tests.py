@@ -1,4 +1,4 @@
-"""Spreadbot's Python faces against Nchan, while its legs are cut and refused."""
+"""Spreadbot in Python against Nchan and the demo server, while its legs are cut and refused."""
 
 import asyncio
 import itertools
@@ -7,6 +7,7 @@ from typing import Any
 import librealtime
 import librealtime.sync
 import pytest
+from demo_process import DemoProcess
 from fault_proxy import Then
 from harness import PATIENCE_S, expect
 from leg_gate import Leg, LegGate, Treat
@@ -26,10 +27,11 @@ _channels = itertools.count(1)
 class Course:
     """Publishes messages, and blocks legs meanwhile."""
 
-    def __init__(self, gate: LegGate, nchan: Nchan) -> None:
+    def __init__(self, gate: LegGate, nchan: Nchan, folder: str) -> None:
         self.gate = gate
         self.nchan = nchan
         self.channel = f"python{next(_channels)}"
+        self.path = f"{folder}/{self.channel}"
         self.legs: list[str | None] = []
 
     @property
@@ -58,8 +60,8 @@ class Course:
         expect(met >= {"websocket", "sse", "poll"}, f"legs {self.legs}")
 
 
-def each_once(face: str, servers: Servers, nchan: Nchan) -> None:
-    course = Course(LegGate(servers, "127.0.0.1", nchan.port), nchan)
+def each_once(face: str, servers: Servers, nchan: Nchan, folder: str = "ps") -> None:
+    course = Course(LegGate(servers, "127.0.0.1", nchan.port), nchan, folder)
     if face == "blocking":
         block(course)
     else:
@@ -69,7 +71,7 @@ def each_once(face: str, servers: Servers, nchan: Nchan) -> None:
 async def listen(course: Course) -> None:
     texts = []
     async with librealtime.Spreadbot(course.gate.url, **course.options) as bot:
-        await bot.establish_connection(f"ps/{course.channel}")
+        await bot.establish_connection(course.path)
         for number in range(MESSAGES):
             await asyncio.to_thread(course.publish, number)
             message = await bot.recv()
@@ -80,7 +82,7 @@ async def listen(course: Course) -> None:
             await asyncio.sleep(0.001)
         await bot.send_message_string("by the WebSocket")
         expect((await bot.recv()).text == "by the WebSocket", "it was not echoed")
-        answer = await bot.rest.post_data(f"ps/{course.channel}", "by a request")
+        answer = await bot.rest.post_data(course.path, "by a request")
         expect(answer.is_success, f"{answer}")
         expect((await bot.recv()).text == "by a request", "it was not echoed")
 
@@ -88,7 +90,7 @@ async def listen(course: Course) -> None:
 def block(course: Course) -> None:
     texts = []
     with librealtime.sync.Spreadbot(course.gate.url, **course.options) as bot:
-        bot.establish_connection(f"ps/{course.channel}", timeout=PATIENCE_S)
+        bot.establish_connection(course.path, timeout=PATIENCE_S)
         for number in range(MESSAGES):
             course.publish(number)
             texts.append(bot.recv(PATIENCE_S).text)
@@ -100,3 +102,8 @@ def block(course: Course) -> None:
 @pytest.mark.parametrize("face", ("asyncio", "blocking"))
 def test_each_once(face: str, servers: Servers, nchan: Nchan) -> None:
     each_once(face, servers, nchan)
+
+
+@pytest.mark.parametrize("face", ("asyncio", "blocking"))
+def test_each_once_from_the_demo_server(face: str, servers: Servers, demo: DemoProcess) -> None:
+    each_once(face, servers, demo, "channel")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.client
-import os
-import signal
 import socket
 import subprocess
 import sys
@@ -23,70 +19,20 @@ from websockets.sync.client import connect
 import librealtime
 from librealtime import demo_server, sync
 
-SOURCE = Path(__file__).resolve().parents[1] / "src"
-# A guard against hanging.
-PATIENCE_S = 60
-COMMAND = [sys.executable, "-m", "librealtime.demo_server"]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
 
-
-class Demo:
-    """The server as a process of its own, which writes to a file."""
-
-    def __init__(self, output: Path, *options: str) -> None:
-        self.output = output
-        with output.open("w") as file:
-            command = [*COMMAND, "--port", "0", *options]
-            self.process = subprocess.Popen(command, stdout=file, stderr=file, env=ENVIRONMENT)
-        self.wait_for("curl ")
-        lines = output.read_text().splitlines()
-        self.url = next(line for line in lines if "/events" in line).split("/events")[0]
-        self.ws_url = self.url.replace("http", "ws", 1)
-
-    def wait_for(self, text: str) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while text not in self.output.read_text():
-            assert self.process.poll() is None, self.output.read_text()
-            assert time.monotonic() < deadline, self.output.read_text()
-            time.sleep(0.01)
-
-    def open(
-        self, path: str, method: str = "GET", body: str | bytes = "", **headers: str
-    ) -> http.client.HTTPConnection:
-        """Sends a request."""
-        address = urlsplit(self.url)
-        assert address.hostname
-        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=PATIENCE_S)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, body or None, named)
-        return connection
-
-    def request(
-        self, method: str, path: str, body: str | bytes = "", **headers: str
-    ) -> tuple[http.client.HTTPResponse, bytes]:
-        with contextlib.closing(self.open(path, method, body, **headers)) as connection:
-            response = connection.getresponse()
-            return response, response.read()
-
-    def publish(self, channel: str, *messages: str | bytes) -> None:
-        for message in messages:
-            response, _ = self.request("POST", f"/channel/{channel}", message)
-            assert response.status == 201
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(PATIENCE_S)
+from demo_process import COMMAND, ENVIRONMENT, PATIENCE_S, DemoProcess
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    running = Demo(tmp_path_factory.mktemp("demo") / "output")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoProcess]:
+    running = DemoProcess(tmp_path_factory.mktemp("demo") / "output")
     yield running
     assert running.stop() == 0
     assert "Traceback" not in running.output.read_text(), running.output.read_text()
 
 
-def test_echo(demo: Demo, run: Any) -> None:
+def test_echo(demo: DemoProcess, run: Any) -> None:
     large = "large " * 20_000
 
     async def main() -> None:
@@ -108,7 +54,7 @@ def test_echo(demo: Demo, run: Any) -> None:
             assert ws.recv(PATIENCE_S) == message
 
 
-def test_events_continue_after_an_id(demo: Demo) -> None:
+def test_events_continue_after_an_id(demo: DemoProcess) -> None:
     first = int(time.time()) - 10
     with sync.EventSource(demo.url + "/events", last_event_id=str(first)) as source:
         events = [source.recv(PATIENCE_S) for _ in range(11)]
@@ -118,7 +64,7 @@ def test_events_continue_after_an_id(demo: Demo) -> None:
 
 
 @pytest.mark.parametrize("last_id", ["", "x", "1", "9" * 18, "9" * 30])
-def test_events_of_the_last_minute(demo: Demo, run: Any, last_id: str) -> None:
+def test_events_of_the_last_minute(demo: DemoProcess, run: Any, last_id: str) -> None:
     """An id from elsewhere, or too old, is harmless."""
 
     async def main() -> None:
@@ -137,7 +83,7 @@ def test_events_of_the_last_minute(demo: Demo, run: Any, last_id: str) -> None:
 
 
 @pytest.mark.parametrize("transport", ["websocket", "sse", "poll"])
-def test_spreadbot(demo: Demo, run: Any, transport: str) -> None:
+def test_spreadbot(demo: DemoProcess, run: Any, transport: str) -> None:
     """A message that is sent comes back; a second run continues after the last one."""
     path = f"channel/bot-{transport}"
     texts = [f"number {number}: ä\n\nb" for number in range(10)]
@@ -162,7 +108,7 @@ def test_spreadbot(demo: Demo, run: Any, transport: str) -> None:
 
 
 @pytest.mark.parametrize("transport", ["websocket", "poll"])
-def test_every_byte_arrives(demo: Demo, run: Any, transport: str) -> None:
+def test_every_byte_arrives(demo: DemoProcess, run: Any, transport: str) -> None:
     messages = [b"\xff\xfe\0", bytes(range(256)), b"", b"text", b"\r\n"]
 
     async def main() -> None:
@@ -174,7 +120,7 @@ def test_every_byte_arrives(demo: Demo, run: Any, transport: str) -> None:
     run(main())
 
 
-def test_spreadbot_across_transports(demo: Demo, run: Any) -> None:
+def test_spreadbot_across_transports(demo: DemoProcess, run: Any) -> None:
     """One cursor serves all transports."""
 
     async def main() -> None:
@@ -192,7 +138,7 @@ def test_spreadbot_across_transports(demo: Demo, run: Any) -> None:
 
 
 @pytest.mark.parametrize("cursor", ["validators", "header_id", "query_id"])
-def test_long_polls(demo: Demo, cursor: Any) -> None:
+def test_long_polls(demo: DemoProcess, cursor: Any) -> None:
     channel = f"polls-{cursor}"
     demo.publish(channel, "one", "two")
     with sync.LongPoll(f"{demo.url}/channel/{channel}", cursor=cursor) as poll:
@@ -203,7 +149,7 @@ def test_long_polls(demo: Demo, cursor: Any) -> None:
     assert len({message.id for message in messages}) == 3
 
 
-def test_a_channel_by_other_clients(demo: Demo) -> None:
+def test_a_channel_by_other_clients(demo: DemoProcess) -> None:
     with connect(demo.ws_url + "/channel/others") as ws:
         response, body = demo.request("POST", "/channel/others", "by POST")
         assert response.status == 201
@@ -226,7 +172,7 @@ def test_a_channel_by_other_clients(demo: Demo) -> None:
                      "data: by WebSocket\n", "\n"]  # fmt: skip
 
 
-def test_a_repeated_post_is_one_message(demo: Demo) -> None:
+def test_a_repeated_post_is_one_message(demo: DemoProcess) -> None:
     answers = [
         demo.request("POST", f"/channel/{channel}", body, Idempotency_Key="key")
         for channel, body in (("once", "one"), ("once", "again"), ("elsewhere", "other"))
@@ -260,7 +206,7 @@ def test_history_is_bounded(run: Any) -> None:
     run(main())
 
 
-def test_large_messages_are_refused(demo: Demo) -> None:
+def test_large_messages_are_refused(demo: DemoProcess) -> None:
     large = bytes(demo_server.MAX_BYTES + 1)
     assert demo.request("POST", "/channel/large", large)[0].status == 413
     assert demo.request("PUT", "/anything", large)[0].status == 413
@@ -271,7 +217,7 @@ def test_large_messages_are_refused(demo: Demo) -> None:
     assert ws.close_code == 1009
 
 
-def test_requests(demo: Demo) -> None:
+def test_requests(demo: DemoProcess) -> None:
     quickly: Any = {"base_delay": 0.002, "max_delay": 0.01}
     with sync.RESTClient(demo.url, headers={"X-Test": "1"}, **quickly) as client:
         said = client.put("/anything?a=1", content="text").raise_for_status().json()
@@ -288,7 +234,7 @@ def test_requests(demo: Demo) -> None:
             client.get("/slow?seconds=60", timeout=0.05, attempts=1)
 
 
-def test_bad_requests(demo: Demo) -> None:
+def test_bad_requests(demo: DemoProcess) -> None:
     for path in ("/slow?seconds=61", "/slow?seconds=nan", "/slow?seconds=x",
                  "/status/503?retry_after=a%0d%0ab"):  # fmt: skip
         assert demo.request("GET", path)[0].status == 400, path
@@ -301,7 +247,7 @@ def test_bad_requests(demo: Demo) -> None:
     assert demo.request("GET", "/")[1].decode() in demo.output.read_text()
 
 
-def test_each_request_is_a_line(demo: Demo) -> None:
+def test_each_request_is_a_line(demo: DemoProcess) -> None:
     demo.request("GET", "/anything?line=%1B%0A")
     demo.wait_for("GET /anything?line=%1B%0A: 200\n")
     with connect(demo.ws_url + "/echo?line=2"):
@@ -309,7 +255,7 @@ def test_each_request_is_a_line(demo: Demo) -> None:
 
 
 @pytest.mark.parametrize("target", [b"/\xff\x1b[31m", b"/?\xff", b"/%0a%1b%ff"])
-def test_log_lines_are_plain(demo: Demo, target: bytes) -> None:
+def test_log_lines_are_plain(demo: DemoProcess, target: bytes) -> None:
     """Nothing in a request controls the terminal."""
     address = urlsplit(demo.url)
     with socket.create_connection((address.hostname, address.port), PATIENCE_S) as client:
@@ -320,7 +266,7 @@ def test_log_lines_are_plain(demo: Demo, target: bytes) -> None:
 
 def test_interrupted(tmp_path: Path) -> None:
     """Everything that is open ends in an orderly way."""
-    own = Demo(tmp_path / "output", "--host", "localhost")
+    own = DemoProcess(tmp_path / "output", "--host", "localhost")
     with sync.connect(own.ws_url + "/echo") as echo, connect(own.ws_url + "/channel/a") as channel:
         events, stream, poll, slow = (
             own.open(path, Accept=accept)
@@ -350,7 +296,7 @@ def test_interrupted(tmp_path: Path) -> None:
 
 def test_interrupted_with_a_silent_client(tmp_path: Path) -> None:
     """A client that answers nothing does not keep the server from ending."""
-    own = Demo(tmp_path / "output")
+    own = DemoProcess(tmp_path / "output")
     address = urlsplit(own.url)
     head = "Host: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -361,7 +307,7 @@ def test_interrupted_with_a_silent_client(tmp_path: Path) -> None:
     assert "Traceback" not in own.output.read_text()
 
 
-def test_a_port_in_use(demo: Demo) -> None:
+def test_a_port_in_use(demo: DemoProcess) -> None:
     port = demo.url.rpartition(":")[2]
     for options, text in (
         (["--port", port], "Address already in use"),
