@@ -15,8 +15,10 @@ public import Wire
 ///
 ///     for try await message in try spreadbot.messages(path: "news") { print(message.text) }
 ///
-/// Handlers run where `Configuration.executor` says, one at a time. The last reference gone drops
-/// the connection. All members may be used on any thread.
+/// Handlers run one at a time, on the main actor unless `Configuration.executor` names another
+/// place. A closure that is isolated to an actor runs on that actor: handlers in main-actor code
+/// can use its properties directly. Releasing the last reference drops the connection. All members
+/// may be used on any thread.
 public final class Spreadbot: Sendable {
     public struct Message: Sendable, Hashable {
         /// How far the messages have come; "" before there was an id.
@@ -78,7 +80,7 @@ public final class Spreadbot: Sendable {
     }
 
     /// How a send ended: with an error when the server does not have it, or may not.
-    public typealias Completion = @Sendable (Result<Void, RealtimeError>) -> Void
+    public typealias Completion = @Sendable @isolated(any) (Result<Void, RealtimeError>) -> Void
 
     let connection: SpreadbotConnection
     /// Held, since the last reference to a loop ends it and all that is on it.
@@ -116,23 +118,44 @@ public final class Spreadbot: Sendable {
     /// It is connected: for the first time, or again. `resumed` says that the transport began after
     /// the last id, so that nothing is missing.
     public func onOpen(
-        _ handler: (@Sendable (_ transport: Transport, _ resumed: Bool, Opened) -> Void)?
+        @_inheritActorContext _ handler: (
+            @Sendable @isolated(any) (_ transport: Transport, _ resumed: Bool, Opened) -> Void
+        )?
     ) {
+        let handler = Handler(handler)
         desk.world.withLock { $0.open = handler }
     }
 
-    public func onError(_ handler: (@Sendable (ErrorEvent) -> Void)?) {
+    /// The same, for a handler without arguments.
+    public func onOpen(
+        @_inheritActorContext _ handler: @escaping @Sendable @isolated(any) () -> Void
+    ) {
+        let handler = Handler(handler)
+        desk.world.withLock {
+            $0.open = Handler(handler.isolation) { _, _, _ in handler.call() }
+        }
+    }
+
+    public func onError(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) (ErrorEvent) -> Void)?
+    ) {
+        let handler = Handler(handler)
         desk.world.withLock { $0.error = handler }
     }
 
     public func onMessage(
-        _ handler: (@Sendable (_ id: String, _ event: String, _ data: [UInt8]) -> Void)?
+        @_inheritActorContext _ handler: (
+            @Sendable @isolated(any) (_ id: String, _ event: String, _ data: [UInt8]) -> Void
+        )?
     ) {
+        let handler = Handler(handler)
         set { [desk] in
             $0.message = handler.map { handler in
                 { message in
                     let message = Message(message)
-                    desk.run(message.count) { handler(message.id, message.event, message.data) }
+                    desk.run(on: handler.isolation, count: message.count) {
+                        handler.call(message.id, message.event, message.data)
+                    }
                 }
             }
         }
@@ -141,12 +164,15 @@ public final class Spreadbot: Sendable {
     }
 
     /// Another transport is in use; nil when it is over.
-    public func onTransport(_ handler: (@Sendable (Transport?) -> Void)?) {
+    public func onTransport(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) (Transport?) -> Void)?
+    ) {
+        let handler = Handler(handler)
         set { [desk] in
             $0.transport = handler.map { handler in
                 { transport in
                     let transport = transport.map { Transport($0) }
-                    desk.run { handler(transport) }
+                    desk.run(on: handler.isolation) { handler.call(transport) }
                 }
             }
         }
@@ -154,17 +180,25 @@ public final class Spreadbot: Sendable {
 
     /// The tokens were refreshed: keep them for the next run.
     public func onTokens(
-        _ handler: (@Sendable (_ accessToken: String, _ refreshToken: String) -> Void)?
+        @_inheritActorContext _ handler: (
+            @Sendable @isolated(any) (_ accessToken: String, _ refreshToken: String) -> Void
+        )?
     ) {
+        let handler = Handler(handler)
         set { [desk] in
             $0.tokens = handler.map { handler in
-                { access, refresh in desk.run { handler(access, refresh) } }
+                { access, refresh in
+                    desk.run(on: handler.isolation) { handler.call(access, refresh) }
+                }
             }
         }
     }
 
     /// It is over: nil after `closeConnection`, else the fatal error.
-    public func onDisconnected(_ handler: (@Sendable (RealtimeError?) -> Void)?) {
+    public func onDisconnected(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) (RealtimeError?) -> Void)?
+    ) {
+        let handler = Handler(handler)
         desk.world.withLock { $0.disconnected = handler }
     }
 
@@ -182,10 +216,10 @@ public final class Spreadbot: Sendable {
         try connection.establish(path: path)
     }
 
-    /// The same, and waits until it is connected.
+    /// Establishes a connection, and waits until it is connected.
     /// - Throws: `RealtimeError`: what was fatal, or `.closed` when it was closed meanwhile;
     ///   `CancellationError`, which does not end the connection.
-    public func establishConnection(path: String) async throws {
+    public func connect(path: String) async throws {
         let ticket = desk.newTicket()
         try await withTaskCancellationHandler {
             try Task.checkCancellation()
@@ -258,8 +292,8 @@ public final class Spreadbot: Sendable {
     /// established again.
     public func closeConnection() { try? connection.disconnect() }
 
-    /// The same, and waits until it is closed.
-    public func closeConnection() async {
+    /// Closes the connection, and waits until it is closed.
+    public func disconnect() async {
         await withCheckedContinuation { continuation in
             do {
                 try connection.disconnect { continuation.resume() }
@@ -276,7 +310,7 @@ public final class Spreadbot: Sendable {
     /// - Parameter completion: told once how it ended; never inside this call.
     /// - Throws: `RealtimeError(.closed)`.
     public func sendMessageString(
-        message: String, completion: Completion? = nil
+        message: String, @_inheritActorContext completion: Completion? = nil
     ) throws(RealtimeError) {
         try send(.text, Array(message.utf8), completion)
     }
@@ -290,7 +324,7 @@ public final class Spreadbot: Sendable {
 
     /// Sends bytes; otherwise as `sendMessageString`.
     public func sendMessageBinary(
-        message: [UInt8], completion: Completion? = nil
+        message: [UInt8], @_inheritActorContext completion: Completion? = nil
     ) throws(RealtimeError) {
         try send(.binary, message, completion)
     }
@@ -302,10 +336,10 @@ public final class Spreadbot: Sendable {
     private func send(
         _ kind: MessageKind, _ bytes: [UInt8], _ completion: Completion?
     ) throws(RealtimeError) {
-        let done = completion.map { completion in
+        let done = Handler(completion).map { completion in
             { [desk] (sent: SpreadbotSent) in
                 let result = sent.outcome
-                desk.run(isOwed: true) { completion(result) }
+                desk.run(on: completion.isolation, isOwed: true) { completion.call(result) }
             }
         }
         do {

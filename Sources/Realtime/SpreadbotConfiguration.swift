@@ -29,12 +29,18 @@ extension Spreadbot {
         }
     }
 
-    /// Where handlers run, one at a time and in order.
+    /// Where handlers run, one at a time and in order. A closure that is isolated to an actor, as
+    /// one in main-actor code is, runs on that actor, whatever the executor.
     public enum Executor: Sendable {
-        /// On the loop's thread, without a detour.
+        /// On the loop's thread, inside the loop's callback. A handler must not block.
         case loop
         case actor(any Actor)
         case task(any TaskExecutor)
+
+        /// The main actor, which is the default. The main thread must be free to run handlers: it
+        /// is while it awaits, in an async `main` or at top level, and in `RunLoop.main.run()` and
+        /// `dispatchMain()`.
+        public static var main: Executor { .actor(MainActor.shared) }
     }
 
     /// Where and how to connect. The defaults are what most programs want.
@@ -72,7 +78,8 @@ extension Spreadbot {
         public var maxBufferedMessages = 1024
         /// Their bytes.
         public var maxBufferedBytes = 8 << 20
-        public var executor = Executor.loop
+        /// Where handlers run.
+        public var executor = Executor.main
 
         // abigen: the options of SpreadbotConfiguration
         /// A query parameter that carries the access token, beside the header Authorization, for

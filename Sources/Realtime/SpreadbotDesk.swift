@@ -7,9 +7,9 @@ import Wire
 /// that a handler under way outlives the `Spreadbot` it is of.
 final class SpreadbotDesk: Sendable {
     struct World {
-        var open: (@Sendable (Spreadbot.Transport, Bool, Opened) -> Void)?
-        var error: (@Sendable (Spreadbot.ErrorEvent) -> Void)?
-        var disconnected: (@Sendable (RealtimeError?) -> Void)?
+        var open: Handler<@Sendable (Spreadbot.Transport, Bool, Opened) -> Void>?
+        var error: Handler<@Sendable (Spreadbot.ErrorEvent) -> Void>?
+        var disconnected: Handler<@Sendable (RealtimeError?) -> Void>?
         /// Those who wait for the connection.
         var waiters: [UInt64: Waiter] = [:]
         var lastTicket: UInt64 = 0
@@ -24,19 +24,15 @@ final class SpreadbotDesk: Sendable {
     }
 
     let world = Mutex(World())
-    private let queue: CallbackQueue?
+    private let queues: HandlerQueues
     /// It outlives every handler, and holds this.
     private unowned let connection: SpreadbotConnection
 
     init(_ connection: SpreadbotConnection, _ config: Spreadbot.Configuration) {
         self.connection = connection
-        if case .loop = config.executor {
-            queue = nil
-        } else {
-            queue = CallbackQueue(
-                on: config.executor, config.maxBufferedMessages, config.maxBufferedBytes
-            ) { [weak connection] in try? connection?.resume() }
-        }
+        queues = HandlerQueues(
+            on: config.executor, config.maxBufferedMessages, config.maxBufferedBytes
+        ) { [weak connection] in try? connection?.resume() }
     }
 
     func addHandlers() throws(RealtimeError) {
@@ -45,22 +41,23 @@ final class SpreadbotDesk: Sendable {
             handlers.error = { [self] failure in
                 guard let handler = world.withLock({ $0.error }) else { return }
                 let event = Spreadbot.ErrorEvent(failure)
-                run { handler(event) }
+                run(on: handler.isolation) { handler.call(event) }
             }
             handlers.disconnected = { [self] in over($0) }
         }
     }
 
-    /// Runs a handler where the user wants it.
+    /// Runs a handler on the actor that it is isolated to, or else where the user wants it.
     /// - Parameter isOwed: also when the `Spreadbot` is gone.
     func run(
-        _ count: Int = 0, isOwed: Bool = false, _ body: @escaping @Sendable () -> Void
+        on isolation: (any Actor)?, count: Int = 0, isOwed: Bool = false,
+        _ body: @escaping @Sendable () -> Void
     ) {
-        guard let queue else { return body() }
-        guard queue.put(count: count, isOwed: isOwed, body) else { return }
+        let full = queues.run(on: isolation, count: count, isOwed: isOwed, body)
+        guard let full else { return }
         try? connection.pause()
         // Those who emptied the queue meanwhile called resume before there was a pause.
-        if !queue.isPaused { try? connection.resume() }
+        if !full.isPaused { try? connection.resume() }
     }
 
     private func tell(_ transport: Spreadbot.Transport, _ resumed: Bool, _ opened: Opened) {
@@ -69,7 +66,8 @@ final class SpreadbotDesk: Sendable {
             (world.open, SpreadbotDesk.take(&world.waiters, upTo: epoch))
         }
         for waiter in waiters { waiter.resume() }
-        if let handler { run { handler(transport, resumed, opened) } }
+        guard let handler else { return }
+        run(on: handler.isolation) { handler.call(transport, resumed, opened) }
     }
 
     private func over(_ error: RealtimeError?) {
@@ -85,7 +83,7 @@ final class SpreadbotDesk: Sendable {
         let closed = RealtimeError(.closed, "the connection was closed")
         for waiter in waiters { waiter.resume(throwing: error ?? closed) }
         mailbox?.finish(error.map { .failed($0) } ?? .normal)
-        if let handler { run { handler(error) } }
+        if let handler { run(on: handler.isolation) { handler.call(error) } }
     }
 
     private static func take(
@@ -120,14 +118,12 @@ final class SpreadbotDesk: Sendable {
 
     /// The connection is given back: of what waits for its executor the ends of sends are told.
     func close(_ loop: Loop) {
-        if let queue {
-            queue.close()
-            // Behind the ends that the connection's own end brings.
-            do {
-                try loop.post { queue.finish() }
-            } catch {
-                queue.finish()
-            }
+        queues.close()
+        // After the ends of sends that the end of the connection brings.
+        do {
+            try loop.post { [queues] in queues.finish() }
+        } catch {
+            queues.finish()
         }
         world.withLock { $0.mailbox }?.finish(.normal, discarding: true)
     }

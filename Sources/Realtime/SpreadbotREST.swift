@@ -10,23 +10,28 @@ public import Wire
 ///     let answer = try await rest.postData(path: "users", payload: .json(#"{"name": "Ada"}"#))
 ///
 /// Each is tried up to three times, a POST by an Idempotency-Key that is the same in all attempts;
-/// without a network requests wait, a hundred of them. Handlers run where `Configuration.executor`
-/// says, one at a time. The last reference gone ends all requests. All members may be used on any
-/// thread.
+/// without a network requests wait, a hundred of them. Handlers run one at a time: on the main
+/// actor, unless `Configuration.executor` names another place. The last reference gone ends all
+/// requests. All members may be used on any thread.
 public final class SpreadbotREST: Sendable {
+    /// Called with an answer of 2xx.
+    public typealias Success = @Sendable @isolated(any) (REST.Response) -> Void
+    /// Called with what came instead of an answer of 2xx.
+    public typealias Failure = @Sendable @isolated(any) (REST.Failure) -> Void
+
     /// Requests of every kind, with the same tokens.
     public let client: REST
     /// Who has the tokens.
     private let owner: SpreadbotConnection
     private let ownsConnection: Bool
-    /// Handlers on their way to an executor; held by those of requests under way, too.
-    private let queue: CallbackQueue?
+    /// Handlers on their way to where they run; requests under way hold it too.
+    private let queues: HandlerQueues
 
     /// - Throws: `RealtimeError` for a bad URL or option.
     public init(config: Spreadbot.Configuration, on loop: Loop = .shared) throws {
         owner = try config.connection(on: loop)
         ownsConnection = true
-        queue = CallbackQueue(on: config.executor)
+        queues = HandlerQueues(on: config.executor)
         client = REST(try owner.makeClient(), on: loop)
     }
 
@@ -39,7 +44,7 @@ public final class SpreadbotREST: Sendable {
     public init(sharing spreadbot: Spreadbot) throws {
         owner = spreadbot.connection
         ownsConnection = false
-        queue = CallbackQueue(on: spreadbot.executor)
+        queues = HandlerQueues(on: spreadbot.executor)
         client = REST(try owner.makeClient(), on: spreadbot.loop)
     }
 
@@ -52,10 +57,10 @@ public final class SpreadbotREST: Sendable {
 
     /// - Parameter onSuccess: an answer of 2xx; its `json` is there when it is JSON.
     public func getData(
-        path: String, onSuccess: @escaping @Sendable (REST.Response) -> Void,
-        onError: @escaping @Sendable (REST.Failure) -> Void
+        path: String, @_inheritActorContext onSuccess: @escaping Success,
+        @_inheritActorContext onError: @escaping Failure
     ) {
-        send(REST.Request("GET", path), onSuccess, onError)
+        send(REST.Request("GET", path), Handlers(onSuccess, onError, queues))
     }
 
     /// With an outbox it is on the disk before this waits, and is sent by another run if this one
@@ -74,24 +79,22 @@ public final class SpreadbotREST: Sendable {
 
     public func postData(
         path: String, payload: REST.Request.Body,
-        onSuccess: @escaping @Sendable (REST.Response) -> Void,
-        onError: @escaping @Sendable (REST.Failure) -> Void
+        @_inheritActorContext onSuccess: @escaping Success,
+        @_inheritActorContext onError: @escaping Failure
     ) {
+        let handlers = Handlers(onSuccess, onError, queues)
         guard owner.isDurable else {
-            return send(REST.Request("POST", path, body: payload), onSuccess, onError)
+            return send(REST.Request("POST", path, body: payload), handlers)
         }
         do {
             let (bytes, type) = try payload.whole
             try bytes.withUnsafeBytes {
                 try owner.post(
                     path: path, contentType: type, $0,
-                    done: { [queue] in
-                        let result = SpreadbotREST.result($0)
-                        queue.run { SpreadbotREST.tell(result, onSuccess, onError) }
-                    })
+                    done: { handlers.tell(SpreadbotREST.result($0)) })
             }
         } catch {
-            fail(onError, error)
+            handlers.fail(error)
         }
     }
 
@@ -99,16 +102,6 @@ public final class SpreadbotREST: Sendable {
         if let result = sent.result { return REST.result(result) }
         return .failure(
             REST.Failure(sent.error ?? RealtimeError(.connectionLost, "no answer came")))
-    }
-
-    private static func tell(
-        _ result: Result<REST.Response, REST.Failure>, _ onSuccess: (REST.Response) -> Void,
-        _ onError: (REST.Failure) -> Void
-    ) {
-        switch result {
-        case .success(let response): onSuccess(response)
-        case .failure(let failure): onError(failure)
-        }
     }
 
     /// - Parameter payload: sent as application/json.
@@ -120,34 +113,52 @@ public final class SpreadbotREST: Sendable {
 
     public func postData(
         path: String, payload: JSONValue,
-        onSuccess: @escaping @Sendable (REST.Response) -> Void,
-        onError: @escaping @Sendable (REST.Failure) -> Void
+        @_inheritActorContext onSuccess: @escaping Success,
+        @_inheritActorContext onError: @escaping Failure
     ) {
         do {
             let text = try payload.text
             postData(path: path, payload: .json(text), onSuccess: onSuccess, onError: onError)
         } catch {
-            fail(onError, error)
+            Handlers(onSuccess, onError, queues).fail(error)
         }
     }
 
-    private func fail(_ onError: @escaping @Sendable (REST.Failure) -> Void, _ error: any Error) {
-        let failure = REST.Failure(error)
-        queue.run { onError(failure) }
+    /// What cannot be sent at all is reported to `onError`, too.
+    private func send(_ request: REST.Request, _ handlers: Handlers) {
+        do {
+            try client.send(request) { handlers.tell($0) }
+        } catch {
+            handlers.fail(error)
+        }
     }
 
-    /// What cannot be sent at all comes to `onError` too, inside this call unless there is an
-    /// executor.
-    private func send(
-        _ request: REST.Request, _ onSuccess: @escaping @Sendable (REST.Response) -> Void,
-        _ onError: @escaping @Sendable (REST.Failure) -> Void
-    ) {
-        do {
-            try client.send(request) { [queue] result in
-                queue.run { SpreadbotREST.tell(result, onSuccess, onError) }
+    /// Those of one request.
+    private struct Handlers: Sendable {
+        let success: Handler<@Sendable (REST.Response) -> Void>?
+        let failure: Handler<@Sendable (REST.Failure) -> Void>?
+        let queues: HandlerQueues
+
+        init(_ success: @escaping Success, _ failure: @escaping Failure, _ queues: HandlerQueues) {
+            self.success = Handler(success)
+            self.failure = Handler(failure)
+            self.queues = queues
+        }
+
+        func tell(_ result: Result<REST.Response, REST.Failure>) {
+            switch result {
+            case .success(let response): run(success, response)
+            case .failure(let failure): run(self.failure, failure)
             }
-        } catch {
-            fail(onError, error)
+        }
+
+        func fail(_ error: any Error) { tell(.failure(REST.Failure(error))) }
+
+        private func run<Value: Sendable>(
+            _ handler: Handler<@Sendable (Value) -> Void>?, _ value: Value
+        ) {
+            guard let handler else { return }
+            _ = queues.run(on: handler.isolation, isOwed: true) { handler.call(value) }
         }
     }
 
@@ -166,14 +177,21 @@ public final class SpreadbotREST: Sendable {
     /// `Spreadbot.onTokens` is called instead.
     /// - Throws: `RealtimeError(.state)` for one that shares a connection's.
     public func onTokens(
-        _ handler: (@Sendable (_ accessToken: String, _ refreshToken: String) -> Void)?
+        @_inheritActorContext _ handler: (
+            @Sendable @isolated(any) (_ accessToken: String, _ refreshToken: String) -> Void
+        )?
     ) throws(RealtimeError) {
         guard ownsConnection else {
             throw RealtimeError(.state, "the tokens are the connection's; see Spreadbot.onTokens")
         }
-        try owner.setHandlers { [queue] in
+        let handler = Handler(handler)
+        try owner.setHandlers { [queues] in
             $0.tokens = handler.map { handler in
-                { access, refresh in queue.run { handler(access, refresh) } }
+                { access, refresh in
+                    _ = queues.run(on: handler.isolation, isOwed: true) {
+                        handler.call(access, refresh)
+                    }
+                }
             }
         }
     }
@@ -210,20 +228,4 @@ extension REST.Failure {
 extension REST.Response {
     /// The body as JSON; nil for what is none.
     public var json: JSONValue? { try? JSONValue(parsing: body) }
-}
-
-extension CallbackQueue {
-    /// For ends of requests, each of which is owed; nil where none is needed.
-    fileprivate convenience init?(on executor: Spreadbot.Executor) {
-        if case .loop = executor { return nil }
-        self.init(on: executor, .max, .max) {}
-    }
-}
-
-extension CallbackQueue? {
-    /// Runs a handler where the user wants it.
-    fileprivate func run(_ handler: @escaping @Sendable () -> Void) {
-        guard let self else { return handler() }
-        _ = self.put(count: 0, isOwed: true, handler)
-    }
 }

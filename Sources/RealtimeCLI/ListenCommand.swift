@@ -94,10 +94,10 @@ struct ListenCommand: AsyncParsableCommand {
             let (base, path) = ListenCommand.split(url)
             let spreadbot = try Spreadbot(config: configuration(base))
             let completion = Completion()
-            let interruption = Interruption { ListenCommand.close(spreadbot) }
+            let interruption = Interruption { spreadbot.closeConnection() }
             addHandlers(to: spreadbot, Attempts(endsUnreached: maxRounds == nil), completion)
             try shared.console.reportOffline()
-            try ListenCommand.establish(spreadbot, path)
+            try spreadbot.establishConnection(path: path)
             let sending = send ? Task { await sendLines(by: spreadbot) } : nil
             defer { sending?.cancel() }
             try await completion.wait()
@@ -106,13 +106,6 @@ struct ListenCommand: AsyncParsableCommand {
             throw shared.console.fail(error)
         }
     }
-
-    // Both have asynchronous forms, which wait; these functions choose the others.
-    private static func establish(_ spreadbot: Spreadbot, _ path: String) throws {
-        try spreadbot.establishConnection(path: path)
-    }
-
-    private static func close(_ spreadbot: Spreadbot) { spreadbot.closeConnection() }
 
     /// Everything is written on the loop's thread, so the output has the order of the events.
     private func addHandlers(
@@ -130,7 +123,7 @@ struct ListenCommand: AsyncParsableCommand {
             guard !failure.isFatal else { return }
             if isEnd {
                 completion.end(attempts.cause(failure.error))
-                return ListenCommand.close(spreadbot)
+                return spreadbot.closeConnection()
             }
             ListenCommand.report(failure, spreadbot, console)
         }
@@ -142,7 +135,7 @@ struct ListenCommand: AsyncParsableCommand {
         spreadbot.onMessage { [unowned spreadbot] id, event, data in
             guard !left.isOver else { return }
             console.emit(data, JSONLine("message").with("id", id).with("name", event))
-            if left.countsDown() { ListenCommand.close(spreadbot) }
+            if left.countsDown() { spreadbot.closeConnection() }
         }
     }
 
@@ -189,6 +182,7 @@ struct ListenCommand: AsyncParsableCommand {
 
     private func configuration(_ base: String) throws -> Spreadbot.Configuration {
         var configuration = Spreadbot.Configuration(baseURL: base)
+        configuration.executor = .loop
         configuration.accessToken = try token ?? shared.token() ?? ""
         configuration.refreshToken = refreshToken ?? ""
         configuration.authURL = authURL

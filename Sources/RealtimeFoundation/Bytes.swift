@@ -55,7 +55,7 @@ extension REST.Request.Body {
 extension Spreadbot {
     /// Sends bytes; see `sendMessageString`.
     public func sendMessageBinary(
-        message: Data, completion: Completion? = nil
+        message: Data, @_inheritActorContext completion: Completion? = nil
     ) throws(RealtimeError) {
         try sendMessageBinary(message: [UInt8](message), completion: completion)
     }

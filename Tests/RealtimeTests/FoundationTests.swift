@@ -118,7 +118,7 @@ private struct Echo: Decodable, Sendable {
         spreadbot.onMessage { _, _, _ in
             continuation.yield(DispatchQueue.getSpecific(key: key) == true)
         }
-        try await spreadbot.establishConnection(path: "echo")
+        try await spreadbot.connect(path: "echo")
         try await spreadbot.sendMessageBinary(message: Data("one".utf8))
         let ends = Mutex(0)
         send(spreadbot, Data("two".utf8)) { _ in ends.withLock { $0 += 1 } }

@@ -14,6 +14,8 @@ private func spreadbot(
     // Other suites run at the same time: these tests do not check time limits.
     config.answerTimeout = .seconds(60)
     config.connectTimeout = .seconds(60)
+    // So that handlers have run before `connect` returns.
+    config.executor = .loop
     change(&config)
     return try Spreadbot(config: config)
 }
@@ -35,11 +37,6 @@ private actor Recorder {
         while told.count <= waitedFor { await withCheckedContinuation { waiting = $0 } }
         waitedFor += 1
     }
-}
-
-/// Not async, so that the call takes the form that does not wait.
-private func establish(_ spreadbot: Spreadbot) {
-    try? spreadbot.establishConnection(path: "echo")
 }
 
 /// Runs jobs on its own queue.
@@ -70,7 +67,7 @@ private final class QueueExecutor: TaskExecutor {
             if count == 11 { break }
         }
         #expect(spreadbot.transport == .sse && Int(spreadbot.lastEventID) ?? 0 >= 11)
-        await spreadbot.closeConnection()
+        await spreadbot.disconnect()
         #expect(spreadbot.state == .disconnected && spreadbot.transport == nil)
     }
 
@@ -89,7 +86,7 @@ private final class QueueExecutor: TaskExecutor {
         }
         spreadbot.onTransport { continuation.yield("\($0.map { "\($0)" } ?? "none")") }
         spreadbot.onDisconnected { continuation.yield("over \($0 == nil)") }
-        try await spreadbot.establishConnection(path: "echo")
+        try await spreadbot.connect(path: "echo")
         #expect(spreadbot.state == .connected && spreadbot.phase == .none)
         try await spreadbot.sendMessageString(message: "one")
         try await spreadbot.sendMessageBinary(message: Array("two".utf8))
@@ -98,9 +95,10 @@ private final class QueueExecutor: TaskExecutor {
         for await call in calls {
             told.append(call)
             if call == "echo two" {
-                sendAndClose(spreadbot) { result in
+                try spreadbot.sendMessageString(message: "three") { result in
                     if case .success = result { done.withLock { $0 = true } }
                 }
+                spreadbot.closeConnection()
             }
             if call.hasPrefix("over") { break }
         }
@@ -112,20 +110,12 @@ private final class QueueExecutor: TaskExecutor {
         #expect(done.withLock { $0 })
     }
 
-    /// Not async, so that the calls take the forms that do not wait.
-    private func sendAndClose(
-        _ spreadbot: Spreadbot, _ completion: @escaping Spreadbot.Completion
-    ) {
-        try? spreadbot.sendMessageString(message: "three", completion: completion)
-        spreadbot.closeConnection()
-    }
-
     @Test func fatalErrorsAreThrown() async throws {
         let spreadbot = try spreadbot()
         let errors = Mutex<[Spreadbot.ErrorEvent]>([])
         spreadbot.onError { error in errors.withLock { $0.append(error) } }
         let refused = await #expect(throws: RealtimeError.self) {
-            try await spreadbot.establishConnection(path: "poll/1")
+            try await spreadbot.connect(path: "poll/1")
         }
         #expect(refused?.code == .auth)
         let told = errors.withLock { $0 }
@@ -150,7 +140,7 @@ private final class QueueExecutor: TaskExecutor {
         let errors = Mutex<[Spreadbot.ErrorEvent]>([])
         spreadbot.onError { error in errors.withLock { $0.append(error) } }
         let error = await #expect(throws: RealtimeError.self) {
-            try await spreadbot.establishConnection(path: "x")
+            try await spreadbot.connect(path: "x")
         }
         #expect(error?.code == .reconnectsExhausted)
         #expect(errors.withLock { $0.map(\.isFatal) } == [false, true])
@@ -162,7 +152,7 @@ private final class QueueExecutor: TaskExecutor {
         let spreadbot = try spreadbot { $0.reachability = reachability }
         let (opens, continuation) = AsyncStream.makeStream(of: Void.self)
         spreadbot.onOpen { _, _, _ in continuation.yield() }
-        let waiting = Task { try await spreadbot.establishConnection(path: "echo") }
+        let waiting = Task { try await spreadbot.connect(path: "echo") }
         while spreadbot.phase != .offline { await Task.yield() }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
@@ -186,7 +176,7 @@ private final class QueueExecutor: TaskExecutor {
             recorder.assumeIsolated { $0.note(id) }
             continuation.yield()
         }
-        try await spreadbot.establishConnection(path: "events/5")
+        try await spreadbot.connect(path: "events/5")
         var count = 0
         for await _ in calls {
             count += 1
@@ -201,7 +191,7 @@ private final class QueueExecutor: TaskExecutor {
         let spreadbot = try spreadbot { $0.executor = .task(line) }
         let (calls, continuation) = AsyncStream.makeStream(of: Bool.self)
         spreadbot.onMessage { _, _, _ in continuation.yield(line.isCurrent) }
-        try await spreadbot.establishConnection(path: "events/3")
+        try await spreadbot.connect(path: "events/3")
         var count = 0
         for await isThere in calls {
             #expect(isThere)
@@ -289,10 +279,10 @@ private final class QueueExecutor: TaskExecutor {
     @Test func anEndDoesNotAffectTheNextConnection() async throws {
         let spreadbot = try spreadbot()
         for _ in 0..<20 {
-            try await spreadbot.establishConnection(path: "echo")
-            close(spreadbot)
-            try await spreadbot.establishConnection(path: "echo")
-            close(spreadbot)
+            try await spreadbot.connect(path: "echo")
+            spreadbot.closeConnection()
+            try await spreadbot.connect(path: "echo")
+            spreadbot.closeConnection()
             // Even if the message before was not read completely.
             var count = 0
             for try await _ in try spreadbot.messages(path: "events/9") {
@@ -308,17 +298,17 @@ private final class QueueExecutor: TaskExecutor {
                 return again
             }
             guard count == 1, let spreadbot else { return }
-            establish(spreadbot)
+            try? spreadbot.establishConnection(path: "echo")
         }
-        await spreadbot.closeConnection()
+        await spreadbot.disconnect()
         #expect(spreadbot.state != .disconnected)
-        await spreadbot.closeConnection()
+        await spreadbot.disconnect()
     }
 
     @Test func aFullMailboxDoesNotDelaySends() async throws {
         let spreadbot = try spreadbot { $0.maxBufferedMessages = 2 }
         let messages = try spreadbot.messages(path: "echo")
-        try await spreadbot.establishConnection(path: "echo")
+        try await spreadbot.connect(path: "echo")
         // More echoes than the mailbox takes, and no task takes them.
         for number in 0..<20 { try await spreadbot.sendMessageString(message: "\(number)") }
         withExtendedLifetime(messages) {}
@@ -331,7 +321,7 @@ private final class QueueExecutor: TaskExecutor {
 
     @Test func messagesBeyondTheBufferAreConfirmed() async throws {
         let spreadbot = try spreadbot()
-        try await spreadbot.establishConnection(path: "sink")
+        try await spreadbot.connect(path: "sink")
         try await spreadbot.sendMessageBinary(
             message: [UInt8](repeating: 7, count: (64 << 20) + 1))
         try await spreadbot.sendMessageString(message: "after it")
@@ -342,8 +332,8 @@ private final class QueueExecutor: TaskExecutor {
         let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
         for _ in 0..<5 {
             var spreadbot: Spreadbot? = try spreadbot { $0.executor = .actor(recorder) }
-            try await spreadbot?.establishConnection(path: "echo")
-            keepSending(spreadbot) { continuation.yield() }
+            try await spreadbot?.connect(path: "echo")
+            try spreadbot?.sendMessageString(message: "last") { _ in continuation.yield() }
             spreadbot = nil
         }
         var count = 0
@@ -351,13 +341,6 @@ private final class QueueExecutor: TaskExecutor {
             count += 1
             if count == 5 { break }
         }
-    }
-
-    // Not async, so that the calls take the forms that do not wait.
-    private func close(_ spreadbot: Spreadbot) { spreadbot.closeConnection() }
-
-    private func keepSending(_ spreadbot: Spreadbot?, _ told: @escaping @Sendable () -> Void) {
-        try? spreadbot?.sendMessageString(message: "last") { _ in told() }
     }
 
     @Test func dictionariesAreChecked() throws {

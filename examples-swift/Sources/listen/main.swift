@@ -29,7 +29,7 @@ func run(_ base: String, _ path: String, count: Int?, id: String) async throws {
         left -= 1
         if left == 0 { break }
     }
-    await spreadbot.closeConnection()
+    await spreadbot.disconnect()
 }
 
 let arguments = CommandLine.arguments.dropFirst()
