@@ -1,25 +1,26 @@
 import Foundation
 
-/// Prints the C interface: symbol graph and sources in, header and tables out.
+/// Generates the C interface: reads the symbol graph and the sources, writes the header and the
+/// tables.
 @main
 enum Abigen {
     static let help = """
-        OVERVIEW: Prints what is said once in the sources of librealtime.
+        OVERVIEW: Generates the interface of librealtime from its sources.
 
         From the annotated options of Session: C's setters, Swift's options, Python's table of
         options and docs/options.md. From RealtimeABI: include/realtime.abi.json (the model),
         include/realtime.h and bindings/python/src/librealtime/_core/abi.py. Without
-        --symbol-graph it builds RealtimeABI and has the compiler extract the symbol graph.
+        --symbol-graph it builds RealtimeABI and extracts the symbol graph.
 
         USAGE: abigen [--check] [--root <folder>] [--symbol-graph <file>]
 
         OPTIONS:
-          --check                 Write nothing; show what differs, and exit 1 if anything does.
+          --check                 Write nothing; show the differences, and exit with 1 if any.
           --root <folder>         The package's folder (default: the current one).
-          --symbol-graph <file>   RealtimeABI.symbols.json, if it is there already.
+          --symbol-graph <file>   RealtimeABI.symbols.json, if it already exists.
           --help                  Show this text.
 
-        EXIT: 0 done or up to date; 1 something differs, or the interface was refused; 2 usage.
+        EXIT: 0 done or up to date; 1 a file differs, or the interface is invalid; 2 wrong usage.
         """
 
     static func main() {
@@ -35,7 +36,7 @@ enum Abigen {
             return
         }
         do {
-            // First those that the interface is built from.
+            // First the files from which the interface is built.
             try finish(OptionFiles.files(under: options.root), options)
             try finish(Output.files(for: try interface(options)), options)
         } catch {
@@ -44,7 +45,7 @@ enum Abigen {
         }
     }
 
-    /// Writes the files, or checks that the tree has them so.
+    /// Writes the files, or checks that the tree has them in this form.
     private static func finish(_ files: [Output.File], _ options: Options) throws {
         if options.check {
             guard try Output.areUpToDate(files, under: options.root) else { exit(1) }
@@ -62,7 +63,7 @@ enum Abigen {
             library: "realtime", version: version(from: sources))
     }
 
-    /// The version is said once, in the file VERSION.
+    /// The file VERSION alone has the version.
     private static func version(from sources: SourceFiles) throws -> String {
         let text = try sources.contents(of: "VERSION").first ?? ""
         guard text.wholeMatch(of: /[0-9]+\.[0-9]{1,2}\.[0-9]{1,2}/) != nil else {

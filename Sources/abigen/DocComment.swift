@@ -1,9 +1,9 @@
 import Foundation
 
-/// Takes a doc comment apart: paragraphs, `- Parameter x:`, `- Returns:`, and its "Since 0.1.".
+/// Parses a doc comment: paragraphs, `- Parameter x:`, `- Returns:`, and its "Since 0.1.".
 struct DocComment {
     private(set) var documentation = Documentation()
-    /// The version in "Since 0.1", nil without one.
+    /// The version in "Since 0.1"; nil without one.
     private(set) var since: String?
 
     private enum Section {
@@ -12,7 +12,7 @@ struct DocComment {
         case returns
     }
 
-    /// `first` is the place of the first line.
+    /// - Parameter first: the place of the first line.
     init(lines: [String], at first: Place) throws {
         var section = Section.text
         var newParagraph = true
@@ -35,10 +35,10 @@ struct DocComment {
         try takeSince()
     }
 
-    /// `line` begins with "- ": a section that the header knows how to say.
+    /// Opens a section at a line that begins with "- ", if the header can express it.
     private mutating func open(_ line: String, at place: Place) throws -> Section {
         guard let colon = line.firstIndex(of: ":") else {
-            throw Refusal(place, "a doc comment's list has no place in the header")
+            throw Refusal(place, "the header cannot express a list in a doc comment")
         }
         let words = line[..<colon].dropFirst(2).split(separator: " ")
         let text = line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)
@@ -66,7 +66,7 @@ struct DocComment {
         }
     }
 
-    /// Moves "Since 0.1." out of the text, wherever it stands: the printers put it last.
+    /// Removes "Since 0.1." from the text: the printers put it last.
     private mutating func takeSince() throws {
         let pattern = #/\s*\bSince ([0-9]+\.[0-9]+)\.?/#
         func take(_ text: inout String) {

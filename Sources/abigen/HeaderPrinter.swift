@@ -153,7 +153,7 @@ struct HeaderPrinter {
         }
     }
 
-    /// A comment that documents no declaration.
+    /// Prints a comment that documents no declaration.
     private mutating func comment(_ lines: [Substring]) {
         line("/*")
         for text in lines { line(text.isEmpty ? " *" : " * \(text)") }

@@ -1,5 +1,6 @@
-/// The C interface as data: what `include/realtime.abi.json` holds, and what every printer prints.
-/// Declarations are listed by kind; a chapter names its own in the order of the source.
+/// The C interface as data: the contents of `include/realtime.abi.json`, and the input of every
+/// printer. Declarations are listed by kind; a chapter lists the names of its own in the order of
+/// the source.
 struct Interface: Codable, Equatable {
     var library: String
     var version: String
@@ -14,7 +15,7 @@ struct Interface: Codable, Equatable {
 
 /// One source file of RealtimeABI, and one section of the header.
 struct Chapter: Codable, Equatable {
-    /// The file's name without its extension; what the declarations' `chapter` names.
+    /// The file's name without its extension; declarations refer to it as `chapter`.
     var name: String
     var title: String
     var summary: String
@@ -22,9 +23,9 @@ struct Chapter: Codable, Equatable {
     var declarations: [String] = []
 }
 
-/// A doc comment, taken apart.
+/// A parsed doc comment.
 struct Documentation: Codable, Equatable {
-    /// One string a paragraph, without line breaks.
+    /// One string per paragraph, without line breaks.
     var paragraphs: [String] = []
     var parameters: [ParameterText] = []
     var returns: String?
@@ -43,7 +44,7 @@ struct Handle: Codable, Equatable {
     var since: String
 }
 
-/// A number's own name: `typedef int32_t rt_x;`.
+/// A name for a number type: `typedef int32_t rt_x;`.
 struct Alias: Codable, Equatable {
     var name: String
     var type: CType
@@ -56,7 +57,7 @@ struct Alias: Codable, Equatable {
 struct Enumeration: Codable, Equatable {
     /// The Swift enum's name: the group of its constants.
     var group: String
-    /// The alias whose values these are, which is the type that functions take and return.
+    /// The alias of these values, which is the type that functions take and return.
     var alias: String
     var chapter: String
     var documentation: Documentation
@@ -66,7 +67,7 @@ struct Enumeration: Codable, Equatable {
     struct Constant: Codable, Equatable {
         /// The name in C: `RT_LOG_DEBUG`.
         var name: String
-        /// The name inside its group: `DEBUG`.
+        /// The name within its group: `DEBUG`.
         var short: String
         var value: Int32
         var documentation: Documentation
@@ -120,7 +121,8 @@ struct CType: Codable, Hashable {
     var pointers = 0
     /// Whether the base is `const`.
     var constant = false
-    /// Whether NULL may occur. Every pointer that a function takes is nullable: it is checked.
+    /// Whether NULL may occur. Every pointer that a function takes is nullable, because it is
+    /// checked.
     var nullable = false
 
     static let void = CType(base: "void")

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Reads the interface from the symbol graph, the sources behind it, and the C structs. Collects
-/// every refusal, so that one run names them all.
+/// Reads the interface from the symbol graph, its sources, and the C structs. Collects all errors,
+/// so that one run reports all of them.
 struct InterfaceReader {
     private let sources: SourceFiles
     private var types = TypeMapping()
@@ -55,7 +55,7 @@ struct InterfaceReader {
         var items: [Item] = []
         var cases: [String: [(symbol: SymbolGraph.Symbol, place: Place)]] = [:]
         for symbol in graph.symbols where symbol.accessLevel == "public" {
-            // The initialiser that the compiler adds to an enum has no source.
+            // The initializer that the compiler adds to an enum has no source.
             guard symbol.kind.identifier != "swift.init" else { continue }
             let place = try sources.place(of: symbol)
             if symbol.pathComponents.count == 1 {
@@ -72,7 +72,7 @@ struct InterfaceReader {
             if $0.place.stem != $1.place.stem {
                 return Naming.chapterComesFirst($0.place.stem, $1.place.stem)
             }
-            // What is printed, in a file with a longer name, follows what is written by hand.
+            // Generated code, in a file with a longer name, follows handwritten code.
             let (one, other) = ($0.place.file.count, $1.place.file.count)
             return one == other ? $0.place.line < $1.place.line : one < other
         }
@@ -100,7 +100,7 @@ struct InterfaceReader {
             .map { $0.dropFirst("// ".count).trimmingCharacters(in: .whitespaces) }
             .joined(separator: " ").dropFirst(mark.count - "// ".count)
         guard let stop = words.firstIndex(of: ".") else {
-            throw Refusal(Place(file: place.file, line: 1), "a '\(mark)title. Summary.' is missing")
+            throw Refusal(Place(file: place.file, line: 1), "'\(mark)title. Summary.' is missing")
         }
         let summary = words[words.index(after: stop)...].trimmingCharacters(in: .whitespaces)
         let title = String(words[..<stop])
@@ -122,7 +122,7 @@ struct InterfaceReader {
         let chapter = item.place.stem
         let text = try sources.text(from: item.place)
         guard let equals = text.firstIndex(of: "=") else {
-            throw Refusal(item.place, "no '=' after '\(name)'")
+            throw Refusal(item.place, "'=' is missing after '\(name)'")
         }
         let type = text[text.index(after: equals)...].drop { $0.isWhitespace }
         if type.hasPrefix("@convention(c)") {
@@ -178,7 +178,7 @@ struct InterfaceReader {
             try collect(at: place) { reader in
                 let constant = try reader.constant(symbol, at: place, of: enumeration)
                 guard values.insert(constant.value).inserted else {
-                    throw Refusal(place, "the value \(constant.value) is taken")
+                    throw Refusal(place, "another case has the value \(constant.value)")
                 }
                 enumeration.constants.append(constant)
             }
@@ -243,7 +243,7 @@ struct InterfaceReader {
     ) throws -> [Parameter] {
         try signature.arguments.map { argument in
             guard !Naming.reserved.contains(argument.name) else {
-                throw Refusal(place, "'\(argument.name)' is a word of C or C++")
+                throw Refusal(place, "'\(argument.name)' is a reserved word of C or C++")
             }
             try declareStructs(in: argument.type, before: owner, at: place)
             return Parameter(
@@ -251,7 +251,8 @@ struct InterfaceReader {
         }
     }
 
-    /// A struct has no place in Swift's order: it comes before the first declaration that uses it.
+    /// Declares a struct before the first declaration that uses it, because Swift's order does not
+    /// contain it.
     private mutating func declareStructs(
         in type: String, before owner: String, at place: Place
     ) throws {
@@ -273,7 +274,7 @@ struct InterfaceReader {
         interface.chapters[last].declarations.insert(structure.name, at: position)
     }
 
-    /// A declaration's doc comment and its "Since", which it must have.
+    /// A declaration's doc comment and its "Since", which is required.
     private func documented(
         _ symbol: SymbolGraph.Symbol, at place: Place
     ) throws -> (Documentation, since: String) {

@@ -1,20 +1,21 @@
-/// The names and the order that the sources cannot say by themselves; nothing else is decided here.
+/// The names and the order that do not follow from the sources.
 enum Naming {
-    /// Subjects in the header's order; those not listed follow by name.
+    /// Subjects in the header's order; all others follow by name.
     private static let subjects = [
         "General", "Loop", "Network", "Backoff", "Reachability", "Views", "WebSocket",
         "EventSource", "EventStreamParser", "LongPoll", "REST", "RESTResponse", "RESTRequest",
         "Spreadbot",
     ]
 
-    /// The chapters of a subject, by what follows its name: making and freeing are in the first.
+    /// The chapters of a subject, by the suffix of their names; creating and freeing are in the
+    /// first.
     private static let parts = ["", "Options", "Callbacks", "Use", "Blocking"]
 
-    /// A constant is its enum's name, `_`, its case's name. The results are written everywhere, so
+    /// A constant is its enum's name, `_`, and its case's name. Statuses are used everywhere, so
     /// their constants are shorter: `RT_OK`, `RT_ERROR_CLOSED`.
     static let constantPrefixes = ["RT_STATUS": "RT"]
 
-    /// What every exported name begins with.
+    /// The prefix of every exported name.
     static let functionPrefix = "rt_"
     static let constantPrefix = "RT_"
 
@@ -34,7 +35,7 @@ enum Naming {
         return (rank(one), one) < (rank(other), other)
     }
 
-    /// Words that cannot name a parameter or field in C23 or C++20.
+    /// Words that cannot be the name of a parameter or field in C23 or C++20.
     static let reserved: Set<String> = [
         "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char",
         "class", "concept", "const", "constexpr", "continue", "decltype", "default", "delete",

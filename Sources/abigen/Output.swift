@@ -1,6 +1,6 @@
 import Foundation
 
-/// The generated files, and whether the tree has them as they should be.
+/// The generated files, and whether they are up to date in the tree.
 enum Output {
     struct File {
         var path: String
@@ -22,7 +22,7 @@ enum Output {
         ]
     }
 
-    /// Writes what differs, so that a file's date tells when it changed.
+    /// Writes the files that differ, so that a file's date shows when it changed.
     static func write(_ files: [File], under root: URL) throws {
         for file in files where current(file, under: root) != file.text {
             let url = root.appendingPathComponent(file.path)
@@ -33,7 +33,7 @@ enum Output {
         }
     }
 
-    /// Shows how the tree differs from a fresh print.
+    /// Shows how the tree differs from newly generated files.
     static func areUpToDate(_ files: [File], under root: URL) throws -> Bool {
         let stale = files.filter { current($0, under: root) != $0.text }
         for file in stale {
@@ -45,7 +45,7 @@ enum Output {
             let exists = FileManager.default.fileExists(atPath: tree.path)
             try Toolchain.run([
                 "diff", "-u", "--label", "\(file.path) (tree)", "--label",
-                "\(file.path) (fresh)", exists ? tree.path : "/dev/null", fresh.path,
+                "\(file.path) (generated)", exists ? tree.path : "/dev/null", fresh.path,
             ])
         }
         if !stale.isEmpty { print("not up to date: run 'swift run abigen' and commit") }

@@ -1,6 +1,6 @@
-/// Prints the interface as the raw layer of the Python binding: ctypes types for every name of the
-/// header, and a table of argument and result types for every function. A missing result type would
-/// cut pointers to 32 bits, so there is none that the table leaves out.
+/// Prints the interface as the lowest layer of the Python binding: ctypes types for every name in
+/// the header, and a table of argument and result types for every function. The table has every
+/// function, because ctypes would cut a pointer to 32 bits without a result type.
 struct PythonPrinter {
     private let interface: Interface
     private var output = ""
@@ -160,7 +160,7 @@ struct PythonPrinter {
         interface.handles.contains { $0.name == name }
     }
 
-    /// The type of a value, or of what a pointer to a number or struct points to.
+    /// The type of a value, or of the number or struct that a pointer refers to.
     private func ctypes(_ type: CType) -> String {
         if let alias = interface.aliases.first(where: { $0.name == type.base }) {
             return ctypes(CType(base: alias.type.base, pointers: type.pointers))
@@ -174,15 +174,15 @@ struct PythonPrinter {
         return (0..<max(depth, 0)).reduce(name) { inner, _ in "ctypes.POINTER(\(inner))" }
     }
 
-    /// An argument: bytes go in as they are, text as `bytes`.
+    /// The type of an argument: bytes stay bytes, text is `bytes`.
     private func given(_ type: CType) -> String {
         if type.pointers == 1, type.constant, type.base == "char" { return "ctypes.c_char_p" }
         if type.pointers == 1, type.constant, type.base == "uint8_t" { return "ctypes.c_void_p" }
         return ctypes(type)
     }
 
-    /// A callback's argument, or a struct's field: text that a length follows may hold NULs, so it
-    /// comes as an address.
+    /// The type of a callback's argument, or of a struct's field. Text with a length may contain
+    /// NULs, so it is an address.
     private func received(_ parameters: [Parameter], at index: Int) -> String {
         let parameter = parameters[index]
         let next = index + 1 < parameters.count ? parameters[index + 1].name : ""
@@ -193,7 +193,8 @@ struct PythonPrinter {
         return isView(parameter.type) ? "ctypes.c_void_p" : given(parameter.type)
     }
 
-    /// A view is an address as well: making a pointer object takes longer than all its fields.
+    /// A view is an address, too: creating a pointer object takes longer than reading all its
+    /// fields.
     private func isView(_ type: CType) -> Bool {
         let structure = interface.structs.first { $0.name == type.base }
         return type.pointers == 1 && structure?.fields.first?.name == "struct_bytes"
@@ -217,7 +218,7 @@ struct PythonPrinter {
         return type.pointers > 0 ? "Any" : value(type)
     }
 
-    /// What a struct's field holds: a pointer is an address, None for NULL.
+    /// The value of a struct's field: a pointer is an address, None for NULL.
     private func held(_ type: CType) -> String {
         type.nullable ? "int | None" : type.pointers > 0 ? "int" : value(type)
     }

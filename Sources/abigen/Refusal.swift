@@ -1,6 +1,7 @@
 import Foundation
 
-/// Something C cannot say, or the interface's own rules forbid, with the place to mend.
+/// An error in the sources, with its place: C cannot express something, or a rule of the interface
+/// is broken.
 struct Refusal: Error, CustomStringConvertible {
     var place: Place
     var message: String
@@ -20,14 +21,14 @@ struct Place: CustomStringConvertible {
 
     var description: String { "\(file):\(line)" }
 
-    /// The file's name without folder and extension, and what follows a plus: the chapter's name.
+    /// The chapter's name: the file's name without folder, extension, and anything after a plus.
     var stem: String {
         let name = URL(fileURLWithPath: file).deletingPathExtension().lastPathComponent
         return name.components(separatedBy: "+")[0]
     }
 }
 
-/// What stops the whole run: a missing tool, an unreadable file, or the refusals found.
+/// An error that ends the run: a missing tool, an unreadable file, or all refusals.
 enum Failure: Error, CustomStringConvertible {
     case message(String)
     case refused([Refusal])

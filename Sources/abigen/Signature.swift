@@ -8,11 +8,10 @@ struct Signature: Equatable {
     }
 
     var arguments: [Argument]
-    /// `Void` where nothing is written.
+    /// `Void` if there is none.
     var result: String
 
-    /// Reads `(_ a: A, _ b: B) -> R` at the start of `text`; what follows `R` on its line is left
-    /// out from `{` on. Throws the reason as a sentence.
+    /// Parses `(_ a: A, _ b: B) -> R` at the start of `text`, and ignores everything from `{` on.
     init(parsing text: Substring, at place: Place) throws {
         guard text.first == "(", let close = Signature.closing(of: text) else {
             throw Refusal(place, "no parameter list found")
@@ -34,7 +33,7 @@ struct Signature: Equatable {
         result = type.trimmingCharacters(in: .whitespaces)
     }
 
-    /// The index of the parenthesis that closes the one `text` starts with.
+    /// The index of the parenthesis that closes the first one in `text`.
     private static func closing(of text: Substring) -> Substring.Index? {
         var depth = 0
         for index in text.indices {
@@ -49,7 +48,7 @@ struct Signature: Equatable {
         return nil
     }
 
-    /// Splits at the commas that stand in no bracket. The `>` of `->` closes nothing.
+    /// Splits at commas outside brackets. The `>` of `->` closes no bracket.
     private static func split(_ list: Substring) -> [Substring] {
         var parts: [Substring] = []
         var start = list.startIndex

@@ -1,12 +1,12 @@
 import Foundation
 
-/// The source behind the symbol graph: an extracted graph has lost a closure type's parameter
-/// names and never had an enum's raw values, so these are read at the symbol's location.
+/// The sources of the symbol graph. The graph lacks the parameter names of closure types and the
+/// raw values of enums, so these are read at the symbol's location.
 final class SourceFiles {
     private let root: URL
     private var lines: [String: [String]] = [:]
 
-    /// Files are named relative to `root` in refusals.
+    /// - Parameter root: refusals name files relative to it.
     init(root: URL) {
         self.root = root.resolvingSymlinksInPath()
     }
@@ -21,7 +21,7 @@ final class SourceFiles {
         return Place(file: file, line: location.position.line + 1)
     }
 
-    /// The file's text from the line of `place` on.
+    /// The file's text from the line of `place`.
     func text(from place: Place) throws -> String {
         let all = try contents(of: place.file)
         guard place.line >= 1, place.line <= all.count else {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Reads the plain structs that both sides share from their C header: Swift structs cannot stand in
-/// a @convention(c) type. The form is fixed: `///` comments, one `type name;` a line.
+/// Reads the plain structs that C and Swift share from their C header: a @convention(c) type cannot
+/// contain Swift structs. The form is fixed: `///` comments, one `type name;` per line.
 enum StructReader {
     struct Found {
         var structure: Structure
@@ -56,7 +56,7 @@ enum StructReader {
         _ text: String, _ doc: DocComment, at place: Place
     ) throws -> Structure.Field {
         guard let match = text.firstMatch(of: /^(const )?(\w+) (\*?)(\w+);$/) else {
-            throw Refusal(place, "a field is 'type name;' on a line of its own")
+            throw Refusal(place, "write a field as 'type name;' on a line of its own")
         }
         guard !doc.documentation.paragraphs.isEmpty else {
             throw Refusal(place, "the field '\(match.4)' has no doc comment")

@@ -13,7 +13,7 @@ struct SymbolGraph: Decodable {
         var accessLevel: String
         var location: Location?
 
-        /// The declaration as the compiler prints it, attributes included, defaults left out.
+        /// The declaration as the compiler prints it, with attributes, without defaults.
         var declaration: String { (declarationFragments ?? []).map(\.spelling).joined() }
         var name: String { pathComponents.last ?? "" }
     }
@@ -44,7 +44,7 @@ struct SymbolGraph: Decodable {
         var position: Position
     }
 
-    /// Counted from 0.
+    /// A position, counted from 0.
     struct Position: Decodable {
         var line: Int
         var character: Int

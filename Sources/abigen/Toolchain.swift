@@ -2,9 +2,9 @@ import Foundation
 
 /// The programs abigen runs.
 enum Toolchain {
-    /// Builds RealtimeABI and has the compiler extract its symbol graph, as
-    /// `swift package dump-symbol-graph` does for every target with all their tests. Where
-    /// `swift build` and `swift test` build, too, and with their flags.
+    /// Builds RealtimeABI and extracts its symbol graph, like `swift package dump-symbol-graph`,
+    /// which does so for every target and its tests. Uses the folder and the flags of `swift build`
+    /// and `swift test`.
     static func symbolGraph(of root: URL) throws -> URL {
         let build = ["swift", "build", "--package-path", root.path]
         guard try run(build + ["--target", "RealtimeABI"], output: .standardError) == 0 else {
@@ -28,7 +28,7 @@ enum Toolchain {
         return folder.appendingPathComponent("RealtimeABI.symbols.json")
     }
 
-    /// Runs a program found in PATH; its exit status.
+    /// Runs a program in PATH; returns its exit status.
     @discardableResult
     static func run(_ arguments: [String], output: FileHandle = .standardOutput) throws -> Int32 {
         let process = process(arguments)
@@ -38,7 +38,7 @@ enum Toolchain {
         return process.terminationStatus
     }
 
-    /// What a program prints, without the line end.
+    /// The output of a program, without the line end.
     private static func output(of arguments: [String]) throws -> String {
         let process = process(arguments)
         let pipe = Pipe()
@@ -60,7 +60,7 @@ enum Toolchain {
         return process
     }
 
-    /// The C targets' module maps, which SwiftPM writes beside their objects.
+    /// The module maps of the C targets, which SwiftPM writes beside their objects.
     private static func moduleMaps(in products: URL) throws -> [String] {
         try FileManager.default
             .contentsOfDirectory(at: products, includingPropertiesForKeys: nil)

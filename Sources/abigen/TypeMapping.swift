@@ -1,20 +1,20 @@
-/// Swift's types as C spells them. A type that is not here cannot cross the border.
+/// C's spelling of Swift's types. Other types cannot cross the border.
 struct TypeMapping {
-    /// Numbers, by their Swift names. `Int` is an object's size in every signature we have.
+    /// Numbers, by their Swift names. `Int` is a size in all our signatures.
     static let scalars: [String: String] = [
         "Bool": "bool", "CChar": "char", "Double": "double", "Float": "float", "Int": "size_t",
         "Int8": "int8_t", "Int16": "int16_t", "Int32": "int32_t", "Int64": "int64_t",
         "UInt8": "uint8_t", "UInt16": "uint16_t", "UInt32": "uint32_t", "UInt64": "uint64_t",
     ]
 
-    /// What the interface has declared so far.
+    /// The kinds of declarations so far.
     enum Declared {
         case handle, alias, callback, structure
     }
 
     var declared: [String: Declared] = [:]
 
-    /// The C type of `swift`; the reason as a sentence if C has none.
+    /// The C type for `swift`; throws the reason if there is none.
     func type(_ swift: String, at place: Place) throws -> CType {
         if swift == "Void" || swift == "()" { return .void }
         if swift.hasSuffix("?") {
@@ -39,12 +39,12 @@ struct TypeMapping {
         switch declared[swift] {
         case .handle: return CType(base: swift, pointers: 1)
         case .alias, .callback: return CType(base: swift)
-        case .structure: throw Refusal(place, "struct '\(swift)' crosses by pointer only")
+        case .structure: throw Refusal(place, "struct '\(swift)' must be passed by pointer")
         case nil: throw Refusal(place, "C has no '\(swift)', or it is declared further down")
         }
     }
 
-    /// Checks a field as the header spells it: a number, text, bytes, or a handle, which may be
+    /// Checks a field in the header's spelling: a number, text, bytes, or a handle, which may be
     /// NULL.
     func field(_ type: CType, at place: Place) throws -> CType {
         var type = type

@@ -47,20 +47,28 @@ def options_package(name: str, source: str) -> Path:
 
 #: Name, source, part of the error.
 REFUSED_OPTIONS = [
-    ("no_kind", annotated("Option: wait"), "Thing.swift:5: error: an option has a name and a kind"),
+    (
+        "no_kind",
+        annotated("Option: wait"),
+        "Thing.swift:5: error: an option needs a name and a kind",
+    ),
     (
         "kind",
         annotated("Option: wait, time"),
-        "Thing.swift:5: error: 'time' is no kind of an option",
+        "Thing.swift:5: error: 'time' is not a kind of option",
     ),
-    ("name", annotated("Option: maxWait, delay"), "'maxWait' is no name of an option"),
-    ("word", annotated("Option: wait, delay, soon"), "'soon' is no word for an option"),
+    ("name", annotated("Option: maxWait, delay"), "'maxWait' is not a valid name"),
+    ("word", annotated("Option: wait, delay, soon"), "unknown word 'soon' for an option"),
     (
         "twice",
         annotated("Option: wait, delay", "Option: wait, delay"),
         "Thing.swift:2: error: there are two options 'wait'",
     ),
-    ("group", annotated("Options: Absent"), "Thing.swift:5: error: no options of Absent"),
+    (
+        "group",
+        annotated("Options: Absent"),
+        "Thing.swift:5: error: Session and Wire have no options of Absent",
+    ),
     (
         "only",
         annotated("Options: Shared, only retyr"),
@@ -71,16 +79,16 @@ REFUSED_OPTIONS = [
         annotated("Options: Shared, retyr = false"),
         "Thing.swift:5: error: Shared has no option 'retyr'",
     ),
-    ("group_word", annotated("Options: Shared, retry"), "'retry' is no word for a group"),
+    ("group_word", annotated("Options: Shared, retry"), "unknown word 'retry' for a group"),
     (
         "prose",
         annotated(options="    /// - Option: wait, delay\n    package var wait = 1\n"),
-        "'wait' says nothing about itself",
+        "'wait' has no documentation",
     ),
     (
         "computed",
         annotated(options="    /// Waits.\n    /// - Option: wait, delay\n    func wait() {}\n"),
-        "Thing.swift:5: error: an option is a stored property of one line",
+        "Thing.swift:5: error: an option must be a stored property on one line",
     ),
     (
         "without",
@@ -97,12 +105,12 @@ REFUSED_OPTIONS = [
         annotated("Option: wait, delay, once").replace("before start", "value"),
         "Thing.swift:2: error: 'wait' cannot be 'once'",
     ),
-    ("headers", annotated("Option: headers, headers cookies"), "'headers cookies' is no kind"),
-    ("list", annotated("Option: names, list"), "'list' is no kind of an option"),
+    ("headers", annotated("Option: headers, headers cookies"), "'headers cookies' is not a kind"),
+    ("list", annotated("Option: names, list"), "'list' is not a kind of option"),
     (
         "plural",
         annotated("Option: name, list INVALID_HEADER"),
-        "Thing.swift:5: error: 'name' is no plural",
+        "Thing.swift:5: error: 'name' must be a plural",
     ),
     (
         "override",

@@ -70,7 +70,7 @@ REFUSED = [
         3,
         "optional",
     ),
-    ("reserved_word", function("_ class: Int32"), 3, "word of C or C++"),
+    ("reserved_word", function("_ class: Int32"), 3, "reserved word of C or C++"),
     (
         "unknown_parameter",
         function("", doc="/// Does. Since 0.1.\n/// - Parameter x: y"),

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The files that options are printed to.
+/// The files to which options are printed.
 enum OptionFiles {
     static let folders = ["Sources/Session", "Sources/Wire"]
 
@@ -46,7 +46,7 @@ enum OptionFiles {
         return found.sorted { $0.path < $1.path }
     }
 
-    /// The file of RealtimeABI whose chapter the setters belong to, without its extension.
+    /// The file of RealtimeABI with the setters' chapter, without its extension.
     private static func chapter(of object: OptionObject, under root: URL) throws -> String {
         let parts = object.swiftType.components(separatedBy: ".")
         let first = parts.first ?? ""
@@ -56,10 +56,10 @@ enum OptionFiles {
         where FileManager.default.fileExists(atPath: folder.path + "/\(name).swift") {
             return name
         }
-        throw Failure.message("no file of RealtimeABI is about \(object.swiftType)")
+        throw Failure.message("RealtimeABI has no file for \(object.swiftType)")
     }
 
-    /// The file of Realtime with a region for the object's options, with the region printed anew.
+    /// The file of Realtime with a region for the object's options, after printing the region.
     private static func region(of object: OptionObject, under root: URL) throws -> Output.File {
         let folder = "Sources/Realtime"
         let opening = SwiftOptionsPrinter.opening(object)

@@ -1,23 +1,23 @@
 import Foundation
 
-/// An option, read from the stored property that holds it.
+/// An option, read from the stored property that has its value.
 struct Option: Equatable {
-    /// As C spells it, without a unit: `poll_timeout`.
+    /// In C's spelling, without a unit: `poll_timeout`.
     var name: String
     var kind: OptionKind
-    /// From the configuration to the property: `redirects.maximum`.
+    /// The path from the configuration to the property: `redirects.maximum`.
     var path: String
-    /// What it does, in words for all languages; other options are named in backticks.
+    /// Its documentation, for all languages; other options are named in backticks.
     var prose: String
     var initial: OptionDefault
     var since = "0.1"
-    /// What C calls the parameter of the setter.
+    /// C's name for the setter's parameter.
     var parameter: String?
-    /// nil for one that Swift has elsewhere.
+    /// nil if Swift has it elsewhere.
     var swiftName: String?
-    /// nil for one that Python has elsewhere.
+    /// nil if Python has it elsewhere.
     var pythonName: String?
-    /// Where Python has it, if that is said: `write_limit`, or `Deflate.level` of a class.
+    /// Where Python has it, if the annotation says so: `write_limit`, or `Deflate.level`.
     var pythonPlace: String?
     var pythonInitial: OptionDefault
     /// Taken once, at the start: callbacks cannot change it.
@@ -35,27 +35,27 @@ struct Option: Equatable {
     }
 }
 
-/// An object with options: a configuration of Session's, and what each language makes of it.
+/// An object with options: a configuration in Session, and its counterpart in each language.
 struct OptionObject {
-    /// The chapter of C: `longpoll`.
+    /// C's chapter: `longpoll`.
     var chapter: String
     var configuration: String
     /// Swift's struct of options: `LongPoll.Options`.
     var swiftType: String
     var file: String
-    /// "start", as C's documentation says when options are set.
+    /// "start", for C's documentation of when options are set.
     var isSetBefore: String?
-    /// It is made once for any number of other objects, and never in use: options are set at any
-    /// time. Swift and Python have a value with a property for each.
+    /// Other objects copy it, and it is never in use: options are set at any time. Swift and Python
+    /// have a value with a property for each option.
     var isValue = false
-    /// What is not set is as in another object: in Swift it is nil.
+    /// Options that are not set come from another object: in Swift they are nil.
     var isOverride = false
     var options: [Option]
 
-    /// As the names of functions have it.
+    /// As part of function names.
     var camelCased: String { chapter.camelCased }
     var isSetAtAnyTime: Bool { isValue || isOverride }
-    /// What C calls the object where it is set.
+    /// C's name for the object in setters.
     var parameter: String { chapter.components(separatedBy: "_").last ?? chapter }
 }
 
@@ -65,7 +65,7 @@ struct OptionObject {
 ///     /// - Option: poll_timeout, limit
 ///     package var pollTimeout: Duration = .seconds(60)
 ///
-/// A property with `- Options: TYPE` has those of that type as its own; a struct with
+/// A property with `- Options: TYPE` includes the options of that type; a struct with
 /// `- Object: CHAPTER, SWIFT TYPE` is a configuration. HACKING.md lists the words.
 struct OptionSource {
     struct Group {
@@ -120,7 +120,7 @@ struct OptionSource {
         for file in files { try read(file.path, file.lines) }
     }
 
-    /// The objects, in the order of their chapters' names.
+    /// The objects, sorted by chapter.
     func objects() throws -> [OptionObject] {
         try types.compactMap { name, found -> OptionObject? in
             guard let words = found.object else { return nil }
@@ -154,7 +154,7 @@ struct OptionSource {
 
     private func options(of type: String, at place: Place) throws -> [Option] {
         guard let found = types[type] else {
-            throw refusal(place, "no options of \(type) are found in Session and Wire")
+            throw refusal(place, "Session and Wire have no options of \(type)")
         }
         return try found.entries.flatMap { entry -> [Option] in
             switch entry {
@@ -227,7 +227,7 @@ struct OptionSource {
         types[type, default: Found(place: place)].object = words
     }
 
-    /// The words behind `- NAME:`, which are separated by commas.
+    /// The words after `- NAME:`, which are separated by commas.
     private static func annotation(_ name: String, in comment: [String]) -> [String]? {
         let mark = "- \(name): "
         guard let start = comment.firstIndex(where: { $0.hasPrefix(mark) }) else { return nil }
@@ -241,7 +241,7 @@ struct OptionSource {
         let group = OptionSource.annotation("Options", in: comment)
         guard option != nil || group != nil else { return [] }
         guard let match = text.firstMatch(of: OptionSource.storedProperty) else {
-            throw refusal(place, "an option is a stored property of one line")
+            throw refusal(place, "an option must be a stored property on one line")
         }
         do {
             if let group { return [.group(try self.group(String(match.1), group, place))] }
@@ -270,7 +270,7 @@ struct OptionSource {
             case (let name?, "as") where parts.count == 3: group.renamed[name] = parts[2]
             case (let name?, "=") where parts.count == 3:
                 group.initial[name] = try OptionDefault(parts[2])
-            default: throw Unreadable("'\(word)' is no word for a group of options")
+            default: throw Unreadable("unknown word '\(word)' for a group of options")
             }
         }
         return group
@@ -279,13 +279,13 @@ struct OptionSource {
     private func option(
         _ words: [String], _ property: String, _ prose: String, _ source: String
     ) throws -> Option {
-        guard words.count >= 2 else { throw Unreadable("an option has a name and a kind") }
+        guard words.count >= 2 else { throw Unreadable("an option needs a name and a kind") }
         guard words[0].wholeMatch(of: /[a-z][a-z0-9]*(_[a-z0-9]+)*/) != nil else {
-            throw Unreadable("'\(words[0])' is no name of an option, such as max_delay")
+            throw Unreadable("'\(words[0])' is not a valid name, such as max_delay")
         }
         let kind = try OptionKind(words[1].components(separatedBy: " "))
         guard !prose.isEmpty || kind == .network else {
-            throw Unreadable("'\(words[0])' says nothing about itself")
+            throw Unreadable("'\(words[0])' has no documentation")
         }
         let initial = kind.isPlain ? try OptionDefault(source) : .none
         var option = Option(
@@ -296,10 +296,10 @@ struct OptionSource {
         switch option.kind {
         case .bytes(nil, _), .limit: option.isUnlimitedByZero = true
         case .list where !words[0].hasSuffix("s"):
-            throw Unreadable("'\(words[0])' is no plural, such as safe_headers")
+            throw Unreadable("'\(words[0])' must be a plural, such as safe_headers")
         case .choice(let choice):
             guard case .named(let name) = initial, choice.find(name) != nil else {
-                throw Unreadable("the default '\(source)' is none of the choices")
+                throw Unreadable("the default '\(source)' is not one of the choices")
             }
         default: break
         }
@@ -323,10 +323,10 @@ struct OptionSource {
                 option.pythonName = nil
                 option.pythonPlace = parts[1].components(separatedBy: " ").dropFirst().first
             case ("python", 2): option.pythonName = parts[1]
-            default: throw Unreadable("'\(word)' is no word for an option")
+            default: throw Unreadable("unknown word '\(word)' for an option")
             }
         }
-        // Python has them in groups that are written by hand.
+        // In Python these are in handwritten groups.
         if !kind.isPlain, let place = option.pythonName {
             (option.pythonName, option.pythonPlace) = (nil, place)
         }
@@ -335,7 +335,7 @@ struct OptionSource {
 }
 
 extension OptionObject {
-    /// A word of `- Object:`, after the chapter and the Swift type.
+    /// Reads a word of `- Object:`, after the chapter and the Swift type.
     fileprivate mutating func read(_ word: String) throws {
         let parts = word.split(separator: " ").map { String($0) }
         switch (parts.first, parts.count) {
@@ -353,7 +353,7 @@ extension OptionObject {
         case ("without", 2...):
             try checkKnown(parts.dropFirst())
             options.removeAll { parts.dropFirst().contains($0.name) }
-        default: throw Unreadable("'\(word)' is no word for an object")
+        default: throw Unreadable("unknown word '\(word)' for an object")
         }
     }
 

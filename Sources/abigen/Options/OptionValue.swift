@@ -1,34 +1,34 @@
 import Foundation
 
-/// What an option is: which values it takes, and how each language spells them.
+/// The kind of an option: its values, and their spelling in each language.
 enum OptionKind: Equatable {
     case flag
-    /// A whole number within a range; without an upper end, up to that of the C type.
+    /// A whole number in a range; without an upper end, up to that of the C type.
     case count(least: Int, most: Int?)
     /// A number that need not be whole.
     case real(least: Int, most: Int)
-    /// A size in bytes. Without a least size, 0 is no limit.
+    /// A size in bytes. Without a minimum, 0 means no limit.
     case bytes(least: Int?, most: Int?)
-    /// A time; 0 is one, too.
+    /// A time; 0 is a valid one.
     case delay
-    /// A time after which something ends; 0 is no limit. At most this many milliseconds.
+    /// A time after which something ends, at most this many milliseconds; 0 means no limit.
     case limit(most: Int?)
-    /// A text; an empty one is none.
+    /// A text; an empty one means none.
     case text
     /// The path of a file, of at most this many bytes.
     case path(most: Int?)
     /// One of several values that have names.
     case choice(OptionChoice)
-    /// Headers of requests, with setters for credentials or without.
+    /// Headers of requests, with or without setters for credentials.
     case headers(credentials: Bool)
-    /// Texts that are added one by one, and what C says of one that is refused. The configuration
-    /// has a function `addSafeName` for a property `safeNames`.
+    /// Texts that are added one by one, and C's words for a refused one. The configuration has a
+    /// function `addSafeName` for a property `safeNames`.
     case list(refusal: String)
     /// How connections are made.
     case network
     /// Delays between attempts.
     case backoff
-    // Made of those above.
+    // Derived from the kinds above.
     case basicAuth
     case bearerToken
     case reachability
@@ -63,7 +63,7 @@ enum OptionKind: Equatable {
             guard let range = OptionKind.range(words[1]) else { fallthrough }
             self = .count(least: range.least, most: range.most)
         default:
-            throw Unreadable("'\(words.joined(separator: " "))' is no kind of an option")
+            throw Unreadable("'\(words.joined(separator: " "))' is not a kind of option")
         }
     }
 
@@ -75,7 +75,7 @@ enum OptionKind: Equatable {
         return (least, most)
     }
 
-    /// Whether it is one value, which all printers know what to do with.
+    /// Whether it is a single value, which all printers can handle.
     var isPlain: Bool {
         switch self {
         case .headers, .list, .network, .backoff, .basicAuth, .bearerToken, .reachability: false
@@ -91,8 +91,8 @@ enum OptionKind: Equatable {
     }
 }
 
-/// The values of an option that has names for them: `choice C_TYPE C_PREFIX SWIFT_TYPE CASE…`,
-/// where Python has a case as a text, or as `CASE=VALUE` says.
+/// The values of an option that have names: `choice C_TYPE C_PREFIX SWIFT_TYPE CASE…`. In Python a
+/// case is a text, or the VALUE in `CASE=VALUE`.
 struct OptionChoice: Equatable {
     struct Case: Equatable {
         var swift: String
@@ -125,7 +125,7 @@ struct OptionChoice: Equatable {
     }
 }
 
-/// The default of an option, as its source says it.
+/// The default of an option, read from its source.
 enum OptionDefault: Equatable {
     case flag(Bool)
     case number(Int)
@@ -135,7 +135,7 @@ enum OptionDefault: Equatable {
     case named(String)
     case none
 
-    /// - Parameter source: a literal of Swift's, a shift of one, or a `Duration`.
+    /// - Parameter source: a Swift literal, a shift of one, or a `Duration`.
     init(_ source: String) throws {
         let text = source.replacingOccurrences(of: "_", with: "")
         if text == "nil" {
@@ -159,13 +159,13 @@ enum OptionDefault: Equatable {
         } else if let match = source.wholeMatch(of: /(?:\w+\.)+(\w+)/) {
             self = .named(String(match.1))
         } else {
-            throw Unreadable("the default '\(source)' is none that abigen reads")
+            throw Unreadable("abigen cannot read the default '\(source)'")
         }
     }
 }
 
 extension OptionDefault {
-    /// As a person reads it in C's documentation; times are in milliseconds there.
+    /// The text for C's documentation, with times in milliseconds.
     var words: String {
         switch self {
         case .flag(let flag): "\(flag)"
@@ -177,14 +177,14 @@ extension OptionDefault {
         }
     }
 
-    /// As Swift's and Python's documentation say it.
+    /// The text for Swift's and Python's documentation.
     var plainWords: String {
         guard case .milliseconds(let time) = self else { return words }
         return time % 1000 == 0
             ? "\(OptionDefault.grouped(time / 1000)) s" : "\(OptionDefault.grouped(time)) ms"
     }
 
-    /// As an expression of Swift's.
+    /// A Swift expression.
     var swift: String {
         switch self {
         case .flag(let flag): "\(flag)"
@@ -198,7 +198,7 @@ extension OptionDefault {
         }
     }
 
-    /// As an expression of Python's; times are in seconds there.
+    /// A Python expression, with times in seconds.
     var python: String {
         switch self {
         case .flag(let flag): flag ? "True" : "False"
@@ -213,7 +213,7 @@ extension OptionDefault {
         }
     }
 
-    /// A time, of a number as Python has it.
+    /// The time in Python's default, which is a number of seconds.
     var ofSeconds: OptionDefault {
         switch self {
         case .number(let seconds): .milliseconds(seconds * 1000)
@@ -252,7 +252,7 @@ extension OptionDefault {
     }
 }
 
-/// What an annotation says and abigen does not understand. The reader of the line adds its place.
+/// An annotation that abigen does not understand. The reader of the line adds its place.
 struct Unreadable: Error {
     var message: String
 

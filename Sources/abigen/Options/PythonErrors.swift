@@ -1,12 +1,12 @@
 import Foundation
 
-/// What Python raises for each status, as its errors.py says.
+/// The exceptions that Python raises for statuses, read from its errors.py.
 struct PythonErrors {
     static let file = "bindings/python/src/librealtime/_core/errors.py"
 
     private var names: [String: String] = [:]
 
-    /// - Parameter root: of the package; one without the file has no exceptions of its own.
+    /// - Parameter root: the package's; without the file there are no exceptions of its own.
     init(under root: URL) throws {
         let path = root.appendingPathComponent(PythonErrors.file)
         guard FileManager.default.fileExists(atPath: path.path) else { return }
@@ -16,11 +16,11 @@ struct PythonErrors {
         }
     }
 
-    /// The exception, with the status where others have the same one.
+    /// The exception, with the status if others have the same exception.
     /// - Parameter status: without RT_ERROR_.
     func spelling(_ status: String, of object: OptionObject) -> String {
         let full = "``RT_ERROR_\(status)``"
-        // A connection that was open ends by one exception, whatever the cause.
+        // A connection that was open always ends with this exception.
         if object.chapter == "websocket" { return "``ConnectionClosedError`` (\(full))" }
         return names[status].map { "``\($0)``" } ?? "``RealtimeError`` (\(full))"
     }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Prints the options of all objects for Python: the keywords of each as a type, and a table that
-/// says how each is checked, set and documented.
+/// describes how each is checked, set and documented.
 enum PythonOptionsPrinter {
     private static let width = 100
 
@@ -16,7 +16,7 @@ enum PythonOptionsPrinter {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Only what the tables name.
+    /// Imports only the names that the tables use.
     private static func imports(_ objects: [OptionObject]) -> [String] {
         let choices = choices(objects)
         let kinds = kinds(objects)
@@ -46,7 +46,7 @@ enum PythonOptionsPrinter {
         return Set(options.map(kind)).union(["Table"]).sorted()
     }
 
-    /// The types of C that choices have.
+    /// The C types of choices.
     private static func choices(_ objects: [OptionObject]) -> [String] {
         let found = objects.flatMap(\.options).compactMap { option -> String? in
             guard option.pythonName != nil, case .choice(let choice) = option.kind else {
@@ -143,7 +143,7 @@ enum PythonOptionsPrinter {
             object.isOverride
                 ? "Default: the client's." : OptionWords.initial(option, in: .python(errors)),
         ].joined(separator: " ")
-        // A line ends behind a space.
+        // A line ends after a space.
         let words = text.replacing("\\", with: "\\\\")
         let doc = Wrap.lines(words, indent: "", width: width - 15 - escapes(words))
         var lines = ["    \(kind)("]
@@ -161,7 +161,7 @@ enum PythonOptionsPrinter {
         return lines + ["        ),", "    ),"]
     }
 
-    /// In the quotes that need fewer escapes, as ruff has it.
+    /// In the quotes that need fewer escapes, like ruff.
     private static func quoted(_ text: String) -> String {
         let quote = text.count { $0 == "\"" } > text.count { $0 == "'" } ? "'" : "\""
         return quote + text.replacing(quote, with: "\\" + quote) + quote

@@ -1,13 +1,13 @@
 import Foundation
 
-/// Prints the tables of plain options in Python's README: a row for each, with the first sentence
-/// of its documentation.
+/// Prints the tables of plain options in Python's README: one row per option, with the first
+/// sentence of its documentation.
 struct PythonReadmePrinter {
     static let path = "bindings/python/README.md"
 
     var errors: PythonErrors
 
-    /// The README with its regions printed anew; nil without one.
+    /// The README after printing its regions; nil if it has none.
     func file(_ objects: [OptionObject], under root: URL) throws -> Output.File? {
         let url = root.appendingPathComponent(PythonReadmePrinter.path)
         guard FileManager.default.fileExists(atPath: url.path) else { return nil }
@@ -35,7 +35,7 @@ struct PythonReadmePrinter {
         return ["", "| option | default | |", "|---|---|---|"] + rows + [""]
     }
 
-    /// With its unit.
+    /// The default, with its unit.
     private func initial(_ option: Option) -> String {
         if option.isUnlimitedByZero, option.pythonInitial.isZero { return "None" }
         let words = option.pythonWords

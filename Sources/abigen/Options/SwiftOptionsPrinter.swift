@@ -1,7 +1,7 @@
 import Foundation
 
-/// Prints the options of an object for Swift: stored properties, in a region of a struct whose rest
-/// is written by hand, and the function that checks and copies them.
+/// Prints an object's options for Swift: stored properties, in a region of a handwritten struct,
+/// and the function that checks and copies them.
 enum SwiftOptionsPrinter {
     static func opening(_ object: OptionObject) -> String {
         "// abigen: the options of \(object.configuration)"
@@ -24,7 +24,7 @@ enum SwiftOptionsPrinter {
         }
     }
 
-    /// What stands after the name.
+    /// The declaration after the name.
     private static func declaration(_ option: Option) -> String {
         switch option.kind {
         case .network: " = Network()"
@@ -76,7 +76,7 @@ enum SwiftOptionsPrinter {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// A nested type's outer one may have the name of one in Realtime.
+    /// Qualified, because a nested type's outer type may have the name of one in Realtime.
     private static func qualified(_ object: OptionObject) -> String {
         guard object.configuration.contains(".") else { return object.configuration }
         return "\(object.file.components(separatedBy: "/")[1]).\(object.configuration)"
@@ -94,7 +94,8 @@ enum SwiftOptionsPrinter {
         return ["        if let \(name) {"] + inner.map { "    \($0)" } + ["        }"]
     }
 
-    /// Of one that is not a plain value. Reachability is set on the object itself.
+    /// Statements for an option that is not a plain value. Reachability is set on the object
+    /// itself.
     private static func shared(_ option: Option, _ name: String) -> [String]? {
         let target = "target.\(option.path)"
         return switch option.kind {
@@ -141,7 +142,7 @@ enum SwiftOptionsPrinter {
         return ["\(indent)target.\(option.path) =", "\(indent)    try OptionCheck.\(call)"]
     }
 
-    /// To the enum of Session, whose cases have the same names.
+    /// Maps to Session's enum, whose cases have the same names.
     private static func mapping(
         _ choice: OptionChoice, _ name: String, to path: String
     ) -> [String] {
