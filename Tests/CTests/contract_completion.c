@@ -37,7 +37,7 @@ static events outcome(
   return e;
 }
 
-/* A TCP port that never answers: it listens without accepting, or nobody listens there. */
+/* A TCP port: one that listens and never answers, or one where nobody listens. */
 static int tcp_port(bool listening, char *server, size_t size) {
   struct sockaddr_in address = {0};
   socklen_t length = sizeof address;

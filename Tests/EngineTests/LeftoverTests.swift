@@ -42,7 +42,7 @@ struct LeftoverTests {
 
     /// Complete or interrupted.
     @Test(arguments: [0, 5, OutboxRecord.firstLine.count])
-    func whatACrashLeftGivesWay(_ count: Int) throws {
+    func leftoversOfACrashAreReplaced(_ count: Int) throws {
         folder.write(Array(OutboxRecord.firstLine.prefix(count)), "outbox.new")
         try compacted()
         #expect(folder.names == ["outbox"])

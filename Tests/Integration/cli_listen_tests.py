@@ -119,7 +119,7 @@ def test_a_refused_line_is_reported(tool: Tool, servers: Servers) -> None:
     expect(arrived == [b"bad", b"good", b"bad"], f"{arrived}")
 
 
-def test_what_is_fatal(tool: Tool, servers: Servers) -> None:
+def test_fatal_errors(tool: Tool, servers: Servers) -> None:
     async def script(peer: Peer) -> None:
         await ends_with(peer, "404 Not Found")
 
@@ -182,7 +182,7 @@ def test_an_outage_is_survived(tool: Tool, servers: Servers) -> None:
     expect(visits == ["", "1", "1", "1"], f"{visits}")
 
 
-def test_an_interrupted_one_closes(tool: Tool, servers: Servers) -> None:
+def test_an_interrupt_closes(tool: Tool, servers: Servers) -> None:
     url = http(servers.echo())
     with running(tool, "listen", url) as process:
         expect("connected by WebSocket" in line_of(process, "stderr"), "no WebSocket")

@@ -107,7 +107,7 @@ def test_input_that_does_not_block(tool: Tool, servers: Servers) -> None:
         ends(process, DONE)
 
 
-def test_what_the_parent_has_closed(tool: Tool, servers: Servers) -> None:
+def test_standard_streams_that_are_closed(tool: Tool, servers: Servers) -> None:
     """The tool does not need standard error, but the others."""
     url = servers.echo()
 

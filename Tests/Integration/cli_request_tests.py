@@ -29,7 +29,7 @@ from servers import Peer, Servers, frame
 OK = "HTTP/1.1 200 OK"
 
 
-def test_all_of_it(tool: Tool, nchan: Nchan) -> None:
+def test_posted_messages_on_every_transport(tool: Tool, nchan: Nchan) -> None:
     """Posted messages come by every transport, and one cursor serves all of them."""
     lines = ["one", "zwei ü", "three"]
     trust = ["--ca-file", str(nchan.ca_file)]
@@ -272,7 +272,7 @@ def test_answers_on_a_terminal(tool: Tool, servers: Servers) -> None:
         screen.expect("2 bytes")
 
 
-def test_messages_have_no_control(tool: Tool, servers: Servers) -> None:
+def test_control_characters_in_messages_are_escaped(tool: Tool, servers: Servers) -> None:
     """Control characters are escaped even in a file, because a terminal may show it later."""
     status, header = "HTTP/1.1 404 \x1b[2Jno\x07", "X-Evil: \x1b]0;own\x07"
     url = http(servers.script(says(status, header, "Content-Length: 5", body="\x1b[31m")))

@@ -91,7 +91,7 @@ def test_invalid_arguments(tool: Tool) -> None:
 # WebSocket, through pipes
 
 
-def test_lines_go_there_and_back(tool: Tool, servers: Servers) -> None:
+def test_lines_are_echoed(tool: Tool, servers: Servers) -> None:
     text = "one\n\n ü 🙂 \nlast"
     result = tool.run("ws", servers.echo(), "--count", "4", text=text)
     expect(result.stdout == text + "\n", repr(result.stdout))
@@ -233,7 +233,7 @@ def test_peer_closes(tool: Tool, servers: Servers) -> None:
     tool.run("ws", servers.script(breaks), status=LOST)
 
 
-def test_it_comes_back(tool: Tool, servers: Servers) -> None:
+def test_reconnects(tool: Tool, servers: Servers) -> None:
     visits: list[int] = []
 
     async def script(peer: Peer) -> None:
@@ -249,7 +249,7 @@ def test_it_comes_back(tool: Tool, servers: Servers) -> None:
     expect(lost["attempt"] == 1 and 500 <= lost["delay_ms"] <= 1000, f"{lost}")
 
 
-def test_it_comes_back_after_a_normal_close(tool: Tool, servers: Servers) -> None:
+def test_reconnects_after_a_normal_close(tool: Tool, servers: Servers) -> None:
     visits: list[int] = []
 
     async def script(peer: Peer) -> None:

@@ -68,7 +68,7 @@ async def test_foreign(path: pathlib.Path) -> None:
         await refused(path, "the lock of")
 
 
-async def test_in_the_way(path: pathlib.Path) -> None:
+async def test_file_in_the_way(path: pathlib.Path) -> None:
     left = path.with_name("ids.new")
     left.write_text("mine")
     async with watching(numbered, id_file=path, store_key="k") as (watch, _):

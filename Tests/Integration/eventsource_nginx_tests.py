@@ -154,7 +154,7 @@ async def test_http2(nchan: Nchan) -> None:
         await watch.opened()
 
 
-async def test_several_over_http2(nchan: Nchan) -> None:
+async def test_several_sources_over_http2(nchan: Nchan) -> None:
     """Several sources on one loop: closing one does not affect the others."""
     names = [channel() for _ in range(5)]
     async with contextlib.AsyncExitStack() as stack:

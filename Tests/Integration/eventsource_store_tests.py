@@ -177,7 +177,7 @@ async def test_unusable(path: pathlib.Path) -> None:
             expect(data == ["1", "2", "3"], f"{data}")
 
 
-async def test_unusable_in_vain(path: pathlib.Path) -> None:
+async def test_unusable_without_events(path: pathlib.Path) -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin()
         exchange.hold()
@@ -187,7 +187,7 @@ async def test_unusable_in_vain(path: pathlib.Path) -> None:
         expect(isinstance(error.error, StoreError) and not error.fatal, f"{error}")
 
 
-async def test_no_file(path: pathlib.Path) -> None:
+async def test_not_a_regular_file(path: pathlib.Path) -> None:
     """A pipe stands for all special files: the library must not wait for a process at its other
     end."""
     os.mkfifo(path)
@@ -204,7 +204,7 @@ async def test_no_file(path: pathlib.Path) -> None:
     expect(sorted(entry.name for entry in path.parent.iterdir()) == ["ids"], "it made a lock")
 
 
-async def test_left_over(path: pathlib.Path) -> None:
+async def test_leftover_file(path: pathlib.Path) -> None:
     left = path.with_name("ids.new")
     left.touch()
     left.chmod(0o666)
@@ -368,7 +368,7 @@ async def test_unfinished(path: pathlib.Path) -> None:
         expect(stored() == FIRST_LINE + "k 6\n", stored())
 
 
-async def test_own_place(path: pathlib.Path) -> None:
+async def test_ids_kept_by_the_caller(path: pathlib.Path) -> None:
     kept: list[tuple[str, str]] = []
     options = {"on_store": lambda key, id_: kept.append((key, id_))}
     async with watching(numbered, **options) as (watch, server):

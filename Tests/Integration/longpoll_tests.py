@@ -76,7 +76,7 @@ def test_one_connection_is_used(make: Make, servers: Servers) -> None:
     expect(len(ports) == 1, f"{len(ports)} connections")
 
 
-def test_a_cut_body_is_asked_for_again(make: Make, servers: Servers) -> None:
+def test_a_cut_body_is_polled_again(make: Make, servers: Servers) -> None:
     """A message that was cut is not delivered at all, and the cursor stays."""
 
     async def cut(peer: Peer) -> None:
@@ -94,7 +94,7 @@ def test_a_cut_body_is_asked_for_again(make: Make, servers: Servers) -> None:
     expect(tags == [False, True, True], f"cursors {tags}")
 
 
-def test_a_cut_batch_is_asked_for_again(make: Make, servers: Servers) -> None:
+def test_a_cut_batch_is_polled_again(make: Make, servers: Servers) -> None:
     kind = "Content-Type: multipart/mixed; boundary=b"
     part = b"--b\r\nContent-Type: text/plain\r\n\r\none\r\n"
     answers = (ok(part + b"--b\r\n\r\ntw", kind), ok(part + b"--b\r\n\r\ntwo\r\n--b--", kind), HELD)
@@ -109,7 +109,7 @@ def test_a_cut_batch_is_asked_for_again(make: Make, servers: Servers) -> None:
             poller.end()
 
 
-def test_a_held_poll_is_made_again(make: Make, servers: Servers) -> None:
+def test_a_held_poll_is_repeated(make: Make, servers: Servers) -> None:
     """After poll_timeout without a byte, which is not an error."""
     with answering(servers, HELD, HELD, ok(b"one"), HELD) as (url, requests):
         with make(url, poll_timeout=50, min_hold=10, count=1) as poller:
@@ -132,7 +132,7 @@ def test_a_body_that_stops_is_a_timeout(make: Make, servers: Servers) -> None:
             poller.end()
 
 
-def test_retry_after_is_waited_for(make: Make, servers: Servers) -> None:
+def test_retry_after_is_respected(make: Make, servers: Servers) -> None:
     busy = ok(b"busy", "Retry-After: 1", status="503 Busy")
     with answering(servers, busy, ok(b"one"), HELD) as (url, _):
         with make(url, max_delay=10, count=1) as poller:

@@ -87,7 +87,7 @@ def watcher(build: Build, wire: Wire, *prefix: str, valgrind: bool = False) -> I
 # Without a connection
 
 
-def test_link_goes_and_comes(build: Build) -> None:
+def test_link_is_lost_and_returns(build: Build) -> None:
     with Wire() as wire, watcher(build, wire) as watch:
         watch.expect("online")
         for _ in range(2):
@@ -102,7 +102,7 @@ def test_link_goes_and_comes(build: Build) -> None:
         wire.client("ip link set lo down; ip link set lo up; ip link del c0")
 
 
-def test_address_goes_and_comes(build: Build) -> None:
+def test_address_is_removed_and_returns(build: Build) -> None:
     with Wire() as wire, watcher(build, wire) as watch:
         watch.expect("online")
         wire.client("ip addr flush dev c0 scope global")
@@ -112,7 +112,7 @@ def test_address_goes_and_comes(build: Build) -> None:
         watch.expect("online")
 
 
-def test_route_goes_and_comes(build: Build) -> None:
+def test_route_is_removed_and_returns(build: Build) -> None:
     with Wire() as wire, watcher(build, wire) as watch:
         watch.expect("online")
         # All but the link-local routes.
@@ -197,7 +197,7 @@ def echoes(probe: Probe, seed: int) -> None:
     probe.expect(f"text 100 {checksum}")
 
 
-def test_websocket_comes_back(build: Build, servers: Servers) -> None:
+def test_websocket_reconnects(build: Build, servers: Servers) -> None:
     """The cable is cut: the connection waits without attempts, and returns by itself."""
     with Wire() as wire:
         url = servers.script(echo, host=SERVER, at=wire.listen())

@@ -40,7 +40,7 @@ def after_attempts(probe: Probe, event: str) -> str:
 
 
 @also_under_valgrind
-def test_server_comes_back(make: Callable[..., Probe], servers: Servers) -> None:
+def test_server_returns(make: Callable[..., Probe], servers: Servers) -> None:
     server = servers.stoppable(echo)
     with make(server.url, reconnect=QUICKLY, compression=False) as probe:
         probe.expect("open .*")
@@ -56,7 +56,7 @@ def test_server_comes_back(make: Callable[..., Probe], servers: Servers) -> None
         probe.close()
 
 
-def test_server_comes_back_under_tls(make: Callable[..., Probe], servers: Servers) -> None:
+def test_server_returns_under_tls(make: Callable[..., Probe], servers: Servers) -> None:
     """The connection is cut; then the server lacks its certificate; then it is as before."""
     tls = servers.tls()
     visits: list[int] = []
@@ -95,7 +95,7 @@ def test_server_stays_silent(make: Callable[..., Probe], servers: Servers) -> No
         probe.close()
 
 
-def test_retry_after_is_waited_for(make: Callable[..., Probe], servers: Servers) -> None:
+def test_retry_after_is_respected(make: Callable[..., Probe], servers: Servers) -> None:
     """Retry-After overrides the backoff, also as a date relative to the response's Date."""
     date = "Date: Fri, 31 Dec 1999 23:59:5{} GMT\r\nRetry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n"
     answers = ["Retry-After: 1\r\n", date.format(8), date.format(9), "Retry-After: soon\r\n"]
@@ -164,7 +164,7 @@ def test_freed_while_the_server_is_away(make: Callable[..., Probe], servers: Ser
         probe.end()
 
 
-def test_refusal_ends_it(make: Callable[..., Probe], servers: Servers) -> None:
+def test_refusal_is_final(make: Callable[..., Probe], servers: Servers) -> None:
     """A server that forbids access is not asked again."""
 
     async def script(peer: Peer) -> None:

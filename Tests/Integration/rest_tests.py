@@ -139,7 +139,7 @@ def test_ordered_requests_keep_their_order(client: Client, server: RESTServer) -
 
 
 @also_under_valgrind
-def test_bodies_go_and_come(client: Client, server: RESTServer) -> None:
+def test_bodies_in_both_directions(client: Client, server: RESTServer) -> None:
     outcome = client("PUT", "/flaky/x/1", "source=1000000")[0]
     check(outcome, "RT_OK", 200, 2)
     expect(len(server.seen[-1].body) == 1_000_000, "the body is not whole")
@@ -148,7 +148,7 @@ def test_bodies_go_and_come(client: Client, server: RESTServer) -> None:
         expect([outcome.size for outcome in outcomes] == [1_000_000] * 4, "not whole")
 
 
-def test_times_run_out(client: Client, server: RESTServer) -> None:
+def test_timeouts(client: Client, server: RESTServer) -> None:
     # Far above what a step needs, even under valgrind; requests that are never answered time out.
     for fault in ("silent", "headless"):
         options = ("timeout=700", "attempts=1")
@@ -198,7 +198,7 @@ def test_nginx_compresses(build: Build, nchan: Nchan) -> None:
     expect("/rest/brotli br" in codings, "br was not taken")
 
 
-def test_the_example(build: Build) -> None:
+def test_example_program(build: Build) -> None:
     with RESTServer() as server:
         program = build.example("request")
         result = build.run(program, "GET", server.url + "/flaky/x/1", valgrind=True)

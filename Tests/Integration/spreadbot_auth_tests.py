@@ -195,7 +195,7 @@ def test_token_server_is_unreachable(
 # Refusals, and when they are final
 
 
-def test_fresh_tokens_are_refused(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_new_tokens_are_refused(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     for path, script, told in (
         ("/401", status(401), "1 401"),
         ("/4401", socket(close=4401), "1 0"),

@@ -17,7 +17,7 @@ NO_PROBES: dict[str, object] = {**QUICKLY, "upgrade": "0,0"}
 Test = Callable[[Build, LadderServer], None]
 
 
-def test_disconnect_closes_in_order(build: Build, server: LadderServer) -> None:
+def test_disconnect_closes_normally(build: Build, server: LadderServer) -> None:
     """The WebSocket closes with 1000 after its pending sends; waiting sends end with
     RT_ERROR_CLOSED."""
     inbox = Inbox()

@@ -162,7 +162,7 @@ def test_rounds_have_a_limit(build: Build, server: LadderServer) -> None:
         expect(server.count("/", leg) == 3, f"{leg.name}: {server.count('/', leg)} attempts")
 
 
-def test_rounds_without_a_limit_outlive_an_outage(build: Build, server: LadderServer) -> None:
+def test_rounds_without_a_limit_survive_an_outage(build: Build, server: LadderServer) -> None:
     """It continues after the last message."""
     away = [status(503)] * 20
 
@@ -300,7 +300,7 @@ def test_a_probe_that_fails_is_followed_by_another(build: Build, server: LadderS
     expect(server.count("/", Leg.POLL) <= 2, "the poll was restarted")
 
 
-def test_a_change_of_the_network_has_it_probed(build: Build, server: LadderServer) -> None:
+def test_a_change_of_the_network_triggers_a_probe(build: Build, server: LadderServer) -> None:
     server.plan("/", {Leg.WEBSOCKET: [status(404), socket()], Leg.SSE: [stream()]})
     with Bot(build, server.origin, online=1) as bot:
         bot.expect("error RT_ERROR_HTTP_STATUS 1 404 0 0", "transport 2", "open 2 0")
@@ -347,7 +347,7 @@ def test_without_a_network_from_the_beginning(build: Build, server: LadderServer
 # Established again (B15)
 
 
-def test_another_path_begins_anew(build: Build, server: LadderServer) -> None:
+def test_another_path_starts_over(build: Build, server: LadderServer) -> None:
     """Ids are valid for their path only."""
     for path in ("/one", "/two"):
         server.plan(path, {Leg.SSE: [stream(b"id: 7\ndata: x\n\n")]})

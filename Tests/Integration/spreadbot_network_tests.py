@@ -38,7 +38,7 @@ def cable(
 
 
 @in_namespaces
-def test_link_goes_under_a_websocket(build: Build, servers: Servers, nchan: Nchan) -> None:
+def test_link_is_lost_under_a_websocket(build: Build, servers: Servers, nchan: Nchan) -> None:
     """Pings notice it. Nothing is tried or counted; messages sent meanwhile arrive later."""
     with cable(build, servers, nchan, ping=150) as (wire, gate, channel, bot):
         bot.expect("transport 1", "open 1 0")
@@ -62,7 +62,7 @@ def test_link_goes_under_a_websocket(build: Build, servers: Servers, nchan: Ncha
 
 @in_namespaces
 @pytest.mark.parametrize("leg", (SSE, POLL), ids=("SSE", "POLL"))
-def test_link_goes_under_a_lower_leg(
+def test_link_is_lost_under_a_lower_leg(
     leg: int, build: Build, servers: Servers, nchan: Nchan
 ) -> None:
     """When the network changes, the WebSocket is probed at once, long before it is due."""
@@ -88,7 +88,7 @@ def test_link_goes_under_a_lower_leg(
 
 
 @in_namespaces
-def test_link_goes_while_legs_are_cut(build: Build, servers: Servers, nchan: Nchan) -> None:
+def test_link_is_lost_while_legs_are_cut(build: Build, servers: Servers, nchan: Nchan) -> None:
     """Each of 200 messages comes once and in order, over 40 legs and four losses of the network."""
     options = {**QUICKLY, "ping": 150, "poll_timeout": 500}
     with cable(build, servers, nchan, **options) as (wire, gate, channel, bot):

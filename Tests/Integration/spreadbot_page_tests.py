@@ -49,7 +49,7 @@ def test_cut_and_refused(face: str, servers: Servers) -> None:
 
 
 @pytest.mark.parametrize("without", ("", "subprotocol", "websocket", "websocket,sse"))
-def test_sends_come_back(without: str) -> None:
+def test_sends_are_echoed(without: str) -> None:
     async def run(url: str) -> None:
         async with librealtime.Spreadbot(url) as bot:
             await bot.establish_connection("chat/room?a=1")

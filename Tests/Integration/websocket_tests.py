@@ -292,7 +292,7 @@ def test_lost_connection_is_reported(make: Callable[..., Probe], servers: Server
         probe.end()
 
 
-def test_close_code_and_reason_come(make: Callable[..., Probe], servers: Servers) -> None:
+def test_close_code_and_reason_are_reported(make: Callable[..., Probe], servers: Servers) -> None:
     async def handler(connection: ServerConnection) -> None:
         await connection.close(4001, "enough")
 

@@ -120,7 +120,7 @@ private func at(_ milliseconds: UInt64) -> Instant {
         #expect(asks())
     }
 
-    @Test func noServerIsWaitedForLongerThanFiveMinutes() {
+    @Test func aServersDelayIsAtMostFiveMinutes() {
         for (text, seconds) in [("7", 7), ("301", 300), ("never", 0)] {
             let field = HeaderField(name: "Retry-After", value: text)
             let head = ResponseHead(status: 503, fields: [field])

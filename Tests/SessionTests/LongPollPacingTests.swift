@@ -36,7 +36,7 @@ private let validators = polledValidators
 
     /// For example, servers behind one address that each have their own cursor.
     @Test(arguments: [2, 3, 8])
-    func aCursorThatComesBackIsPaced(period: Int) throws {
+    func aRepeatedCursorIsPaced(period: Int) throws {
         var poller = try Poller()
         func next(
             _ poller: inout Poller, _ number: Int, after hold: Duration = .zero

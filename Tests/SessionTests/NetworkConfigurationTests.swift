@@ -81,7 +81,7 @@ private func refusal(
         ("10.0.0/8", "no network"), ("*.example.org", "neither a host"), ("a:80", "neither a host"),
         (".", "neither a host"), ("b, 10.0.0.0/33", "\"10.0.0.0/33\""),
     ])
-    func noProxyNamesWhatCannotMatch(_ list: String, _ text: String) {
+    func invalidNoProxyEntriesAreNamed(_ list: String, _ text: String) {
         var network = NetworkConfiguration()
         do throws(RealtimeError) {
             try network.setNoProxy(list)

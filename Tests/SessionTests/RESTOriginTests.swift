@@ -46,7 +46,7 @@ import Wire
     }
 
     @Test(arguments: ["https://h/path", "https://h/?q", "https://me@h", "https://h#x", "h", ""])
-    func whatIsNoOriginIsRefused(origin: String) throws {
+    func invalidOriginsAreRefused(origin: String) throws {
         let error = #expect(throws: RealtimeError.self) { try configuration(nil, [origin]) }
         #expect(error?.code == .invalidURL)
     }

@@ -93,7 +93,7 @@ struct RESTQueueTests {
         #expect(client.done() == ["finish 103 queueFull (0)"])
     }
 
-    @Test func theOldestMayBeDroppedInstead() throws {
+    @Test func theOldestCanBeDroppedInstead() throws {
         let client = RESTClientModel {
             $0.queueCapacity = 2
             $0.overflow = .dropOldest

@@ -26,7 +26,7 @@ struct RESTRetryTests {
     static let unsafe = ["POST", "PATCH", "LOCK"]
 
     @Test(arguments: repeatable + unsafe)
-    func whatPrecedesTheRequestIsRepeatedForEveryMethod(method: String) throws {
+    func failuresBeforeTheRequestAreRetriedForEveryMethod(method: String) throws {
         for code in [RealtimeError.Code.resolve, .connect, .tls, .proxy, .timeout] {
             let client = RESTClientModel()
             let id = try client.submit(method)

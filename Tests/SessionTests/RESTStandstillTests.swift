@@ -151,7 +151,7 @@ import Wire
     // MARK: A 2xx whose body is damaged
 
     @Test(arguments: [("POST", false), ("POST", true), ("PATCH", true)])
-    func whatWasDoneIsNotSentAgain(method: String, isKeyed: Bool) throws {
+    func executedRequestsAreNotSentAgain(method: String, isKeyed: Bool) throws {
         let client = RESTClientModel()
         let fields = isKeyed ? [HeaderField(name: "Idempotency-Key", value: "k")] : []
         let id = try client.submit(method, fields: fields)

@@ -204,7 +204,7 @@ struct ContentDecoderTests {
     @Test(arguments: [
         ("gzip", Coded.gzip), ("deflate", Coded.zlib), ("br", Coded.brotli),
     ])
-    func somethingBehindTheEnd(coding: String, bytes: [UInt8]) throws {
+    func bytesAfterTheEnd(coding: String, bytes: [UInt8]) throws {
         let decoded = try decodeInAllWays(bytes + Array("<html>".utf8), [coding])
         let what = "\(coding) data is followed by something else"
         #expect(decoded == Decoded(text: text, failure: .damaged(what)))

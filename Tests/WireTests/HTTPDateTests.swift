@@ -36,7 +36,7 @@ import Testing
         "Sun, ０６ Nov 1994 08:49:37 GMT", "Sun,\t06 Nov 1994 08:49:37 GMT",
         "2026-11-21T12:00:00Z",
     ])
-    func anythingElseIsNoDate(text: String) { #expect(parseHTTPDate(text) == nil) }
+    func otherTextsAreNotDates(text: String) { #expect(parseHTTPDate(text) == nil) }
 
     /// RFC 9110: a year with two digits is never more than 50 years ahead.
     @Test func twoDigitYearsAreTheNearest() throws {

@@ -100,7 +100,7 @@ import Testing
         "ws://a,b/", "ws://<h>/", "ws://h\\x/", "ws://a:b:c/", "ws://u%3Av:p@h/", "ws://u%00@h/",
         "ws://u:%0A@h/", "ws://%FF@h/",
     ])
-    func whatIsNoURLIsInvalid(text: String) {
+    func otherTextsAreNotURLs(text: String) {
         let error = #expect(throws: RealtimeError.self) {
             try HTTPURL(parsing: text, as: .webSocket)
         }

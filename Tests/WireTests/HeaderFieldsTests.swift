@@ -5,7 +5,7 @@ import Testing
 @Suite struct HeaderFieldsTests {
     /// Short lists are searched, long ones have an index: both behave the same.
     @Test(arguments: [1, 16, 17, 40])
-    func headersAreSetInThePlaceOfAllOfTheirName(count: Int) {
+    func settingAHeaderReplacesAllOfThatName(count: Int) {
         var fields = HeaderFields()
         for number in 0..<count {
             fields.append(HeaderField(name: "X-\(number)", value: "a"))

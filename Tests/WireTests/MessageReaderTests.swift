@@ -243,7 +243,7 @@ private func expectAtEverySplit(
     }
 
     @Test(arguments: [true, false])
-    func noStepInflatesMuchMoreThanItsAllowance(streams: Bool) throws {
+    func aStepInflatesLittleMoreThanItsAllowance(streams: Bool) throws {
         let bytes = frame(.binary, MessageReaderTests.bomb.compressed, isCompressed: true)
         var reader = MessageReader(
             limits: MessageLimits(), deflate: DeflateParameters(), streams: streams)
@@ -295,7 +295,7 @@ private func expectAtEverySplit(
                 == [.failed(.invalidPayload)])
     }
 
-    @Test func wholeMessagesFindsWhatNextFinds() {
+    @Test func wholeMessagesAndNextFindTheSame() {
         let bytes =
             frame(.text, "a") + frame(.binary, [UInt8](repeating: 1, count: 200))
             + frame(.text, "ž") + frame(.ping, "stop") + frame(.text, "b")
@@ -364,7 +364,7 @@ private func expectAtEverySplit(
     }
 
     @Test(arguments: [777, 40_000, 1 << 20])
-    func theRestOfALargeFrameIsReadIntoItsPlace(_ pieces: Int) {
+    func theRestOfALargeFrameIsReadDirectly(_ pieces: Int) {
         let large = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let text = String(repeating: "žluť €", count: 20_000)
         let bytes =

@@ -26,7 +26,7 @@ struct OutboxProcessTests {
     /// Every entry for which `append` returned before the kill, and which was not to be removed, is
     /// there. The sizes make some rounds compact the file often, and others never.
     @Test(arguments: [(1, 1), (2, 3000), (3, 120_000), (4, 200)])
-    func whatWasAppendedSurvivesAKill(seed: UInt64, bytes: Int) throws {
+    func appendedEntriesSurviveAKill(seed: UInt64, bytes: Int) throws {
         var random = Random(seed: seed)
         var expected: [UInt64: UInt64] = [:]
         for round in 0..<50 {

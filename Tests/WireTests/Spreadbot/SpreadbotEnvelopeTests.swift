@@ -76,7 +76,7 @@ import Wire
     @Test(arguments: [
         "", " ", "x", "1", "null", "[]", "\"data\"", "{}", "{\"id\":1}", "{\"data\":}",
         "{\"data\":1", "{\"data\":1}x", "{\"data\":\"\\x\"}", "[{\"data\":1}]",
-    ]) func whatIsNoEnvelopeIsNone(text: String) {
+    ]) func otherTextsAreNotEnvelopes(text: String) {
         #expect(message(text) == nil)
     }
 
@@ -148,7 +148,7 @@ import Wire
     @Test(arguments: [
         "", "[]", "{}", #"{"messages":1}"#, #"{"messages":{}}"#,
         #"{"messages":[{"data":1}]"#, #"[{"data":1}]"#,
-    ]) func whatIsNoBatchIsNone(text: String) {
+    ]) func otherTextsAreNotBatches(text: String) {
         #expect(batch(text) == nil)
     }
 }

@@ -55,7 +55,7 @@ import Wire
     @Test(arguments: [
         "", "hello", "id: 1", "id: 1\n", "no colon\n\nx", ": 1\n\nx", "id: 1\nbad\n\nx",
         "{\"data\":1}",
-    ]) func whatIsNoFrameIsNone(text: String) {
+    ]) func otherTextsAreNotFrames(text: String) {
         #expect(read(text) == nil)
     }
 

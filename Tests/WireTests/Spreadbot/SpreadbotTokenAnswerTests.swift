@@ -29,7 +29,7 @@ import Wire
         #"{"access_token":"a","token_type":1}"#, #"{"access_token":"a\r\nX: y"}"#,
         #"{"access_token":"a\u0000"}"#, #"{"access_token":"a"#, #"[{"access_token":"a"}]"#,
         #"{"access_token":"a"}x"#,
-    ]) func whatHasNoTokenThatServesIsRefused(text: String) {
+    ]) func answersWithoutAUsableTokenAreRefused(text: String) {
         #expect {
             try parse(text)
         } throws: {
