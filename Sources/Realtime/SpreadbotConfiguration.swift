@@ -1,6 +1,6 @@
 internal import Engine
 internal import Session
-public import Wire
+internal import Wire
 
 extension Spreadbot {
     /// A way that messages come.
@@ -165,37 +165,6 @@ extension Spreadbot {
         // abigen: end
 
         public init(baseURL: String) { self.baseURL = baseURL }
-
-        /// From a dictionary with the names above: `baseURL`, `authURL`, `accessToken`,
-        /// `refreshToken`, `base64Credentials` (strings) and `log` (a Bool).
-        /// - Throws: `RealtimeError(.invalidArgument)` for a name that is none of them, a value of
-        ///   another type, or no `baseURL`.
-        public init(_ dictionary: [String: any Sendable]) throws(RealtimeError) {
-            self.init(baseURL: "")
-            for (name, value) in dictionary.sorted(by: { $0.key < $1.key }) {
-                switch (name, value) {
-                case ("baseURL", let text as String): baseURL = text
-                case ("authURL", let text as String): authURL = text
-                case ("accessToken", let text as String): accessToken = text
-                case ("refreshToken", let text as String): refreshToken = text
-                case ("base64Credentials", let text as String): base64Credentials = text
-                case ("log", let isOn as Bool): log = isOn
-                case ("log", _):
-                    throw RealtimeError(.invalidArgument, "\"log\" is no Bool")
-                case ("baseURL", _), ("authURL", _), ("accessToken", _), ("refreshToken", _),
-                    ("base64Credentials", _):
-                    throw RealtimeError(.invalidArgument, "\"\(name)\" is no String")
-                default:
-                    throw RealtimeError(
-                        .invalidArgument,
-                        "the configuration has \"\(name)\"; baseURL, authURL, accessToken,"
-                            + " refreshToken, base64Credentials and log are known")
-                }
-            }
-            guard !baseURL.isEmpty else {
-                throw RealtimeError(.invalidArgument, "the configuration has no \"baseURL\"")
-            }
-        }
 
         func connection(on loop: Loop) throws -> SpreadbotConnection {
             let connection = try SpreadbotConnection(base: baseURL, on: loop.engine)

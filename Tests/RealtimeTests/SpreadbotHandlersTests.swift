@@ -112,6 +112,7 @@ private actor Counter {
         var config = Spreadbot.Configuration(baseURL: StreamServer.shared.url(""))
         config.maxBufferedMessages = 2
         config.transports = [.sse]
+        config.maxDelay = .milliseconds(10)
         let spreadbot = try Spreadbot(config: config)
         let counter = Counter()
         await counter.count(spreadbot)

@@ -343,19 +343,7 @@ private final class QueueExecutor: TaskExecutor {
         }
     }
 
-    @Test func dictionariesAreChecked() throws {
-        let known = try Spreadbot.Configuration([
-            "baseURL": "http://h", "authURL": "https://h/t", "accessToken": "a",
-            "refreshToken": "r", "base64Credentials": "Yzpz", "log": false,
-        ])
-        #expect(known.refreshToken == "r" && known.authURL == "https://h/t" && !known.log)
-        for wrong: [String: any Sendable] in [
-            [:], ["baseURL": 1], ["baseURL": "http://h", "log": "yes"],
-            ["baseURL": "http://h", "token": "x"],
-        ] {
-            #expect(throws: RealtimeError.self) { try Spreadbot.Configuration(wrong) }
-        }
-        #expect(throws: RealtimeError.self) { try Spreadbot(config: ["baseURL": "ws://h"]) }
+    @Test func badOptionsAreRefused() throws {
         #expect(throws: RealtimeError.self) { try spreadbot { $0.safeHeaders = ["not safe"] } }
     }
 }
