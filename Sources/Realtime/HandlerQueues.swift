@@ -6,34 +6,34 @@ import Synchronization
 /// Functions that are `@isolated(any)` are cast to functions without isolation: Swift calls them
 /// only with `await`, which would leave the actor or the executor that a handler without isolation
 /// has to run on.
-struct Handler<Function: Sendable>: Sendable {
-    let isolation: (any Actor)?
+package struct Handler<Function: Sendable>: Sendable {
+    package let isolation: (any Actor)?
     /// To be called on `isolation`, if there is one.
-    let call: Function
+    package let call: Function
 
-    init(_ isolation: (any Actor)?, _ function: Function) {
+    package init(_ isolation: (any Actor)?, _ function: Function) {
         self.isolation = isolation
         call = function
     }
 
-    init(_ function: @escaping @Sendable @isolated(any) () -> Void)
+    package init(_ function: @escaping @Sendable @isolated(any) () -> Void)
     where Function == @Sendable () -> Void {
         self.init(function.isolation, unsafeBitCast(function, to: Function.self))
     }
 
-    init?<A>(_ function: (@Sendable @isolated(any) (A) -> Void)?)
+    package init?<A>(_ function: (@Sendable @isolated(any) (A) -> Void)?)
     where Function == @Sendable (A) -> Void {
         guard let function else { return nil }
         self.init(function.isolation, unsafeBitCast(function, to: Function.self))
     }
 
-    init?<A, B>(_ function: (@Sendable @isolated(any) (A, B) -> Void)?)
+    package init?<A, B>(_ function: (@Sendable @isolated(any) (A, B) -> Void)?)
     where Function == @Sendable (A, B) -> Void {
         guard let function else { return nil }
         self.init(function.isolation, unsafeBitCast(function, to: Function.self))
     }
 
-    init?<A, B, C>(_ function: (@Sendable @isolated(any) (A, B, C) -> Void)?)
+    package init?<A, B, C>(_ function: (@Sendable @isolated(any) (A, B, C) -> Void)?)
     where Function == @Sendable (A, B, C) -> Void {
         guard let function else { return nil }
         self.init(function.isolation, unsafeBitCast(function, to: Function.self))

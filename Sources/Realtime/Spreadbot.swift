@@ -148,7 +148,10 @@ public final class Spreadbot: Sendable {
             @Sendable @isolated(any) (_ id: String, _ event: String, _ data: [UInt8]) -> Void
         )?
     ) {
-        let handler = Handler(handler)
+        onMessage(by: Handler(handler))
+    }
+
+    package func onMessage(by handler: Handler<@Sendable (String, String, [UInt8]) -> Void>?) {
         set { [desk] in
             $0.message = handler.map { handler in
                 { message in

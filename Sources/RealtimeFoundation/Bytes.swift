@@ -51,18 +51,3 @@ extension REST.Request.Body {
         .bytes([UInt8](data), type: type)
     }
 }
-
-extension Spreadbot {
-    /// Sends bytes; see `sendMessageString`.
-    public func sendMessageBinary(
-        message: Data, @_inheritActorContext completion: Completion? = nil
-    ) throws(RealtimeError) {
-        try sendMessageBinary(message: [UInt8](message), completion: completion)
-    }
-
-    /// Sends bytes, and waits until the server has them.
-    /// - Throws: as `sendMessageString`.
-    public func sendMessageBinary(message: Data) async throws {
-        try await sendMessageBinary(message: [UInt8](message))
-    }
-}
