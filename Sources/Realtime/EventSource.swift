@@ -79,6 +79,40 @@ public final class EventSource: Sendable, AsyncSequence {
         if start { try connection.start() }
     }
 
+    /// Where `EventSource(url:headers:)` keeps the last event id for the next run of the program.
+    public enum IDFile: Sendable {
+        /// `librealtime/event-ids/PROGRAM` below the folder that XDG_STATE_HOME names, or else
+        /// below `~/.local/state`; PROGRAM is the name of the executable. Ids are kept by URL,
+        /// without user and password. If this file cannot be used, because there is no home or it
+        /// is not writable, the log says so (`Log.send`), and no id is kept.
+        case standard
+        /// This file; see `Options.idFile`.
+        case path(String)
+        /// No id is kept.
+        case none
+    }
+
+    /// Makes an event source with these headers, as IKEventSource does, and begins to connect. It
+    /// begins after the last event that a former run of the program has handled.
+    /// - Parameters:
+    ///   - url: `http://` or `https://`.
+    ///   - idFile: where the last event id is kept for the next run. By default it is kept;
+    ///     `resetStoredID` forgets it.
+    /// - Throws: `RealtimeError` for a bad URL or header.
+    public convenience init(
+        url: String, headers: [String: String] = [:], idFile: IDFile = .standard,
+        on loop: Loop = .shared
+    ) throws {
+        var options = Options()
+        options.headers = headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+        switch idFile {
+        case .standard: options.idFile = Options.standardIDFile
+        case .path(let path): options.idFile = path
+        case .none: break
+        }
+        try self.init(url, options: options, on: loop)
+    }
+
     deinit { connection.close() }
 
     /// Begins to connect, when it was made with `start: false`.
@@ -90,6 +124,11 @@ public final class EventSource: Sendable, AsyncSequence {
     /// The stream is open: the server answered 200 with text/event-stream.
     public func onOpen(_ handler: (@Sendable (Opened) -> Void)?) {
         set { $0.open = handler }
+    }
+
+    /// The same, for a handler without arguments.
+    public func onOpen(_ handler: @escaping @Sendable () -> Void) {
+        onOpen { _ in handler() }
     }
 
     /// One that came before the handler was set is kept for it.

@@ -30,6 +30,11 @@ extension EventSource {
         /// as they are. An event that is iterated over is
         /// done with when the next one is asked for, and comes again otherwise.
         public var idFile: String?
+        /// The file of this program for `idFile`, as `EventSource(url:headers:)` uses it: see
+        /// `EventSource.IDFile.standard`. nil if it cannot be used; the log says why.
+        public static var standardIDFile: String? {
+            StandardIDFile.path(for: CommandLine.arguments.first ?? "")
+        }
         /// Under what this source's id is kept, in `idFile` and by `onStore`; nil for its URL, the
         /// one it starts with, whatever `onRequest` sets.
         public var storeKey: String?

@@ -31,6 +31,15 @@ extension EventSource {
     ) throws {
         try self.init(url.absoluteString, options: options, on: loop, start: start)
     }
+
+    /// Makes an event source with these headers and begins to connect; see
+    /// `init(url:headers:idFile:on:)`.
+    public convenience init(
+        url: URL, headers: [String: String] = [:], idFile: IDFile = .standard,
+        on loop: Loop = .shared
+    ) throws {
+        try self.init(url: url.absoluteString, headers: headers, idFile: idFile, on: loop)
+    }
 }
 
 extension LongPoll {

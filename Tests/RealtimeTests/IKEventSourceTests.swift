@@ -1,0 +1,65 @@
+import Foundation
+import Realtime
+import Testing
+
+/// Programs in the style of IKEventSource.
+@Suite(.timeLimit(.minutes(5))) struct IKEventSourceTests {
+    private let server = StreamServer.shared
+
+    @Test func eachNameIsThere() async throws {
+        let basicAuth = try EventSource.basicAuth("user", "password")
+        let source = try EventSource(
+            url: server.url("events/4"), headers: ["Authorization": basicAuth], idFile: .none)
+        let (calls, continuation) = AsyncStream.makeStream(of: String.self)
+        source.onOpen { continuation.yield("open") }
+        source.onError { error in continuation.yield("error \(error.isFatal)") }
+        source.onMessage { id, event, data in continuation.yield("\(id) \(event) \(data.count)") }
+        source.addEventListener("odd") { id, event, data in
+            continuation.yield("\(id) \(event) \(data.count)")
+        }
+        source.addEventListener("other") { _, _, _ in }
+        #expect(source.events() == ["odd", "other"])
+        source.removeEventListener("other")
+        #expect(source.events() == ["odd"])
+        var told: [String] = []
+        for await call in calls {
+            told.append(call)
+            if call == "4 message 8" { break }
+        }
+        // The stream may open before there is a handler for it.
+        #expect(told.suffix(4) == ["1 odd 8", "2 message 8", "3 odd 8", "4 message 8"])
+        #expect(told.count == 4 || told.first == "open")
+        #expect(source.readyState != .closed)
+        source.close()
+        #expect(source.readyState == .closed)
+    }
+
+    @Test func theNextRunContinues() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path()
+        defer {
+            for name in [path, path + ".lock"] { try? FileManager.default.removeItem(atPath: name) }
+        }
+        for expected in [["1", "2", "3"], ["4", "5"]] {
+            let source = try EventSource(url: server.url("events/9"), idFile: .path(path))
+            let (ids, continuation) = AsyncStream.makeStream(of: String.self)
+            source.onAny { [unowned source] event in
+                continuation.yield(event.id)
+                // Inside the handler, so that no further event is handled.
+                if event.id == expected.last { source.close() }
+            }
+            var seen: [String] = []
+            for await id in ids {
+                seen.append(id)
+                if id == expected.last { break }
+            }
+            #expect(seen == expected)
+        }
+    }
+
+    @Test func badHeadersAreRefused() {
+        let error = #expect(throws: RealtimeError.self) {
+            try EventSource(url: server.url("events/1"), headers: ["no token": "x"], idFile: .none)
+        }
+        #expect(error?.code == .invalidHeader)
+    }
+}
