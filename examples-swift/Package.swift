@@ -2,8 +2,8 @@
 import PackageDescription
 
 let examples = [
-    "events", "fetch", "listen", "poll", "read_events", "read_messages", "readme", "request",
-    "subscribe",
+    "events", "eventsource_app", "fetch", "listen", "poll", "read_events", "read_messages",
+    "readme", "request", "subscribe",
 ]
 
 let package = Package(
@@ -12,5 +12,9 @@ let package = Package(
     targets: examples.map { name in
         .executableTarget(
             name: name, dependencies: [.product(name: "Realtime", package: "librealtime")])
-    }
+    } + [
+        .executableTarget(
+            name: "spreadbot_app",
+            dependencies: [.product(name: "RealtimeFoundation", package: "librealtime")])
+    ]
 )

@@ -61,24 +61,30 @@ def codes(sources: list[Source]) -> Iterator[Complaint]:
 
 
 def examples(sources: list[Source]) -> Iterator[Complaint]:
-    """Each block of C, Python or Swift in the README is a copy of a whole file."""
+    """Each block of C, Python or Swift in the README and in docs/ is a copy of a whole file."""
     by_path = {source.path: source for source in sources}
     readme = by_path.get("README.md")
     if readme is None:
         yield Complaint("README.md", 1, "there is no README.md")
         return
-    shown = set()
-    for match in _EXAMPLE.finditer(readme.text):
-        line, path = readme.line_of(match.start()), match[1]
-        shown.add(readme.line_of(match.start()) + 1)
-        if path not in by_path:
-            yield Complaint("README.md", line, f"{path} does not exist")
-        elif by_path[path].text != match[2]:
-            yield Complaint("README.md", line, f"the example differs from {path}")
-    for match in _ANY_FENCE.finditer(readme.text):
-        line = readme.line_of(match.start())
-        if line not in shown:
-            yield Complaint("README.md", line, "the example does not name its file")
     for language in ("c", "python", "swift"):
         if f"```{language}\n" not in readme.text:
             yield Complaint("README.md", 1, f"there is no example in {language}")
+    for page in sources:
+        if page is readme or (page.path.startswith("docs/") and page.suffix == ".md"):
+            yield from _examples_of(page, by_path)
+
+
+def _examples_of(page: Source, by_path: dict[str, Source]) -> Iterator[Complaint]:
+    shown = set()
+    for match in _EXAMPLE.finditer(page.text):
+        line, path = page.line_of(match.start()), match[1]
+        shown.add(line + 1)
+        if path not in by_path:
+            yield Complaint(page.path, line, f"{path} does not exist")
+        elif by_path[path].text != match[2]:
+            yield Complaint(page.path, line, f"the example differs from {path}")
+    for match in _ANY_FENCE.finditer(page.text):
+        line = page.line_of(match.start())
+        if line not in shown:
+            yield Complaint(page.path, line, "the example does not name its file")

@@ -1,0 +1,15 @@
+// Prints the events of a stream. The next run continues after the last event of this one.
+//
+//     eventsource_app https://example.org/events
+import Dispatch
+import Realtime
+
+Log.send(upTo: .warning) { _, line in print(line) }
+let source = try EventSource(
+    url: CommandLine.arguments[1],
+    headers: ["Authorization": try EventSource.basicAuth("user", "password")])
+source.onOpen { print("open") }
+source.onError { error in print("error: \(error)") }
+source.onMessage { id, event, data in print("\(id) \(event): \(data)") }
+source.addEventListener("tick") { id, event, data in print("\(id) \(event): \(data)") }
+dispatchMain()
