@@ -1,7 +1,7 @@
 public import Foundation
 public import Realtime
 
-// A `URL` is used as its `absoluteString`, relative to its base. What is wrong with it is an error
+// A `URL` is used as its `absoluteString`, relative to its base. An invalid one is an error
 // of the call: a file URL, for example, is a `RealtimeError(.unsupportedScheme)`.
 
 extension WebSocket {

@@ -18,7 +18,6 @@ UNCHECKED = (
     "Sources/Engine/",
     "Sources/Realtime/",
     "Sources/RealtimeABI/",
-    "Sources/RealtimeFoundation/",
     "Sources/Session/",
     "Sources/Wire/",
     "Sources/abigen/",
