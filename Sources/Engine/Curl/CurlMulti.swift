@@ -38,7 +38,8 @@ protocol CurlUser: AnyObject {
 /// Unchecked because its fields belong to the loop's owner (see `Loop.enter`).
 final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Sendable {
     private let multi: UnsafeMutableRawPointer
-    unowned let loop: Loop
+    /// Which holds this one; those who use it hold both.
+    unowned(unsafe) let loop: Loop
     private let timer = LoopTimer()
     @exclusivity(unchecked) private var armedAt: Instant?
     /// When libcurl wants to be called.

@@ -30,7 +30,8 @@ struct UnstoredID {
 /// stands still meanwhile. The loop's owner only.
 final class EventIDWriter: TimerTarget, LoopResident {
     let store: EventIDStore
-    private unowned let loop: Loop
+    /// Those who hold a writer hold the loop, too.
+    private unowned(unsafe) let loop: Loop
     private let timer = LoopTimer()
     /// Those with an id that is to be written.
     private var waiting: [any EventIDSource] = []
@@ -49,21 +50,23 @@ final class EventIDWriter: TimerTarget, LoopResident {
     static func shared(_ path: String, on loop: Loop) -> EventIDWriter {
         let writers = loop.local(Writers.self) { Writers() }
         let key = Array(path.utf8)
-        if let writer = writers.byPath[key]?.writer { return writer }
-        writers.byPath = writers.byPath.filter { $0.value.writer != nil }
+        if let writer = writers.byPath[key] { return writer }
+        writers.forgetUnused()
         let writer = EventIDWriter(path, on: loop)
-        writers.byPath[key] = Reference(writer: writer)
+        writers.byPath[key] = writer
         return writer
     }
 
     /// Those of a loop. Unchecked because the loop's owner alone uses it.
     private final class Writers: LoopLocal, @unchecked Sendable {
-        var byPath: [[UInt8]: Reference] = [:]
-    }
+        var byPath: [[UInt8]: EventIDWriter] = [:]
 
-    /// It lives as long as its sources.
-    private struct Reference {
-        weak var writer: EventIDWriter?
+        /// Forgets those whose sources are gone.
+        func forgetUnused() {
+            for path in Array(byPath.keys) where isKnownUniquelyReferenced(&byPath[path]) {
+                byPath[path] = nil
+            }
+        }
     }
 
     private init(_ path: String, on loop: Loop) {

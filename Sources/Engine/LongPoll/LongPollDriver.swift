@@ -92,7 +92,7 @@ extension LongPollConnection {
             guard !isClosed else { return }
             delivery = consume current
             // In the next turn, so that others have theirs in between.
-            if mayDeliver { loop.enqueue { [weak self] in self?.deliver() } }
+            if mayDeliver { loop.enqueue { [self] in deliver() } }
             return
         }
         session?.delivered(isEmpty: told == 0, now: Loop.now())

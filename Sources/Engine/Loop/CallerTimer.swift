@@ -32,7 +32,8 @@ final class CallerTimer: TimerTarget, @unchecked Sendable {
     fileprivate(set) var id: UInt64 = 0
     private let interval: Duration
     private let fire: () -> Void
-    private unowned let loop: Loop
+    /// Which holds its timers.
+    private unowned(unsafe) let loop: Loop
     let timer = LoopTimer(isCallers: true)
     private var deadline: Instant
 

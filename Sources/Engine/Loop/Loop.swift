@@ -247,11 +247,11 @@ package final class Loop: @unchecked Sendable {
 
     /// Keeps `resident`, and tells it of the loop's end.
     func addResident(_ resident: any LoopResident) {
-        if !isTornDown { residents[ObjectIdentifier(resident)] = resident }
+        if !isTornDown { residents[resident.id] = resident }
     }
 
     func removeResident(_ resident: any LoopResident) {
-        residents[ObjectIdentifier(resident)] = nil
+        residents[resident.id] = nil
     }
 
     /// Watches a descriptor; the token is for `modify` and `remove`.

@@ -9,7 +9,7 @@ protocol LoopSource: AnyObject {
 }
 
 /// Something on a loop that must hear of its end, whatever it waits for.
-protocol LoopResident: AnyObject {
+protocol LoopResident: AnyObject, Identifiable where ID == ObjectIdentifier {
     /// The loop is over; nothing of it runs afterwards.
     func loopClosed()
 }

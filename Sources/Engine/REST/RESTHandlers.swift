@@ -93,5 +93,5 @@ package struct RESTHandlers {
     package init() {}
 }
 
-/// Lives while a request has a source that others may want behind it.
+/// Held by a request with a source that others may want after it, until it ends.
 final class RESTSourceLease: Sendable {}

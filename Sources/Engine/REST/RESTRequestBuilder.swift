@@ -14,9 +14,10 @@ package final class RESTRequestBuilder {
     @exclusivity(unchecked) private var body = HTTPRequest.Body.none
     @exclusivity(unchecked) package var policy: RESTPolicy
     @exclusivity(unchecked) package var handlers = RESTHandlers()
-    /// The body's source was given to a request; and whose it is, while that has not ended.
+    /// The body's source was given to a request.
     @exclusivity(unchecked) private var sourceIsUsed = false
-    @exclusivity(unchecked) private weak var sourceLease: RESTSourceLease?
+    /// That request has the same one until it ends.
+    @exclusivity(unchecked) private var sourceLease: RESTSourceLease?
 
     /// - Parameter path: below the client's base URL, or a whole URL.
     package init(_ client: RESTClient, _ method: String, _ path: String) throws(RealtimeError) {
@@ -99,7 +100,7 @@ package final class RESTRequestBuilder {
     /// but the first.
     private func handOut() throws(RealtimeError) -> (RESTRequest, RESTHandlers) {
         guard case .stream = body else { return (try request(rewinds: false), handlers) }
-        guard sourceLease == nil else {
+        guard sourceLease == nil || isKnownUniquelyReferenced(&sourceLease) else {
             throw RealtimeError(
                 .state, "the body's source belongs to a request that has not ended")
         }

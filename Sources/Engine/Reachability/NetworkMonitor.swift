@@ -5,7 +5,7 @@ import Synchronization
 import Wire
 
 /// Who wants to know when the network has changed.
-protocol NetworkObserver: AnyObject {
+protocol NetworkObserver: AnyObject, Identifiable where ID == ObjectIdentifier {
     func networkChanged()
 }
 
@@ -26,21 +26,18 @@ final class NetworkMonitor: @unchecked Sendable {
     /// What was seen so recently is taken for true.
     private static let freshness = Duration.milliseconds(10)
 
-    private unowned let loop: Loop
+    /// Which holds this one.
+    private unowned(unsafe) let loop: Loop
     private var descriptor: Int32
     private var token: UInt64?
     private let timer = LoopTimer()
     private var view: NetworkView
     private var lookedAt: Instant
-    private var listeners: [ObjectIdentifier: Listener] = [:]
+    private var observers: [ObjectIdentifier: any NetworkObserver] = [:]
     private var owesNews = false
 
     /// Whether a host known by name can be reached. Any thread.
     let isOnline: Atomic<Bool>
-
-    private struct Listener {
-        weak var object: (any NetworkObserver)?
-    }
 
     /// Looks once. Any thread.
     /// - Throws: `.system` where the system does not let a program see its network.
@@ -98,11 +95,10 @@ final class NetworkMonitor: @unchecked Sendable {
         token = nil
     }
 
-    func add(_ listener: any NetworkObserver) {
-        listeners[ObjectIdentifier(listener)] = Listener(object: listener)
-    }
+    /// Has the observer told of changes, and keeps it, until it is removed.
+    func add(_ observer: any NetworkObserver) { observers[observer.id] = observer }
 
-    func remove(_ listener: any NetworkObserver) { listeners[ObjectIdentifier(listener)] = nil }
+    func remove(_ observer: any NetworkObserver) { observers[observer.id] = nil }
 
     /// Whether a connection to one of these may succeed, by what the kernel knows now: a failure is
     /// often noticed before the news of its cause is read.
@@ -184,8 +180,7 @@ final class NetworkMonitor: @unchecked Sendable {
     private func tell() {
         guard owesNews else { return }
         owesNews = false
-        listeners = listeners.filter { $0.value.object != nil }
-        for listener in listeners.values { listener.object?.networkChanged() }
+        for observer in observers.values { observer.networkChanged() }
     }
 
     /// Asks for everything. An answer of the kernel's is there when the question was sent, so that
@@ -246,7 +241,7 @@ extension NetworkMonitor: LoopSource {
     func loopClosed() {
         token = nil
         closeDescriptor()
-        listeners = [:]
+        observers = [:]
     }
 }
 

@@ -4,7 +4,7 @@ import Synchronization
 package import Wire
 
 /// Who wants to know when what can be reached changes. Called on the loop's thread.
-protocol ReachabilityObserver: AnyObject {
+protocol ReachabilityObserver: AnyObject, Identifiable where ID == ObjectIdentifier {
     /// Another target may be reachable now, or no longer; `isReachable` tells.
     func reachabilityChanged()
 }
@@ -31,17 +31,13 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
     private let isAbandoned = Atomic<Bool>(false)
 
     // The loop's owner only.
-    private var observers: [ObjectIdentifier: Observer] = [:]
+    private var observers: [ObjectIdentifier: any ReachabilityObserver] = [:]
     private var onChange: ((_ isOnline: Bool) -> Void)?
     private var toldOnline = true
     /// Something may have changed that observers are not told yet.
     private var isScheduled = false
     /// How often something may have changed, so that observers can ask once for each change.
     private(set) var changes = 0
-
-    private struct Observer {
-        weak var object: (any ReachabilityObserver)?
-    }
 
     package init(on loop: Loop, mode: Mode) throws(RealtimeError) {
         try loop.checkUsable()
@@ -118,16 +114,19 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
     /// user data may call us. Without a use behind it the optimizer would release it before.
     private func replaceOnChange(with handler: ((_ isOnline: Bool) -> Void)?) {
         let old = exchange(&onChange, with: handler)
+        observeNetwork()
         withExtendedLifetime(old) {}
     }
 
-    /// The loop's owner only; the observer is not kept alive.
+    /// Has the observer told of changes, and keeps it, until it is removed. The loop's owner only.
     func add(_ observer: any ReachabilityObserver) {
-        observers[ObjectIdentifier(observer)] = Observer(object: observer)
+        observers[observer.id] = observer
+        observeNetwork()
     }
 
     func remove(_ observer: any ReachabilityObserver) {
-        observers[ObjectIdentifier(observer)] = nil
+        observers[observer.id] = nil
+        observeNetwork()
     }
 
     /// Something may have changed: told in the loop's turn, never inside a call.
@@ -140,12 +139,19 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
         loop.schedule(self)
     }
 
+    /// Any thread.
     private func begin(_ mode: Mode) {
-        let monitor = mode == .auto ? watch.start(on: loop) : watch.monitor
-        guard let monitor else { return }
-        loop.perform { [self] in
-            // Asked anew: another call may have set another mode meanwhile.
-            self.mode == .auto ? monitor.add(self) : monitor.remove(self)
+        if mode == .auto { _ = watch.start(on: loop) }
+        loop.perform { [self] in observeNetwork() }
+    }
+
+    /// The monitor keeps this one only while it matters to somebody what it says.
+    private func observeNetwork() {
+        let matters = !observers.isEmpty || onChange != nil
+        if matters, mode == .auto {
+            watch.monitor?.add(self)
+        } else {
+            watch.monitor?.remove(self)
         }
     }
 }
@@ -153,8 +159,7 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
 extension Reachability: LoopSource, NetworkObserver {
     func turn() {
         isScheduled = false
-        for observer in observers.values { observer.object?.reachabilityChanged() }
-        observers = observers.filter { $0.value.object != nil }
+        for observer in observers.values { observer.reachabilityChanged() }
         let isOnline = isOnline
         guard isOnline != toldOnline, !isAbandoned.load(ordering: .acquiring), loop.mayCall else {
             return

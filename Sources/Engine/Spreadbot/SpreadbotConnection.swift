@@ -30,7 +30,7 @@ package final class SpreadbotConnection:
     /// Spends refresh tokens.
     var refresher: RESTClient?
     /// Clients of the user's whose requests carry the tokens.
-    var clients: [ClientReference] = []
+    var clients: [RESTClient] = []
     /// The number that `sender` knows the request under way by.
     var posting: UInt64?
     /// Counts requests that were begun for sends.
@@ -48,10 +48,6 @@ package final class SpreadbotConnection:
     /// The cursor, and the event of a message that has its own, in the same way.
     @exclusivity(unchecked) var idText: ContiguousArray<UInt8> = [0]
     @exclusivity(unchecked) var eventText: ContiguousArray<UInt8> = [0]
-
-    struct ClientReference {
-        weak var client: RESTClient?
-    }
 
     /// What the caller may ask for at any time.
     struct Shared {

@@ -155,7 +155,7 @@ extension SpreadbotConnection: ReachabilityObserver {
     private func startLeg(_ leg: SpreadbotLeg) throws {
         switch leg.kind {
         case .webSocket(let connection):
-            try connection.setHandlers { setHandlers(&$0, leg, connection) }
+            try connection.setHandlers { setHandlers(&$0, leg) }
             try connection.setReachability(reachability)
             try connection.start()
         case .sse(let source):
@@ -212,10 +212,7 @@ extension SpreadbotConnection: ReachabilityObserver {
         takeID()
     }
 
-    private func setHandlers(
-        _ handlers: inout WebSocketHandlers, _ leg: SpreadbotLeg,
-        _ connection: WebSocketConnection
-    ) {
+    private func setHandlers(_ handlers: inout WebSocketHandlers, _ leg: SpreadbotLeg) {
         handlers.open = { [self] opened in
             leg.hasMeta = opened.subprotocol == SpreadbotFrame.subprotocol
             legOpened(leg, opened)
@@ -223,7 +220,7 @@ extension SpreadbotConnection: ReachabilityObserver {
         handlers.delivery = .each { [self] kind, bytes in receive(frame: bytes, kind, leg) }
         handlers.failed = { leg.failure = $0.error }
         handlers.drained = { [self] in drained(leg) }
-        handlers.close = { [self, unowned connection] end in
+        handlers.close = { [self] end in
             guard leg === self.leg else { return }
             let code = end.code
             if session.state == .disconnected {
@@ -241,7 +238,7 @@ extension SpreadbotConnection: ReachabilityObserver {
                 SpreadbotLegEnd(
                     error: leg.failure ?? closed, status: leg.failure?.response?.status ?? 0,
                     closeCode: code == .abnormal || code == .noStatus ? nil : code,
-                    reachedServer: connection.reachedServer))
+                    reachedServer: leg.reachedServer))
         }
     }
 
@@ -345,6 +342,8 @@ extension SpreadbotConnection: ReachabilityObserver {
         tellEnd(isOver: true)
         abandonSends()
         setResident(false)
+        // The sender's handlers hold this one.
+        (sender, refresher) = (nil, nil)
     }
 
     /// The end of a send, told once.

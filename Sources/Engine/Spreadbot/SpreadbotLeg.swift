@@ -48,6 +48,12 @@ final class SpreadbotLeg {
         self.kind = kind
     }
 
+    /// Whether the server of a WebSocket has answered.
+    var reachedServer: Bool {
+        guard case .webSocket(let connection) = kind else { return false }
+        return connection.reachedServer
+    }
+
     func pause() {
         switch kind {
         case .webSocket(let connection): try? connection.pause()

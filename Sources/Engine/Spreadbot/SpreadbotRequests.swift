@@ -76,7 +76,7 @@ extension SpreadbotConnection {
     private func sendingClient() throws(RealtimeError) -> RESTClient {
         if let sender { return sender }
         let client = try makeClient(base: nil)
-        try client.setCredentialsHandler { [unowned self] _ in askForTokens() }
+        try client.setCredentialsHandler { [self] _ in askForTokens() }
         sender = client
         join(client)
         return client
@@ -90,7 +90,7 @@ extension SpreadbotConnection {
         try checkOpen()
         let base = options.read { $0.pointee.base }
         let client = try makeClient(base: base)
-        try client.setCredentialsHandler { [weak self] _ in self?.askForTokens() ?? .none }
+        try client.setCredentialsHandler { [self] _ in askForTokens() }
         // Now, since its first request may come before it has joined.
         let token = tokens.access
         if !token.isEmpty { try client.setCredential(HeaderField.bearerAuthorization(token)) }
@@ -126,8 +126,11 @@ extension SpreadbotConnection {
     }
 
     private func join(_ client: RESTClient) {
-        clients.removeAll { $0.client == nil }
-        clients.append(ClientReference(client: client))
+        // Those that nobody else has are done with.
+        for index in clients.indices.reversed() where isKnownUniquelyReferenced(&clients[index]) {
+            clients.remove(at: index)
+        }
+        clients.append(client)
         try? client.setCredential(session.credential)
     }
 
@@ -142,13 +145,11 @@ extension SpreadbotConnection {
     }
 
     func setCredential(_ credential: String?) {
-        for reference in clients { try? reference.client?.setCredential(credential) }
+        for client in clients { try? client.setCredential(credential) }
     }
 
     func tellClients(_ error: RealtimeError?) {
-        for reference in clients {
-            try? reference.client?.credentialsAreReady(error == nil, because: error)
-        }
+        for client in clients { try? client.credentialsAreReady(error == nil, because: error) }
     }
 
     // MARK: Tokens
