@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -408,3 +409,11 @@ bool shim_curl_multi_next_done(CURLM *multi, intptr_t *number, CURLcode *result)
   }
   return false;
 }
+
+int shim_errno(void) { return errno; }
+
+void shim_set_errno(int number) { errno = number; }
+
+int shim_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
+
+bool shim_is_regular(mode_t mode) { return S_ISREG(mode); }

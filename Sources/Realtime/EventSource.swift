@@ -65,7 +65,9 @@ public final class EventSource: Sendable, AsyncSequence {
         self.mailbox = mailbox
         let keepsIDs = options.idFile != nil || options.onStore != nil
         unfinished = keepsIDs ? UnfinishedEvents() : nil
-        try connection.configure { try options.apply(to: &$0) }
+        try connection.configure { (target) throws(RealtimeError) in
+            try options.apply(to: &target)
+        }
         try connection.setReachability(options.reachability?.engine)
         try options.addHandlers(to: connection) { mailbox.finish(.normal) }
         try connection.setHandlers { handlers in

@@ -40,13 +40,18 @@ final class HeaderLayers: Sendable {
         _ provider: (@Sendable (_ attempt: Int) throws -> [Header])?,
         _ onRequest:
             (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) throws -> Bool)?,
-        _ begin: @escaping (_ next: WebSocket.NextAttempt?) throws -> Void
-    ) -> ((_ attempt: Int) throws -> Bool)? {
+        _ begin: @escaping (_ next: WebSocket.NextAttempt?) throws(RealtimeError) -> Void
+    ) -> ((_ attempt: Int) throws(RealtimeError) -> Bool)? {
         guard provider != nil || onRequest != nil else { return nil }
-        return { [self] attempt in
-            if let provider { provide(try provider(attempt)) }
+        return { [self] (attempt) throws(RealtimeError) in
             var next = WebSocket.NextAttempt()
-            let goesOn = try onRequest?(attempt, &next) ?? true
+            let goesOn: Bool
+            do {
+                if let provider { provide(try provider(attempt)) }
+                goesOn = try onRequest?(attempt, &next) ?? true
+            } catch {
+                throw error as? RealtimeError ?? RealtimeError(.cancelled, "\(error)")
+            }
             if goesOn, let headers = next.headers { layers.withLock { $0.base = headers } }
             try begin(goesOn ? next : nil)
             return goesOn

@@ -60,7 +60,9 @@ public final class LongPoll: Sendable, AsyncSequence {
         self.loop = loop
         let mailbox = Mailbox<Message>(options.maxBufferedMessages, options.maxBufferedBytes)
         self.mailbox = mailbox
-        try connection.configure { try options.apply(to: &$0) }
+        try connection.configure { (target) throws(RealtimeError) in
+            try options.apply(to: &target)
+        }
         try connection.setReachability(options.reachability?.engine)
         try options.addHandlers(to: connection) { mailbox.finish(.normal) }
         try connection.setHandlers { handlers in

@@ -122,7 +122,7 @@ extension REST {
         public init() {}
 
         func apply(to client: RESTClient) throws {
-            try client.configure { try apply(to: &$0) }
+            try client.configure { (target) throws(RealtimeError) in try apply(to: &target) }
             if let bearerToken {
                 try client.setCredential(HeaderField.bearerAuthorization(bearerToken))
             }
@@ -146,7 +146,7 @@ extension REST {
             }
         }
 
-        private func apply(to target: inout RESTConfiguration) throws {
+        private func apply(to target: inout RESTConfiguration) throws(RealtimeError) {
             try applyPlain(to: &target)
             target.backoff = try backoff.configuration()
         }

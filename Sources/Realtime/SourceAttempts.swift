@@ -15,8 +15,8 @@ protocol SourceOptions {
 
 /// What the connection asks before an attempt, and when one was refused.
 struct SourceAttempts {
-    var request: ((_ attempt: Int) throws -> Bool)?
-    var credentials: ((HTTPResponse) throws -> CredentialsAnswer)?
+    var request: ((_ attempt: Int) throws(RealtimeError) -> Bool)?
+    var credentials: ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)?
 }
 
 extension SourceOptions {
@@ -26,7 +26,8 @@ extension SourceOptions {
     ) -> SourceAttempts {
         let headers = HeaderLayers(headers)
         var attempts = SourceAttempts()
-        attempts.request = headers.asking(headerProvider, onRequest) { [unowned connection] next in
+        attempts.request = headers.asking(headerProvider, onRequest) {
+            [unowned connection] (next) throws(RealtimeError) in
             guard let next else {
                 // Before whoever iterates hears of it, and looks at the state.
                 connection.close()
@@ -46,8 +47,8 @@ extension SourceOptions {
 }
 
 extension HTTPSource {
-    fileprivate func lay(_ headers: HeaderLayers) throws {
-        try configure { configuration in
+    fileprivate func lay(_ headers: HeaderLayers) throws(RealtimeError) {
+        try configure { (configuration) throws(RealtimeError) in
             configuration.clearHeaders()
             for header in headers.base {
                 try configuration.addHeader(name: header.name, value: header.value)

@@ -168,7 +168,9 @@ extension Spreadbot {
 
         func connection(on loop: Loop) throws -> SpreadbotConnection {
             let connection = try SpreadbotConnection(base: baseURL, on: loop.engine)
-            try connection.configure { try apply(to: &$0) }
+            try connection.configure { (target) throws(RealtimeError) in
+                try apply(to: &target)
+            }
             try connection.setReachability(reachability?.engine)
             if let outbox { try connection.setOutbox(outbox) }
             if log { writeLog() }

@@ -126,7 +126,9 @@ public final class WebSocket: Sendable {
         self.pieceBox = pieceBox
         let events = Events()
         self.events = events
-        try connection.configure { try options.apply(to: &$0) }
+        try connection.configure { (target) throws(RealtimeError) in
+            try options.apply(to: &target)
+        }
         try connection.setReachability(options.reachability?.engine)
         var own = WebSocketHandlers()
         own.delivery = delivery(connection)

@@ -51,8 +51,8 @@ extension WebSocket {
                 }
             }
             if let reconnect {
-                target.reconnect = { [unowned connection] in
-                    try connection.reconnects($0, reconnect)
+                target.reconnect = { [unowned connection] (attempt) throws(RealtimeError) in
+                    try connection.reconnects(attempt, reconnect)
                 }
             }
             if let close {
@@ -125,12 +125,12 @@ extension WebSocketConnection {
     func reconnects(
         _ attempt: Int,
         _ handler: @Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) -> Bool
-    ) throws -> Bool {
+    ) throws(RealtimeError) -> Bool {
         var next = WebSocket.NextAttempt()
         guard handler(attempt, &next) else { return false }
         if let url = next.url { try setURL(url) }
         if let headers = next.headers {
-            try configure { configuration in
+            try configure { (configuration) throws(RealtimeError) in
                 configuration.clearHeaders()
                 for header in headers {
                     try configuration.addHeader(name: header.name, value: header.value)

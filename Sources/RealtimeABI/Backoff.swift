@@ -32,7 +32,9 @@ public enum RT_JITTER: Int32 {
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_backoff_new")
 public func rt_backoff_new(_ out: UnsafeMutablePointer<rt_backoff?>?) -> rt_status {
-    border { try required(out, "out").pointee = BackoffHandle.export(BackoffHandle()) }
+    border { () throws(RealtimeError) in
+        try required(out, "out").pointee = BackoffHandle.export(BackoffHandle())
+    }
 }
 
 /// Gives a backoff back; what was made with it keeps what it copied. NULL is accepted. Any thread.
@@ -48,7 +50,7 @@ public func rt_backoff_free(_ backoff: rt_backoff?) { BackoffHandle.release(back
 public func rt_backoff_next_ms(
     _ backoff: rt_backoff?, _ out: UnsafeMutablePointer<Int64>?
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let backoff = try BackoffHandle.borrow(backoff)
         try required(out, "out").pointee = try backoff.next()
     }
@@ -58,7 +60,7 @@ public func rt_backoff_next_ms(
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_backoff_reset")
 public func rt_backoff_reset(_ backoff: rt_backoff?) -> rt_status {
-    border { try BackoffHandle.borrow(backoff).reset() }
+    border { () throws(RealtimeError) in try BackoffHandle.borrow(backoff).reset() }
 }
 
 /// What an object that is given a backoff copies; nil for NULL.
@@ -69,7 +71,7 @@ func backoffConfiguration(_ backoff: rt_backoff?) throws(RealtimeError) -> Backo
 
 /// Runs a change of a backoff's options.
 func backoffOptions(
-    _ backoff: rt_backoff?, _ body: (inout BackoffConfiguration) throws -> Void
+    _ backoff: rt_backoff?, _ body: (inout BackoffConfiguration) throws(RealtimeError) -> Void
 ) -> rt_status {
-    border { try BackoffHandle.borrow(backoff).change(body) }
+    border { () throws(RealtimeError) in try BackoffHandle.borrow(backoff).change(body) }
 }

@@ -7,20 +7,19 @@ import Wire
 // where arguments from C are checked. Nothing here is exported.
 
 /// Runs a call and turns its error into a status and `rt_last_error()`.
-func border(_ body: () throws -> Void) -> rt_status {
-    borderValue {
+func border(_ body: () throws(RealtimeError) -> Void) -> rt_status {
+    borderValue { () throws(RealtimeError) in
         try body()
         return RT_STATUS.OK.rawValue
     }
 }
 
 /// The same for calls that return a number of their own, at least 0.
-func borderValue(_ body: () throws -> Int32) -> Int32 {
-    do {
+func borderValue(_ body: () throws(RealtimeError) -> Int32) -> Int32 {
+    do throws(RealtimeError) {
         return try body()
     } catch {
-        // Everything below throws this one type; closures written at the border lose it.
-        return LastError.set(error as? RealtimeError ?? RealtimeError(.system, "\(error)"))
+        return LastError.set(error)
     }
 }
 
@@ -175,7 +174,7 @@ func copy<Value: BitwiseCopyable>(
         throw RealtimeError(.invalidArgument, "size is \(size), the size of the struct is expected")
     }
     withUnsafeBytes(of: value) { bytes in
-        out.copyMemory(from: bytes.baseAddress ?? emptyBase, byteCount: min(size, bytes.count))
+        out.copyMemory(from: bytes.baseAddress ?? .ofNothing, byteCount: min(size, bytes.count))
     }
 }
 
@@ -271,8 +270,5 @@ func headerLine(_ name: String, _ content: FieldText) -> [UInt8] {
 
 /// Text for a callback.
 func characters(_ bytes: UnsafeRawBufferPointer) -> UnsafePointer<CChar> {
-    (bytes.baseAddress ?? emptyBase).assumingMemoryBound(to: CChar.self)
+    (bytes.baseAddress ?? .ofNothing).assumingMemoryBound(to: CChar.self)
 }
-
-/// What stands for the address of an empty message: never NULL.
-var emptyBase: UnsafeRawPointer { UnsafeRawPointer(bitPattern: 16).unsafelyUnwrapped }

@@ -25,16 +25,18 @@ final class CallbackBox<Function>: @unchecked Sendable {
 /// Runs a change of a WebSocket's options.
 func websocketOptions(
     _ websocket: rt_websocket?, once: Bool = false,
-    _ change: (inout WebSocketConfiguration) throws -> Void
+    _ change: (inout WebSocketConfiguration) throws(RealtimeError) -> Void
 ) -> rt_status {
-    border { try WebSocketConnection.borrow(websocket).configure(once: once, change) }
+    border { () throws(RealtimeError) in
+        try WebSocketConnection.borrow(websocket).configure(once: once, change)
+    }
 }
 
 /// Runs a call on a WebSocket.
 func websocketCall(
-    _ websocket: rt_websocket?, _ body: (WebSocketConnection) throws -> Void
+    _ websocket: rt_websocket?, _ body: (WebSocketConnection) throws(RealtimeError) -> Void
 ) -> rt_status {
-    border { try WebSocketConnection.borrowing(websocket, body) }
+    border { () throws(RealtimeError) in try WebSocketConnection.borrowing(websocket, body) }
 }
 
 func setLog(level: rt_log_level, _ box: CallbackBox<rt_log_fn>) throws(RealtimeError) {
@@ -61,7 +63,7 @@ extension WebSocketConnection {
     func setMessage(_ box: CallbackBox<rt_websocket_message_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
             handlers.delivery = .each { kind, bytes in
-                let base = bytes.baseAddress ?? emptyBase
+                let base = bytes.baseAddress ?? .ofNothing
                 box.function?(
                     kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
                     box.user)
@@ -84,7 +86,7 @@ extension WebSocketConnection {
     func setPiece(_ box: CallbackBox<rt_websocket_piece_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
             handlers.delivery = .inPieces { kind, bytes, isFirst, isLast in
-                let base = bytes.baseAddress ?? emptyBase
+                let base = bytes.baseAddress ?? .ofNothing
                 var view = rt_websocket_piece(
                     struct_bytes: MemoryLayout<rt_websocket_piece>.size, kind: kind.rawValue,
                     first: isFirst, last: isLast, data: base.assumingMemoryBound(to: UInt8.self),

@@ -25,7 +25,7 @@ public func rt_eventsource_receive(
     _ eventsource: rt_eventsource?, _ timeout_ms: Int64,
     _ out: UnsafeMutablePointer<UnsafeMutablePointer<rt_event>?>?
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let out = try required(out, "out")
         out.pointee = try EventSourceConnection.borrow(eventsource)
             .receive(timeout: patience(timeout_ms))

@@ -42,7 +42,7 @@ public func rt_eventsource_on_open(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { source in
+    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
         try source.setHandlers { $0.open = opened(box) }
     }
 }
@@ -57,7 +57,7 @@ public func rt_eventsource_on_message(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { source in
+    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
         try source.setHandlers { $0.message = handler(box) }
     }
 }
@@ -71,7 +71,7 @@ public func rt_eventsource_on_any(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { source in
+    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
         try source.setHandlers { $0.any = handler(box) }
     }
 }
@@ -85,7 +85,7 @@ public func rt_eventsource_on_comment(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { source in
+    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
         try source.setHandlers {
             $0.comment = box.function.map { function in
                 { function(characters($0), $0.count, box.user) }
@@ -103,7 +103,7 @@ public func rt_eventsource_on_retry(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { source in
+    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
         try source.setHandlers {
             $0.retry = box.function.map { function in { function($0, box.user) } }
         }
@@ -123,7 +123,7 @@ public func rt_eventsource_on_error(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { source in
+    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
         try source.setHandlers { $0.error = failed(box) }
     }
 }
@@ -137,7 +137,7 @@ public func rt_eventsource_on_request(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { source in
+    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
         try source.setHandlers { $0.request = attempting(box) }
     }
 }
@@ -152,7 +152,7 @@ public func rt_eventsource_on_credentials(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { source in
+    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
         try source.setHandlers { $0.credentials = asked(box) }
     }
 }
@@ -167,7 +167,7 @@ public func rt_eventsource_on_store(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { source in
+    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
         try source.setHandlers {
             $0.storeID = box.function.map { function in
                 { key, id in
@@ -192,7 +192,7 @@ public func rt_eventsource_add_listener(
     _ out: UnsafeMutablePointer<UInt64>?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { source in
+    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
         let type = try type(event)
         let handle = try required(handler(box), "fn")
         let token = try source.addListener(type, handle)
@@ -206,7 +206,7 @@ public func rt_eventsource_add_listener(
 public func rt_eventsource_remove_listener(
     _ eventsource: rt_eventsource?, _ listener: UInt64
 ) -> rt_status {
-    eventsourceCall(eventsource) { source in
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
         guard try source.removeListener(listener) else {
             throw RealtimeError(.notFound, "no listener has the number \(listener)")
         }
@@ -219,7 +219,7 @@ public func rt_eventsource_remove_listener(
 public func rt_eventsource_remove_listeners(
     _ eventsource: rt_eventsource?, _ event: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceCall(eventsource) { source in
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
         let type = try type(event)
         try source.removeListeners(type)
     }
@@ -233,7 +233,7 @@ public func rt_eventsource_event_names(
     _ eventsource: rt_eventsource?, _ fn: rt_eventsource_name_fn?,
     _ user: UnsafeMutableRawPointer?
 ) -> rt_status {
-    eventsourceCall(eventsource) { source in
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
         let fn = try required(fn, "fn")
         for type in source.listenedTypes {
             let text = type.map { CChar(bitPattern: $0) } + [0]

@@ -12,8 +12,9 @@ import Wire
 public func rt_eventsource_add_header(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptions(eventsource) {
-        try $0.addHeader(name: text(name, "name"), value: text(value, "value"))
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+
+        try options.addHeader(name: text(name, "name"), value: text(value, "value"))
     }
 }
 
@@ -24,8 +25,9 @@ public func rt_eventsource_add_header(
 public func rt_eventsource_set_header(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptions(eventsource) {
-        try $0.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+
+        try options.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
     }
 }
 
@@ -47,8 +49,9 @@ public func rt_eventsource_set_basic_auth(
     _ eventsource: rt_eventsource?, _ user_name: UnsafePointer<CChar>?,
     _ password: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptions(eventsource) {
-        try $0.setBasicAuthorization(credentials(user_name, password))
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+
+        try options.setBasicAuthorization(credentials(user_name, password))
     }
 }
 
@@ -59,7 +62,7 @@ public func rt_eventsource_set_basic_auth(
 public func rt_eventsource_set_bearer_token(
     _ eventsource: rt_eventsource?, _ token: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptions(eventsource) { try $0.setBearerToken(optionalText(token, "token")) }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in try options.setBearerToken(optionalText(token, "token")) }
 }
 
 /// How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
@@ -69,7 +72,7 @@ public func rt_eventsource_set_bearer_token(
 public func rt_eventsource_set_network(
     _ eventsource: rt_eventsource?, _ network: rt_network?
 ) -> rt_status {
-    eventsourceOptions(eventsource) { $0.network = try networkConfiguration(network) }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in options.network = try networkConfiguration(network) }
 }
 
 /// Says whether there is a network. While there is none, no attempt is made or counted; when there
@@ -80,8 +83,9 @@ public func rt_eventsource_set_network(
 public func rt_eventsource_set_reachability(
     _ eventsource: rt_eventsource?, _ reachability: rt_reachability?
 ) -> rt_status {
-    eventsourceCall(eventsource) {
-        try $0.setReachability(reachability.map { try Reachability.borrow($0) })
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
+
+        try source.setReachability(Reachability.borrowOptional(reachability))
     }
 }
 
@@ -94,8 +98,9 @@ public func rt_eventsource_set_reachability(
 public func rt_eventsource_set_max_redirects(
     _ eventsource: rt_eventsource?, _ count: UInt32
 ) -> rt_status {
-    eventsourceOptions(eventsource) {
-        $0.redirects.maximum = try number(count, "count", in: 0...20)
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+
+        options.redirects.maximum = try number(count, "count", in: 0...20)
     }
 }
 
@@ -116,7 +121,7 @@ public func rt_eventsource_set_allow_insecure_redirects(
 public func rt_eventsource_add_safe_header(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptions(eventsource) { try $0.redirects.addSafeName(text(name, "name")) }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in try options.redirects.addSafeName(text(name, "name")) }
 }
 
 /// A query parameter that carries the last event id, beside the header Last-Event-ID, for servers
@@ -127,7 +132,7 @@ public func rt_eventsource_add_safe_header(
 public func rt_eventsource_set_id_query_parameter(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptions(eventsource) { $0.idQueryParameter = try textOrNone(name, "name") }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in options.idQueryParameter = try textOrNone(name, "name") }
 }
 
 /// Whether it connects again when the stream ends or an attempt fails. Default true. Before start.
@@ -157,8 +162,9 @@ public func rt_eventsource_set_max_reconnects(
 public func rt_eventsource_set_reconnection_time_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    eventsourceOptions(eventsource, once: true) {
-        $0.reconnectionTime = try milliseconds(time_ms, "time_ms")
+    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in
+
+        options.reconnectionTime = try milliseconds(time_ms, "time_ms")
     }
 }
 
@@ -169,8 +175,9 @@ public func rt_eventsource_set_reconnection_time_ms(
 public func rt_eventsource_set_min_reconnection_time_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    eventsourceOptions(eventsource, once: true) {
-        $0.minReconnectionTime = try milliseconds(time_ms, "time_ms")
+    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in
+
+        options.minReconnectionTime = try milliseconds(time_ms, "time_ms")
     }
 }
 
@@ -181,7 +188,7 @@ public func rt_eventsource_set_min_reconnection_time_ms(
 public func rt_eventsource_set_max_delay_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    eventsourceOptions(eventsource) { $0.maxDelay = try milliseconds(time_ms, "time_ms") }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in options.maxDelay = try milliseconds(time_ms, "time_ms") }
 }
 
 /// How long a stream must last before failures are counted anew. A stream that brought an event and
@@ -192,7 +199,7 @@ public func rt_eventsource_set_max_delay_ms(
 public func rt_eventsource_set_stable_time_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    eventsourceOptions(eventsource) { $0.stableTime = try milliseconds(time_ms, "time_ms") }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in options.stableTime = try milliseconds(time_ms, "time_ms") }
 }
 
 /// Delays attempts, and limits them, in place of `reconnection_time_ms`, `max_delay_ms`,
@@ -203,7 +210,7 @@ public func rt_eventsource_set_stable_time_ms(
 public func rt_eventsource_set_backoff(
     _ eventsource: rt_eventsource?, _ backoff: rt_backoff?
 ) -> rt_status {
-    eventsourceOptions(eventsource, once: true) { $0.backoff = try backoffConfiguration(backoff) }
+    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in options.backoff = try backoffConfiguration(backoff) }
 }
 
 /// The time from the request to the head of its answer. Default 30,000; 0 is no limit. Before
@@ -213,7 +220,7 @@ public func rt_eventsource_set_backoff(
 public func rt_eventsource_set_response_timeout_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    eventsourceOptions(eventsource) { $0.responseTimeout = try milliseconds(time_ms, "time_ms") }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in options.responseTimeout = try milliseconds(time_ms, "time_ms") }
 }
 
 /// How long the server may send nothing, comments included, before the event source reconnects. A
@@ -224,7 +231,7 @@ public func rt_eventsource_set_response_timeout_ms(
 public func rt_eventsource_set_idle_timeout_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    eventsourceOptions(eventsource) { $0.idleTimeout = try milliseconds(time_ms, "time_ms") }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in options.idleTimeout = try milliseconds(time_ms, "time_ms") }
 }
 
 /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
@@ -255,8 +262,9 @@ public func rt_eventsource_set_http2(
 public func rt_eventsource_set_connect_timeout_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    eventsourceOptions(eventsource) {
-        $0.http.connectTimeout = try milliseconds(time_ms, "time_ms")
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+
+        options.http.connectTimeout = try milliseconds(time_ms, "time_ms")
     }
 }
 
@@ -268,7 +276,7 @@ public func rt_eventsource_set_connect_timeout_ms(
 public func rt_eventsource_set_max_line_bytes(
     _ eventsource: rt_eventsource?, _ bytes: Int
 ) -> rt_status {
-    eventsourceOptions(eventsource, once: true) { $0.limits.line = try size(bytes, "bytes") }
+    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in options.limits.line = try size(bytes, "bytes") }
 }
 
 /// The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more is read.
@@ -278,7 +286,7 @@ public func rt_eventsource_set_max_line_bytes(
 public func rt_eventsource_set_max_event_bytes(
     _ eventsource: rt_eventsource?, _ bytes: Int
 ) -> rt_status {
-    eventsourceOptions(eventsource, once: true) { $0.limits.data = try size(bytes, "bytes") }
+    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in options.limits.data = try size(bytes, "bytes") }
 }
 
 /// The longest id, and the longest type, of an event. A longer one is an RT_ERROR_TOO_LARGE, after
@@ -288,5 +296,5 @@ public func rt_eventsource_set_max_event_bytes(
 public func rt_eventsource_set_max_name_bytes(
     _ eventsource: rt_eventsource?, _ bytes: Int
 ) -> rt_status {
-    eventsourceOptions(eventsource, once: true) { $0.limits.name = try size(bytes, "bytes") }
+    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in options.limits.name = try size(bytes, "bytes") }
 }

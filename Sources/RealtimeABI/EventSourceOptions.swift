@@ -13,7 +13,9 @@ import Wire
 public func rt_eventsource_set_url(
     _ eventsource: rt_eventsource?, _ url: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceCall(eventsource) { try $0.setURL(text(url, "url")) }
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
+        try source.setURL(text(url, "url"))
+    }
 }
 
 /// The request's method. Default GET. Before start. Since 0.1.
@@ -23,7 +25,9 @@ public func rt_eventsource_set_url(
 public func rt_eventsource_set_method(
     _ eventsource: rt_eventsource?, _ method: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptions(eventsource) { try $0.setMethod(text(method, "method")) }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+        try options.setMethod(text(method, "method"))
+    }
 }
 
 /// The request's body, copied, sent with each attempt; with it the method is usually POST. Without
@@ -34,9 +38,9 @@ public func rt_eventsource_set_method(
 public func rt_eventsource_set_body(
     _ eventsource: rt_eventsource?, _ data: UnsafePointer<UInt8>?, _ length: Int
 ) -> rt_status {
-    eventsourceOptions(eventsource) {
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
         let bytes = try bytes(data, data == nil ? 0 : length, "data")
-        $0.body = data == nil ? nil : Array(bytes)
+        options.body = data == nil ? nil : Array(bytes)
     }
 }
 
@@ -47,7 +51,9 @@ public func rt_eventsource_set_body(
 public func rt_eventsource_set_last_event_id(
     _ eventsource: rt_eventsource?, _ id: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptions(eventsource, once: true) { try $0.setLastEventID(text(id, "id")) }
+    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in
+        try options.setLastEventID(text(id, "id"))
+    }
 }
 
 /// Keeps the last event id in this file, so that the next run goes on where this one stopped. Any
@@ -72,8 +78,9 @@ public func rt_eventsource_set_last_event_id(
 public func rt_eventsource_set_id_file(
     _ eventsource: rt_eventsource?, _ path: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptions(eventsource, once: true) {
-        try $0.setIDFile(path.map { try text($0, "path") }, key: key.map { try text($0, "key") })
+    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in
+        try options.setIDFile(
+            optionalText(path, "path"), key: optionalText(key, "key"))
     }
 }
 
@@ -85,7 +92,9 @@ public func rt_eventsource_set_id_file(
 public func rt_eventsource_add_retry_status(
     _ eventsource: rt_eventsource?, _ http_status: Int32
 ) -> rt_status {
-    eventsourceOptions(eventsource) { try $0.addRetryStatus(Int(http_status)) }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+        try options.addRetryStatus(Int(http_status))
+    }
 }
 
 /// Adds the statuses that pass, of servers behind proxies: 408, 425, 429, 500, 502, 503, 504.
@@ -95,15 +104,19 @@ public func rt_eventsource_add_retry_status(
 public func rt_eventsource_set_resilient(
     _ eventsource: rt_eventsource?
 ) -> rt_status {
-    eventsourceOptions(eventsource) {
-        for status in EventSourceConfiguration.resilientStatuses { try $0.addRetryStatus(status) }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+        for status in EventSourceConfiguration.resilientStatuses {
+            try options.addRetryStatus(status)
+        }
     }
 }
 
 /// Runs a change of an event source's options.
 func eventsourceOptions(
     _ eventsource: rt_eventsource?, once: Bool = false,
-    _ body: (inout EventSourceConfiguration) throws -> Void
+    _ body: (inout EventSourceConfiguration) throws(RealtimeError) -> Void
 ) -> rt_status {
-    eventsourceCall(eventsource) { try $0.configure(once: once, body) }
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
+        try source.configure(once: once, body)
+    }
 }

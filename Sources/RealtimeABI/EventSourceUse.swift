@@ -8,7 +8,7 @@ import Wire
 /// - Returns: RT_OK; RT_ERROR_STATE when it was started before; RT_ERROR_CLOSED.
 @_cdecl("rt_eventsource_start")
 public func rt_eventsource_start(_ eventsource: rt_eventsource?) -> rt_status {
-    eventsourceCall(eventsource) { try $0.start() }
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in try source.start() }
 }
 
 /// Drops the connection and connects again at once, which counts as no attempt. While credentials
@@ -17,7 +17,7 @@ public func rt_eventsource_start(_ eventsource: rt_eventsource?) -> rt_status {
 /// - Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
 @_cdecl("rt_eventsource_restart")
 public func rt_eventsource_restart(_ eventsource: rt_eventsource?) -> rt_status {
-    eventsourceCall(eventsource) { try $0.restart() }
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in try source.restart() }
 }
 
 /// Answers what RT_CREDENTIALS_LATER had left open. Any thread. Since 0.1.
@@ -28,7 +28,9 @@ public func rt_eventsource_restart(_ eventsource: rt_eventsource?) -> rt_status 
 public func rt_eventsource_credentials_ready(
     _ eventsource: rt_eventsource?, _ fresh: Bool
 ) -> rt_status {
-    eventsourceCall(eventsource) { try $0.credentialsAreReady(fresh) }
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
+        try source.credentialsAreReady(fresh)
+    }
 }
 
 /// Ends it for good. There is no callback for it, and none begins after this returned, except on
@@ -46,21 +48,23 @@ public func rt_eventsource_close(_ eventsource: rt_eventsource?) -> rt_status {
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_pause")
 public func rt_eventsource_pause(_ eventsource: rt_eventsource?) -> rt_status {
-    eventsourceCall(eventsource) { try $0.pause() }
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in try source.pause() }
 }
 
 /// Goes on delivering. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_resume")
 public func rt_eventsource_resume(_ eventsource: rt_eventsource?) -> rt_status {
-    eventsourceCall(eventsource) { try $0.resume() }
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in try source.resume() }
 }
 
 /// Where it stands. Any thread. Since 0.1.
 /// - Returns: an `rt_eventsource_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_get_state")
 public func rt_eventsource_get_state(_ eventsource: rt_eventsource?) -> Int32 {
-    borderValue { try EventSourceConnection.borrow(eventsource).state.rawValue }
+    borderValue { () throws(RealtimeError) in
+        try EventSourceConnection.borrow(eventsource).state.rawValue
+    }
 }
 
 /// Where the next attempt goes: the URL as it was set last, without user and password. Any thread.
@@ -74,7 +78,9 @@ public func rt_eventsource_get_url(
     _ eventsource: rt_eventsource?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    eventsourceCall(eventsource) { try copy(text: $0.url, to: buffer, size, out_length) }
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
+        try copy(text: source.url, to: buffer, size, out_length)
+    }
 }
 
 /// The last event id, as the next attempt sends it; "" for none. Any thread. Since 0.1.
@@ -87,7 +93,9 @@ public func rt_eventsource_get_last_event_id(
     _ eventsource: rt_eventsource?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    eventsourceCall(eventsource) { try copy(text: $0.lastEventID, to: buffer, size, out_length) }
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
+        try copy(text: source.lastEventID, to: buffer, size, out_length)
+    }
 }
 
 /// Where the events come from, after redirects: scheme, host and port. Any thread. Since 0.1.
@@ -100,7 +108,9 @@ public func rt_eventsource_get_origin(
     _ eventsource: rt_eventsource?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    eventsourceCall(eventsource) { try copy(text: $0.origin, to: buffer, size, out_length) }
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
+        try copy(text: source.origin, to: buffer, size, out_length)
+    }
 }
 
 /// The time before an attempt that follows a stable connection: the server's last `retry`, raised
@@ -132,7 +142,9 @@ public func rt_eventsource_set_confirms_ids(
 public func rt_eventsource_confirm_id(
     _ eventsource: rt_eventsource?, _ id: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceCall(eventsource) { try $0.confirm(id: text(id, "id")) }
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
+        try source.confirm(id: text(id, "id"))
+    }
 }
 
 /// Forgets the id that is stored for this source in its id file, and in a callback that of its
@@ -141,12 +153,12 @@ public func rt_eventsource_confirm_id(
 /// - Returns: RT_OK; RT_ERROR_STATE without an id file; RT_ERROR_STORE.
 @_cdecl("rt_eventsource_reset_stored_id")
 public func rt_eventsource_reset_stored_id(_ eventsource: rt_eventsource?) -> rt_status {
-    eventsourceCall(eventsource) { try $0.resetStoredID() }
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in try source.resetStoredID() }
 }
 
 /// Runs a call on an event source.
 func eventsourceCall(
-    _ eventsource: rt_eventsource?, _ body: (EventSourceConnection) throws -> Void
+    _ eventsource: rt_eventsource?, _ body: (EventSourceConnection) throws(RealtimeError) -> Void
 ) -> rt_status {
-    border { try EventSourceConnection.borrowing(eventsource, body) }
+    border { () throws(RealtimeError) in try EventSourceConnection.borrowing(eventsource, body) }
 }

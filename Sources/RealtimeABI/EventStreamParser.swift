@@ -14,7 +14,9 @@ public typealias rt_eventstream_parser = OpaquePointer
 public func rt_eventstream_parser_new(
     _ out: UnsafeMutablePointer<rt_eventstream_parser?>?
 ) -> rt_status {
-    border { try required(out, "out").pointee = EventStreamReader.export(EventStreamReader()) }
+    border { () throws(RealtimeError) in
+        try required(out, "out").pointee = EventStreamReader.export(EventStreamReader())
+    }
 }
 
 /// Gives a parser back. NULL is accepted. In a callback of its own too: then it is the last one.
@@ -79,7 +81,9 @@ public func rt_eventstream_parser_on_retry(
 public func rt_eventstream_parser_set_last_event_id(
     _ parser: rt_eventstream_parser?, _ id: UnsafePointer<CChar>?
 ) -> rt_status {
-    reader(parser) { try $0.setLastEventID(Array(text(id, "id").utf8)) }
+    reader(parser) { (parser) throws(RealtimeError) in
+        try parser.setLastEventID(Array(text(id, "id").utf8))
+    }
 }
 
 /// Reads the next bytes of the stream. All callbacks for what they complete come inside this call;
@@ -91,7 +95,8 @@ public func rt_eventstream_parser_set_last_event_id(
 public func rt_eventstream_parser_feed(
     _ parser: rt_eventstream_parser?, _ data: UnsafePointer<UInt8>?, _ length: Int
 ) -> rt_status {
-    reader(parser) { try $0.feed(bytes(data, length, "data")) }
+    reader(parser) { (parser) throws(RealtimeError) in try parser.feed(bytes(data, length, "data"))
+    }
 }
 
 /// The stream ended. A line or event that is not finished is forgotten, as the standard wants it;
@@ -100,7 +105,7 @@ public func rt_eventstream_parser_feed(
 ///   NULL.
 @_cdecl("rt_eventstream_parser_finish")
 public func rt_eventstream_parser_finish(_ parser: rt_eventstream_parser?) -> rt_status {
-    reader(parser) { try $0.finish() }
+    reader(parser) { (parser) throws(RealtimeError) in try parser.finish() }
 }
 
 /// Makes it as new: id and reconnection time are forgotten, options and callbacks stay. Since 0.1.
@@ -108,7 +113,7 @@ public func rt_eventstream_parser_finish(_ parser: rt_eventstream_parser?) -> rt
 ///   NULL.
 @_cdecl("rt_eventstream_parser_reset")
 public func rt_eventstream_parser_reset(_ parser: rt_eventstream_parser?) -> rt_status {
-    reader(parser) { try $0.reset() }
+    reader(parser) { (parser) throws(RealtimeError) in try parser.reset() }
 }
 
 /// The last event id, for a Last-Event-ID header; "" for none. It is what the stream had, byte for
@@ -122,7 +127,9 @@ public func rt_eventstream_parser_get_last_event_id(
     _ parser: rt_eventstream_parser?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    reader(parser) { try copy($0.lastEventID, to: buffer, size, out_length) }
+    reader(parser) { (parser) throws(RealtimeError) in
+        try copy(parser.lastEventID, to: buffer, size, out_length)
+    }
 }
 
 /// The last reconnection time that the stream gave. Since 0.1.
@@ -139,18 +146,18 @@ public func rt_eventstream_parser_get_reconnection_time_ms(
 /// Runs a change of a parser's limits, all of which are taken with the first bytes.
 func eventstreamParserOptions(
     _ parser: rt_eventstream_parser?, once: Bool = true,
-    _ body: (inout Wire.EventStreamParser.Limits) throws -> Void
+    _ body: (inout EventStreamParser.Limits) throws(RealtimeError) -> Void
 ) -> rt_status {
-    reader(parser) {
-        var limits = $0.limits
+    reader(parser) { (parser) throws(RealtimeError) in
+        var limits = parser.limits
         try body(&limits)
-        try $0.setLimits(limits)
+        try parser.setLimits(limits)
     }
 }
 
 /// Runs a call on a parser, which a callback may free meanwhile.
 private func reader(
-    _ parser: rt_eventstream_parser?, _ body: (EventStreamReader) throws -> Void
+    _ parser: rt_eventstream_parser?, _ body: (EventStreamReader) throws(RealtimeError) -> Void
 ) -> rt_status {
-    border { try body(EventStreamReader.borrow(parser)) }
+    border { () throws(RealtimeError) in try body(EventStreamReader.borrow(parser)) }
 }

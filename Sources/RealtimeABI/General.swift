@@ -157,5 +157,5 @@ public func rt_set_log(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return border { try setLog(level: level, box) }
+    return border { () throws(RealtimeError) in try setLog(level: level, box) }
 }

@@ -18,6 +18,12 @@ extension Handle {
         exported(try required(pointer, name))
     }
 
+    /// The same of a handle that may be NULL.
+    static func borrowOptional(_ pointer: OpaquePointer?) throws(RealtimeError) -> Self? {
+        guard pointer != nil else { return nil }
+        return try borrow(pointer)
+    }
+
     /// The same for a caller that must not throw.
     static func exported(_ pointer: OpaquePointer) -> Self {
         Unmanaged<Self>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
@@ -25,11 +31,13 @@ extension Handle {
 
     /// The same without a reference count: the caller must not free the handle meanwhile.
     static func borrowing<Result>(
-        _ pointer: OpaquePointer?, _ body: (Self) throws -> Result
-    ) throws -> Result {
-        let pointer = try required(pointer, name)
-        return try Unmanaged<Self>.fromOpaque(UnsafeRawPointer(pointer))
-            ._withUnsafeGuaranteedRef(body)
+        _ pointer: OpaquePointer?, _ body: (Self) throws(RealtimeError) -> Result
+    ) throws(RealtimeError) -> Result {
+        let handle = Unmanaged<Self>.fromOpaque(UnsafeRawPointer(try required(pointer, name)))
+        // It would rethrow any error, not this one.
+        return try handle._withUnsafeGuaranteedRef { handle in
+            Swift.Result { () throws(RealtimeError) in try body(handle) }
+        }.get()
     }
 
     /// Ends a handle: `end` stops its work, then the reference goes. In a forked child nothing is
@@ -119,7 +127,9 @@ final class BackoffHandle: Handle {
     private var counter: Backoff?
     var owningLoop: Loop? { nil }
 
-    func change(_ body: (inout BackoffConfiguration) throws -> Void) throws {
+    func change(
+        _ body: (inout BackoffConfiguration) throws(RealtimeError) -> Void
+    ) throws(RealtimeError) {
         try body(&configuration)
         counter = nil
     }

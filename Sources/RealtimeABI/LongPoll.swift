@@ -52,7 +52,7 @@ public enum RT_LONGPOLL_CURSOR: Int32 {
 public func rt_longpoll_new(
     _ loop: rt_loop?, _ url: UnsafePointer<CChar>?, _ out: UnsafeMutablePointer<rt_longpoll?>?
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let url = try text(url, "url")
         let out = try required(out, "out")
         out.pointee = try onLoop(loop) { loop throws(RealtimeError) in

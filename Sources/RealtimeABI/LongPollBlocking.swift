@@ -24,7 +24,7 @@ public func rt_longpoll_receive(
     _ longpoll: rt_longpoll?, _ timeout_ms: Int64,
     _ out: UnsafeMutablePointer<UnsafeMutablePointer<rt_event>?>?
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let out = try required(out, "out")
         out.pointee = try LongPollConnection.borrow(longpoll)
             .receive(timeout: patience(timeout_ms))

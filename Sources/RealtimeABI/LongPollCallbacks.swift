@@ -14,7 +14,9 @@ public func rt_longpoll_on_open(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return longpollCall(longpoll) { poll in try poll.setHandlers { $0.open = opened(box) } }
+    return longpollCall(longpoll) { (poll) throws(RealtimeError) in
+        try poll.setHandlers { $0.open = opened(box) }
+    }
 }
 
 /// Sets the callback for messages. Their `id` is the answer's Last-Event-ID header, or its
@@ -27,7 +29,7 @@ public func rt_longpoll_on_message(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return longpollCall(longpoll) { poll in
+    return longpollCall(longpoll) { (poll) throws(RealtimeError) in
         try poll.setHandlers {
             $0.message = box.function.map { function in { $0.show(to: function, box.user) } }
         }
@@ -45,7 +47,9 @@ public func rt_longpoll_on_error(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return longpollCall(longpoll) { poll in try poll.setHandlers { $0.error = failed(box) } }
+    return longpollCall(longpoll) { (poll) throws(RealtimeError) in
+        try poll.setHandlers { $0.error = failed(box) }
+    }
 }
 
 /// Sets the callback for the beginning of each poll, the first one too; `attempt` is 1 unless the
@@ -57,7 +61,9 @@ public func rt_longpoll_on_request(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return longpollCall(longpoll) { poll in try poll.setHandlers { $0.request = attempting(box) } }
+    return longpollCall(longpoll) { (poll) throws(RealtimeError) in
+        try poll.setHandlers { $0.request = attempting(box) }
+    }
 }
 
 /// Sets the callback for a server that wants credentials; RT_CREDENTIALS_LATER waits for
@@ -69,5 +75,7 @@ public func rt_longpoll_on_credentials(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return longpollCall(longpoll) { poll in try poll.setHandlers { $0.credentials = asked(box) } }
+    return longpollCall(longpoll) { (poll) throws(RealtimeError) in
+        try poll.setHandlers { $0.credentials = asked(box) }
+    }
 }

@@ -11,8 +11,9 @@ import Wire
 public func rt_longpoll_add_header(
     _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    longpollOptions(longpoll) {
-        try $0.addHeader(name: text(name, "name"), value: text(value, "value"))
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+
+        try options.addHeader(name: text(name, "name"), value: text(value, "value"))
     }
 }
 
@@ -23,8 +24,9 @@ public func rt_longpoll_add_header(
 public func rt_longpoll_set_header(
     _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    longpollOptions(longpoll) {
-        try $0.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+
+        try options.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
     }
 }
 
@@ -45,7 +47,7 @@ public func rt_longpoll_clear_headers(
 public func rt_longpoll_set_basic_auth(
     _ longpoll: rt_longpoll?, _ user_name: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
 ) -> rt_status {
-    longpollOptions(longpoll) { try $0.setBasicAuthorization(credentials(user_name, password)) }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in try options.setBasicAuthorization(credentials(user_name, password)) }
 }
 
 /// Sets an Authorization header with a bearer token (RFC 6750). NULL removes it. Before start.
@@ -55,7 +57,7 @@ public func rt_longpoll_set_basic_auth(
 public func rt_longpoll_set_bearer_token(
     _ longpoll: rt_longpoll?, _ token: UnsafePointer<CChar>?
 ) -> rt_status {
-    longpollOptions(longpoll) { try $0.setBearerToken(optionalText(token, "token")) }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in try options.setBearerToken(optionalText(token, "token")) }
 }
 
 /// How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
@@ -65,7 +67,7 @@ public func rt_longpoll_set_bearer_token(
 public func rt_longpoll_set_network(
     _ longpoll: rt_longpoll?, _ network: rt_network?
 ) -> rt_status {
-    longpollOptions(longpoll) { $0.network = try networkConfiguration(network) }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.network = try networkConfiguration(network) }
 }
 
 /// Says whether there is a network. While there is none, no attempt is made or counted; when there
@@ -76,8 +78,9 @@ public func rt_longpoll_set_network(
 public func rt_longpoll_set_reachability(
     _ longpoll: rt_longpoll?, _ reachability: rt_reachability?
 ) -> rt_status {
-    longpollCall(longpoll) {
-        try $0.setReachability(reachability.map { try Reachability.borrow($0) })
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in
+
+        try poll.setReachability(Reachability.borrowOptional(reachability))
     }
 }
 
@@ -90,7 +93,7 @@ public func rt_longpoll_set_reachability(
 public func rt_longpoll_set_max_redirects(
     _ longpoll: rt_longpoll?, _ count: UInt32
 ) -> rt_status {
-    longpollOptions(longpoll) { $0.redirects.maximum = try number(count, "count", in: 0...20) }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.redirects.maximum = try number(count, "count", in: 0...20) }
 }
 
 /// Whether a redirect may lead from https to http, or from wss to ws. Default false. Before start.
@@ -110,7 +113,7 @@ public func rt_longpoll_set_allow_insecure_redirects(
 public func rt_longpoll_add_safe_header(
     _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    longpollOptions(longpoll) { try $0.redirects.addSafeName(text(name, "name")) }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in try options.redirects.addSafeName(text(name, "name")) }
 }
 
 /// The time between the starts of two polls that the server answers within `min_hold_ms`, with
@@ -125,7 +128,7 @@ public func rt_longpoll_add_safe_header(
 public func rt_longpoll_set_interval_ms(
     _ longpoll: rt_longpoll?, _ time_ms: Int64
 ) -> rt_status {
-    longpollOptions(longpoll) { $0.interval = try milliseconds(time_ms, "time_ms") }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.interval = try milliseconds(time_ms, "time_ms") }
 }
 
 /// How long the server may hold a poll before the next one is made, and how long the body of an
@@ -135,7 +138,7 @@ public func rt_longpoll_set_interval_ms(
 public func rt_longpoll_set_poll_timeout_ms(
     _ longpoll: rt_longpoll?, _ time_ms: Int64
 ) -> rt_status {
-    longpollOptions(longpoll) { $0.pollTimeout = try milliseconds(time_ms, "time_ms") }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.pollTimeout = try milliseconds(time_ms, "time_ms") }
 }
 
 /// After a poll that the server held for at least this long, the next one starts at once, even if
@@ -145,7 +148,7 @@ public func rt_longpoll_set_poll_timeout_ms(
 public func rt_longpoll_set_min_hold_ms(
     _ longpoll: rt_longpoll?, _ time_ms: Int64
 ) -> rt_status {
-    longpollOptions(longpoll) { $0.minHold = try milliseconds(time_ms, "time_ms") }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.minHold = try milliseconds(time_ms, "time_ms") }
 }
 
 /// The longest delay after an attempt that failed. The first delay is 0.5 to 1 s, and each further
@@ -156,7 +159,7 @@ public func rt_longpoll_set_min_hold_ms(
 public func rt_longpoll_set_max_delay_ms(
     _ longpoll: rt_longpoll?, _ time_ms: Int64
 ) -> rt_status {
-    longpollOptions(longpoll) { $0.maxDelay = try milliseconds(time_ms, "time_ms") }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.maxDelay = try milliseconds(time_ms, "time_ms") }
 }
 
 /// Whether the status 410 ends the long poll with RT_ERROR_GONE. Otherwise it is reported, the
@@ -177,7 +180,7 @@ public func rt_longpoll_set_fail_when_gone(
 public func rt_longpoll_set_max_body_bytes(
     _ longpoll: rt_longpoll?, _ bytes: Int
 ) -> rt_status {
-    longpollOptions(longpoll) { $0.maxBodyBytes = try size(bytes, "bytes") }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.maxBodyBytes = try size(bytes, "bytes") }
 }
 
 /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
@@ -208,7 +211,7 @@ public func rt_longpoll_set_http2(
 public func rt_longpoll_set_connect_timeout_ms(
     _ longpoll: rt_longpoll?, _ time_ms: Int64
 ) -> rt_status {
-    longpollOptions(longpoll) { $0.http.connectTimeout = try milliseconds(time_ms, "time_ms") }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.http.connectTimeout = try milliseconds(time_ms, "time_ms") }
 }
 
 /// Delays attempts after one that failed, in place of `max_delay_ms`. If it limits attempts and
@@ -220,5 +223,5 @@ public func rt_longpoll_set_connect_timeout_ms(
 public func rt_longpoll_set_backoff(
     _ longpoll: rt_longpoll?, _ backoff: rt_backoff?
 ) -> rt_status {
-    longpollOptions(longpoll, once: true) { $0.backoff = try backoffConfiguration(backoff) }
+    longpollOptions(longpoll, once: true) { (options) throws(RealtimeError) in options.backoff = try backoffConfiguration(backoff) }
 }

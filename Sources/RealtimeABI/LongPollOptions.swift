@@ -13,7 +13,7 @@ import Wire
 public func rt_longpoll_set_url(
     _ longpoll: rt_longpoll?, _ url: UnsafePointer<CChar>?
 ) -> rt_status {
-    longpollCall(longpoll) { try $0.setURL(text(url, "url")) }
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.setURL(text(url, "url")) }
 }
 
 /// How polls say what they have seen already. Default RT_LONGPOLL_CURSOR_VALIDATORS. Before start.
@@ -25,11 +25,11 @@ public func rt_longpoll_set_url(
 public func rt_longpoll_set_cursor(
     _ longpoll: rt_longpoll?, _ cursor: rt_longpoll_cursor, _ query_parameter: UnsafePointer<CChar>?
 ) -> rt_status {
-    longpollOptions(longpoll) {
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
         let mode: LongPollCursorMode = try named(
             cursor, "cursor", "one of RT_LONGPOLL_CURSOR_VALIDATORS to RT_LONGPOLL_CURSOR_NONE")
-        let name = try query_parameter.map { try text($0, "query_parameter") }
-        try $0.setCursor(mode, queryParameter: name)
+        let name = try optionalText(query_parameter, "query_parameter")
+        try options.setCursor(mode, queryParameter: name)
     }
 }
 
@@ -40,15 +40,17 @@ public func rt_longpoll_set_cursor(
 public func rt_longpoll_set_last_event_id(
     _ longpoll: rt_longpoll?, _ id: UnsafePointer<CChar>?
 ) -> rt_status {
-    longpollCall(longpoll) {
-        try $0.configure(once: true) { try $0.setLastEventID(text(id, "id")) }
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in
+        try poll.configure(once: true) { (options) throws(RealtimeError) in
+            try options.setLastEventID(text(id, "id"))
+        }
     }
 }
 
 /// Runs a change of a long poll's options.
 func longpollOptions(
     _ longpoll: rt_longpoll?, once: Bool = false,
-    _ body: (inout LongPollConfiguration) throws -> Void
+    _ body: (inout LongPollConfiguration) throws(RealtimeError) -> Void
 ) -> rt_status {
-    longpollCall(longpoll) { try $0.configure(once: once, body) }
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.configure(once: once, body) }
 }

@@ -9,7 +9,7 @@ import Wire
 ///   RT_ERROR_STATE when it was started before; RT_ERROR_CLOSED.
 @_cdecl("rt_longpoll_start")
 public func rt_longpoll_start(_ longpoll: rt_longpoll?) -> rt_status {
-    longpollCall(longpoll) { try $0.start() }
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.start() }
 }
 
 /// Drops the poll in flight and polls again at once. An answer that is being delivered, or waits in
@@ -18,7 +18,7 @@ public func rt_longpoll_start(_ longpoll: rt_longpoll?) -> rt_status {
 /// - Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
 @_cdecl("rt_longpoll_restart")
 public func rt_longpoll_restart(_ longpoll: rt_longpoll?) -> rt_status {
-    longpollCall(longpoll) { try $0.restart() }
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.restart() }
 }
 
 /// Answers what RT_CREDENTIALS_LATER had left open. Any thread. Since 0.1.
@@ -29,7 +29,7 @@ public func rt_longpoll_restart(_ longpoll: rt_longpoll?) -> rt_status {
 public func rt_longpoll_credentials_ready(
     _ longpoll: rt_longpoll?, _ fresh: Bool
 ) -> rt_status {
-    longpollCall(longpoll) { try $0.credentialsAreReady(fresh) }
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.credentialsAreReady(fresh) }
 }
 
 /// Ends it for good and aborts the request in flight. There is no callback for it, and none begins
@@ -46,21 +46,22 @@ public func rt_longpoll_close(_ longpoll: rt_longpoll?) -> rt_status {
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_pause")
 public func rt_longpoll_pause(_ longpoll: rt_longpoll?) -> rt_status {
-    longpollCall(longpoll) { try $0.pause() }
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.pause() }
 }
 
 /// Goes on delivering. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_resume")
 public func rt_longpoll_resume(_ longpoll: rt_longpoll?) -> rt_status {
-    longpollCall(longpoll) { try $0.resume() }
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.resume() }
 }
 
 /// Where it stands. Any thread. Since 0.1.
 /// - Returns: an `rt_longpoll_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_get_state")
 public func rt_longpoll_get_state(_ longpoll: rt_longpoll?) -> Int32 {
-    borderValue { try LongPollConnection.borrow(longpoll).state.rawValue }
+    borderValue { () throws(RealtimeError) in try LongPollConnection.borrow(longpoll).state.rawValue
+    }
 }
 
 /// Where the next poll goes: the URL as it was set last, without user and password. Any thread.
@@ -74,7 +75,9 @@ public func rt_longpoll_get_url(
     _ longpoll: rt_longpoll?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    longpollCall(longpoll) { try copy(text: $0.url, to: buffer, size, out_length) }
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in
+        try copy(text: poll.url, to: buffer, size, out_length)
+    }
 }
 
 /// How far the messages have come, as the next poll says it; "" for the beginning. It moves when
@@ -89,12 +92,14 @@ public func rt_longpoll_get_last_event_id(
     _ longpoll: rt_longpoll?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    longpollCall(longpoll) { try copy(text: $0.lastEventID, to: buffer, size, out_length) }
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in
+        try copy(text: poll.lastEventID, to: buffer, size, out_length)
+    }
 }
 
 /// Runs a call on a long poll.
 func longpollCall(
-    _ longpoll: rt_longpoll?, _ body: (LongPollConnection) throws -> Void
+    _ longpoll: rt_longpoll?, _ body: (LongPollConnection) throws(RealtimeError) -> Void
 ) -> rt_status {
-    border { try LongPollConnection.borrowing(longpoll, body) }
+    border { () throws(RealtimeError) in try LongPollConnection.borrowing(longpoll, body) }
 }

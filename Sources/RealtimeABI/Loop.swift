@@ -18,7 +18,7 @@ public typealias rt_loop_fn = @convention(c) (_ user: UnsafeMutableRawPointer?) 
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_SYSTEM without descriptors.
 @_cdecl("rt_loop_new")
 public func rt_loop_new(_ out: UnsafeMutablePointer<rt_loop?>?) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let out = try required(out, "out")
         out.pointee = LoopHandle.export(LoopHandle(try Loop()))
     }
@@ -41,7 +41,7 @@ public func rt_loop_free(_ loop: rt_loop?) {
 /// - Returns: the descriptor, or a negative `rt_status`.
 @_cdecl("rt_loop_fd")
 public func rt_loop_fd(_ loop: rt_loop?) -> Int32 {
-    borderValue {
+    borderValue { () throws(RealtimeError) in
         let loop = try LoopHandle.borrow(loop).loop
         try loop.checkNotForked()
         return loop.descriptor
@@ -56,14 +56,16 @@ public func rt_loop_fd(_ loop: rt_loop?) -> Int32 {
 ///   `rt_loop_free`.
 @_cdecl("rt_loop_dispatch")
 public func rt_loop_dispatch(_ loop: rt_loop?, _ timeout_ms: Int32) -> rt_status {
-    border { try LoopHandle.borrow(loop).loop.dispatch(timeout: timeout_ms) }
+    border { () throws(RealtimeError) in
+        try LoopHandle.borrow(loop).loop.dispatch(timeout: timeout_ms)
+    }
 }
 
 /// Dispatches until `rt_loop_stop`. A stop that came before makes it return at once. Since 0.1.
 /// - Returns: RT_OK after a stop; otherwise as `rt_loop_dispatch`.
 @_cdecl("rt_loop_run")
 public func rt_loop_run(_ loop: rt_loop?) -> rt_status {
-    border { try LoopHandle.borrow(loop).loop.run() }
+    border { () throws(RealtimeError) in try LoopHandle.borrow(loop).loop.run() }
 }
 
 /// Makes `rt_loop_run`, or the loop's own thread, return after the current turn. Does not wait.
@@ -82,7 +84,7 @@ public func rt_loop_stop(_ loop: rt_loop?) -> rt_status {
 /// - Returns: RT_OK; RT_ERROR_BUSY while the loop is run already; RT_ERROR_SYSTEM without a thread.
 @_cdecl("rt_loop_start")
 public func rt_loop_start(_ loop: rt_loop?) -> rt_status {
-    border { try LoopHandle.borrow(loop).loop.start() }
+    border { () throws(RealtimeError) in try LoopHandle.borrow(loop).loop.start() }
 }
 
 /// Stops the loop's own thread and waits until it has ended; no callback runs afterwards. The
@@ -90,7 +92,7 @@ public func rt_loop_start(_ loop: rt_loop?) -> rt_status {
 /// - Returns: RT_OK, also when there was no thread; RT_ERROR_REENTRANT inside a callback.
 @_cdecl("rt_loop_stop_and_wait")
 public func rt_loop_stop_and_wait(_ loop: rt_loop?) -> rt_status {
-    border { try LoopHandle.borrow(loop).loop.stopAndWait() }
+    border { () throws(RealtimeError) in try LoopHandle.borrow(loop).loop.stopAndWait() }
 }
 
 /// Runs `fn` once on the loop's thread, in the next turn; jobs run in the order posted. If the
@@ -102,7 +104,7 @@ public func rt_loop_post(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return border {
+    return border { () throws(RealtimeError) in
         let fn = try required(fn, "fn")
         try LoopHandle.borrow(loop).loop.post { fn(box.user) }
     }
@@ -121,7 +123,7 @@ public func rt_loop_add_timer(
     _ out_id: UnsafeMutablePointer<UInt64>?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return border {
+    return border { () throws(RealtimeError) in
         let fn = try required(fn, "fn")
         let delay = try milliseconds(delay_ms, "delay_ms")
         let interval = try milliseconds(interval_ms, "interval_ms")
@@ -138,7 +140,7 @@ public func rt_loop_add_timer(
 /// - Returns: RT_OK; RT_ERROR_NOT_FOUND when it has fired or was cancelled; RT_ERROR_FORKED.
 @_cdecl("rt_loop_cancel_timer")
 public func rt_loop_cancel_timer(_ loop: rt_loop?, _ id: UInt64) -> rt_status {
-    border { try LoopHandle.borrow(loop).loop.cancelTimer(id) }
+    border { () throws(RealtimeError) in try LoopHandle.borrow(loop).loop.cancelTimer(id) }
 }
 
 /// What went through the loop. Any thread. Since 0.1.
@@ -149,7 +151,7 @@ public func rt_loop_cancel_timer(_ loop: rt_loop?, _ id: UInt64) -> rt_status {
 public func rt_loop_get_statistics(
     _ loop: rt_loop?, _ out: UnsafeMutablePointer<rt_loop_statistics>?, _ size: Int
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let loop = try LoopHandle.borrow(loop).loop
         try loop.checkNotForked()
         try copy(loop.statistics, to: out, size)

@@ -45,7 +45,9 @@ public enum RT_IP: Int32 {
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_network_new")
 public func rt_network_new(_ out: UnsafeMutablePointer<rt_network?>?) -> rt_status {
-    border { try required(out, "out").pointee = NetworkHandle.export(NetworkHandle()) }
+    border { () throws(RealtimeError) in
+        try required(out, "out").pointee = NetworkHandle.export(NetworkHandle())
+    }
 }
 
 /// Gives a network back; what was made with it keeps what it copied. NULL is accepted. Any thread.
@@ -64,10 +66,10 @@ public func rt_network_set_client_certificate(
     _ network: rt_network?, _ certificate: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?,
     _ password: UnsafePointer<CChar>?
 ) -> rt_status {
-    networkOptions(network) {
-        try $0.setClientCertificate(
-            text(certificate, "certificate"), keyFile: key.map { try text($0, "key") },
-            keyPassword: password.map { try text($0, "password") })
+    networkOptions(network) { (options) throws(RealtimeError) in
+        try options.setClientCertificate(
+            text(certificate, "certificate"), keyFile: optionalText(key, "key"),
+            keyPassword: optionalText(password, "password"))
     }
 }
 
@@ -81,7 +83,9 @@ public func rt_network_set_client_certificate(
 public func rt_network_add_pinned_public_key(
     _ network: rt_network?, _ pin: UnsafePointer<CChar>?
 ) -> rt_status {
-    networkOptions(network) { try $0.addPinnedPublicKey(text(pin, "pin")) }
+    networkOptions(network) { (options) throws(RealtimeError) in
+        try options.addPinnedPublicKey(text(pin, "pin"))
+    }
 }
 
 /// Connects through this proxy, whatever the environment says. One that opens no tunnel is
@@ -98,7 +102,9 @@ public func rt_network_add_pinned_public_key(
 public func rt_network_set_proxy(
     _ network: rt_network?, _ url: UnsafePointer<CChar>?
 ) -> rt_status {
-    networkOptions(network) { try $0.setProxy(text(url, "url")) }
+    networkOptions(network) { (options) throws(RealtimeError) in
+        try options.setProxy(text(url, "url"))
+    }
 }
 
 /// Hosts that are reached without a proxy; in the place of NO_PROXY. Since 0.1.
@@ -110,7 +116,9 @@ public func rt_network_set_proxy(
 public func rt_network_set_no_proxy(
     _ network: rt_network?, _ hosts: UnsafePointer<CChar>?
 ) -> rt_status {
-    networkOptions(network) { try $0.setNoProxy(text(hosts, "hosts")) }
+    networkOptions(network) { (options) throws(RealtimeError) in
+        try options.setNoProxy(text(hosts, "hosts"))
+    }
 }
 
 /// Makes a host's port lead to an address without asking the resolver; for several addresses of
@@ -123,17 +131,17 @@ public func rt_network_add_resolve(
     _ network: rt_network?, _ host: UnsafePointer<CChar>?, _ port: Int32,
     _ address: UnsafePointer<CChar>?
 ) -> rt_status {
-    networkOptions(network) {
-        try $0.addResolve(
+    networkOptions(network) { (options) throws(RealtimeError) in
+        try options.addResolve(
             host: text(host, "host"), port: Int(port), address: text(address, "address"))
     }
 }
 
 /// Runs a change of a network's options.
 func networkOptions(
-    _ network: rt_network?, _ body: (inout NetworkConfiguration) throws -> Void
+    _ network: rt_network?, _ body: (inout NetworkConfiguration) throws(RealtimeError) -> Void
 ) -> rt_status {
-    border { try body(&NetworkHandle.borrow(network).configuration) }
+    border { () throws(RealtimeError) in try body(&NetworkHandle.borrow(network).configuration) }
 }
 
 /// The configuration of a network that an option is given; NULL is the default.

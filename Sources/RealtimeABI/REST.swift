@@ -27,9 +27,9 @@ public typealias rt_rest = OpaquePointer
 public func rt_rest_new(
     _ loop: rt_loop?, _ base_url: UnsafePointer<CChar>?, _ out: UnsafeMutablePointer<rt_rest?>?
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let loop = try LoopHandle.borrow(loop).loop
-        let base = try base_url.map { try text($0, "base_url") }
+        let base = try optionalText(base_url, "base_url")
         let out = try required(out, "out")
         out.pointee = RESTClient.export(try RESTClient(base: base, on: loop))
     }
@@ -46,6 +46,6 @@ public func rt_rest_free(_ rest: rt_rest?) {
 }
 
 /// Runs a call on a client.
-func restCall(_ rest: rt_rest?, _ body: (RESTClient) throws -> Void) -> rt_status {
-    border { try body(RESTClient.borrow(rest)) }
+func restCall(_ rest: rt_rest?, _ body: (RESTClient) throws(RealtimeError) -> Void) -> rt_status {
+    border { () throws(RealtimeError) in try body(RESTClient.borrow(rest)) }
 }

@@ -22,5 +22,7 @@ public func rt_rest_on_credentials(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return restCall(rest) { try $0.setCredentialsHandler(asked(box)) }
+    return restCall(rest) { (client) throws(RealtimeError) in
+        try client.setCredentialsHandler(asked(box))
+    }
 }

@@ -13,7 +13,7 @@ import Wire
 public func rt_rest_add_header(
     _ rest: rt_rest?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    restOptions(rest) { try $0.addHeader(name: text(name, "name"), value: text(value, "value")) }
+    restOptions(rest) { (options) throws(RealtimeError) in try options.addHeader(name: text(name, "name"), value: text(value, "value")) }
 }
 
 /// Sets a header in place of all of its name; NULL removes them. See `rt_rest_add_header`. Before
@@ -23,8 +23,9 @@ public func rt_rest_add_header(
 public func rt_rest_set_header(
     _ rest: rt_rest?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    restOptions(rest) {
-        try $0.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
+    restOptions(rest) { (options) throws(RealtimeError) in
+
+        try options.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
     }
 }
 
@@ -48,7 +49,7 @@ public func rt_rest_clear_headers(
 public func rt_rest_set_attempt_timeout_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { $0.policy.attemptTimeout = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in options.policy.attemptTimeout = try milliseconds(time_ms, "time_ms") }
 }
 
 /// The time until a connection is ready: name resolution, TCP and TLS. Without it only
@@ -58,7 +59,7 @@ public func rt_rest_set_attempt_timeout_ms(
 public func rt_rest_set_connect_timeout_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { $0.policy.connectTimeout = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in options.policy.connectTimeout = try milliseconds(time_ms, "time_ms") }
 }
 
 /// How often a request is tried in all; with 1 it is never tried again. Default 3. Before the first
@@ -68,7 +69,7 @@ public func rt_rest_set_connect_timeout_ms(
 public func rt_rest_set_attempts(
     _ rest: rt_rest?, _ count: UInt32
 ) -> rt_status {
-    restOptions(rest) { $0.policy.attempts = try number(count, "count", in: 1...1000) }
+    restOptions(rest) { (options) throws(RealtimeError) in options.policy.attempts = try number(count, "count", in: 1...1000) }
 }
 
 /// The delay after the first failure; 0 tries again at once. Default 1,000. Before the first
@@ -78,7 +79,7 @@ public func rt_rest_set_attempts(
 public func rt_rest_set_base_delay_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { $0.policy.backoff.initial = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in options.policy.backoff.initial = try milliseconds(time_ms, "time_ms") }
 }
 
 /// The longest delay. Default 30,000. Before the first request. Since 0.1.
@@ -87,7 +88,7 @@ public func rt_rest_set_base_delay_ms(
 public func rt_rest_set_max_delay_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { $0.policy.backoff.maximum = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in options.policy.backoff.maximum = try milliseconds(time_ms, "time_ms") }
 }
 
 /// By how much each delay is longer than the one before, 1 to 1,000. Default 2. Before the first
@@ -97,8 +98,9 @@ public func rt_rest_set_max_delay_ms(
 public func rt_rest_set_delay_factor(
     _ rest: rt_rest?, _ delay_factor: Double
 ) -> rt_status {
-    restOptions(rest) {
-        $0.policy.backoff.factor = try real(delay_factor, "delay_factor", in: 1...1000)
+    restOptions(rest) { (options) throws(RealtimeError) in
+
+        options.policy.backoff.factor = try real(delay_factor, "delay_factor", in: 1...1000)
     }
 }
 
@@ -111,8 +113,9 @@ public func rt_rest_set_delay_factor(
 public func rt_rest_set_jitter(
     _ rest: rt_rest?, _ jitter: rt_jitter
 ) -> rt_status {
-    restOptions(rest) {
-        $0.policy.backoff.jitter = try named(
+    restOptions(rest) { (options) throws(RealtimeError) in
+
+        options.policy.backoff.jitter = try named(
             jitter, "jitter",
             "RT_JITTER_NONE, RT_JITTER_EQUAL, RT_JITTER_FULL or RT_JITTER_DECORRELATED")
     }
@@ -127,7 +130,7 @@ public func rt_rest_set_jitter(
 public func rt_rest_set_deadline_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { $0.policy.deadline = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in options.policy.deadline = try milliseconds(time_ms, "time_ms") }
 }
 
 /// The longest Retry-After that is waited for. An answer that asks for more is reported at once.
@@ -137,7 +140,7 @@ public func rt_rest_set_deadline_ms(
 public func rt_rest_set_max_retry_after_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { $0.policy.retryAfterLimit = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in options.policy.retryAfterLimit = try milliseconds(time_ms, "time_ms") }
 }
 
 /// How long a request may wait to begin, with a network or without. Then it ends with
@@ -147,7 +150,7 @@ public func rt_rest_set_max_retry_after_ms(
 public func rt_rest_set_queue_ttl_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { $0.policy.queueTime = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in options.policy.queueTime = try milliseconds(time_ms, "time_ms") }
 }
 
 /// Which requests are sent one after the other, each after the terminal callback of the one before:
@@ -158,8 +161,9 @@ public func rt_rest_set_queue_ttl_ms(
 public func rt_rest_set_order(
     _ rest: rt_rest?, _ order: rt_rest_order
 ) -> rt_status {
-    restOptions(rest) {
-        $0.policy.order = try named(
+    restOptions(rest) { (options) throws(RealtimeError) in
+
+        options.policy.order = try named(
             order, "order",
             "RT_REST_ORDER_AUTOMATIC, RT_REST_ORDER_ALWAYS or RT_REST_ORDER_NEVER")
     }
@@ -195,7 +199,7 @@ public func rt_rest_set_retry_unsafe(
 public func rt_rest_set_max_redirects(
     _ rest: rt_rest?, _ count: UInt32
 ) -> rt_status {
-    restOptions(rest) { $0.policy.redirects.maximum = try number(count, "count", in: 0...20) }
+    restOptions(rest) { (options) throws(RealtimeError) in options.policy.redirects.maximum = try number(count, "count", in: 0...20) }
 }
 
 /// Whether a redirect may lead from https to http, or from wss to ws. Default false. Before the
@@ -215,7 +219,7 @@ public func rt_rest_set_allow_insecure_redirects(
 public func rt_rest_add_safe_header(
     _ rest: rt_rest?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    restOptions(rest) { try $0.policy.redirects.addSafeName(text(name, "name")) }
+    restOptions(rest) { (options) throws(RealtimeError) in try options.policy.redirects.addSafeName(text(name, "name")) }
 }
 
 /// The largest answer that is kept whole, after decompression. A larger one is an
@@ -226,7 +230,7 @@ public func rt_rest_add_safe_header(
 public func rt_rest_set_max_body_bytes(
     _ rest: rt_rest?, _ bytes: Int
 ) -> rt_status {
-    restOptions(rest) { $0.policy.bodyLimit = try size(bytes, "bytes") }
+    restOptions(rest) { (options) throws(RealtimeError) in options.policy.bodyLimit = try size(bytes, "bytes") }
 }
 
 /// Sets `base_delay_ms`, `max_delay_ms`, `delay_factor` and `jitter` at once; without a backoff
@@ -237,7 +241,7 @@ public func rt_rest_set_max_body_bytes(
 public func rt_rest_set_backoff(
     _ rest: rt_rest?, _ backoff: rt_backoff?
 ) -> rt_status {
-    restOptions(rest) { $0.backoff = try backoffConfiguration(backoff) }
+    restOptions(rest) { (options) throws(RealtimeError) in options.backoff = try backoffConfiguration(backoff) }
 }
 
 /// How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
@@ -247,7 +251,7 @@ public func rt_rest_set_backoff(
 public func rt_rest_set_network(
     _ rest: rt_rest?, _ network: rt_network?
 ) -> rt_status {
-    restOptions(rest) { $0.network = try networkConfiguration(network) }
+    restOptions(rest) { (options) throws(RealtimeError) in options.network = try networkConfiguration(network) }
 }
 
 /// Says whether there is a network. While there is none, no attempt is made or counted; when there
@@ -259,7 +263,7 @@ public func rt_rest_set_network(
 public func rt_rest_set_reachability(
     _ rest: rt_rest?, _ reachability: rt_reachability?
 ) -> rt_status {
-    restCall(rest) { try $0.setReachability(reachability.map { try Reachability.borrow($0) }) }
+    restCall(rest) { (client) throws(RealtimeError) in try client.setReachability(Reachability.borrowOptional(reachability)) }
 }
 
 /// How many requests may wait for the network, or after an ordered one; further ones end with
@@ -281,8 +285,9 @@ public func rt_rest_set_queue_capacity(
 public func rt_rest_set_queue_overflow(
     _ rest: rt_rest?, _ queue_overflow: rt_rest_overflow
 ) -> rt_status {
-    restOptions(rest) {
-        $0.overflow = try named(
+    restOptions(rest) { (options) throws(RealtimeError) in
+
+        options.overflow = try named(
             queue_overflow, "queue_overflow",
             "RT_REST_OVERFLOW_REJECT_NEW or RT_REST_OVERFLOW_DROP_OLDEST")
     }
@@ -297,7 +302,7 @@ public func rt_rest_set_queue_overflow(
 public func rt_rest_set_max_per_host(
     _ rest: rt_rest?, _ count: UInt32
 ) -> rt_status {
-    restOptions(rest) { $0.perHost = try number(count, "count", in: 1...1000) }
+    restOptions(rest) { (options) throws(RealtimeError) in options.perHost = try number(count, "count", in: 1...1000) }
 }
 
 /// Origins that receive the client's own credential (basic, bearer token, Authorization) and
@@ -314,7 +319,7 @@ public func rt_rest_set_max_per_host(
 public func rt_rest_add_credential_origin(
     _ rest: rt_rest?, _ origin: UnsafePointer<CChar>?
 ) -> rt_status {
-    restOptions(rest) { try $0.addCredentialOrigin(text(origin, "origin")) }
+    restOptions(rest) { (options) throws(RealtimeError) in try options.addCredentialOrigin(text(origin, "origin")) }
 }
 
 /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where

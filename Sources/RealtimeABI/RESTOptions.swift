@@ -30,7 +30,8 @@ public enum RT_REST_OVERFLOW: Int32 {
 }
 
 func restOptions(
-    _ rest: rt_rest?, once: Bool = false, _ body: (inout RESTConfiguration) throws -> Void
+    _ rest: rt_rest?, once: Bool = false,
+    _ body: (inout RESTConfiguration) throws(RealtimeError) -> Void
 ) -> rt_status {
-    restCall(rest) { try $0.configure(once: once, body) }
+    restCall(rest) { (client) throws(RealtimeError) in try client.configure(once: once, body) }
 }

@@ -70,7 +70,7 @@ public func rt_rest_request_new(
     _ rest: rt_rest?, _ method: UnsafePointer<CChar>?, _ path: UnsafePointer<CChar>?,
     _ out: UnsafeMutablePointer<rt_rest_request?>?
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let client = try RESTClient.borrow(rest)
         let method = try text(method, "method")
         let path = try text(path, "path")
@@ -93,8 +93,8 @@ public func rt_rest_request_free(_ request: rt_rest_request?) {
 public func rt_rest_request_add_header(
     _ request: rt_rest_request?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    builder(request) {
-        try $0.addHeader(text(name, "name"), text(value, "value"))
+    builder(request) { (request) throws(RealtimeError) in
+        try request.addHeader(text(name, "name"), text(value, "value"))
     }
 }
 
@@ -104,8 +104,8 @@ public func rt_rest_request_add_header(
 public func rt_rest_request_set_header(
     _ request: rt_rest_request?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    builder(request) {
-        try $0.setHeader(text(name, "name"), optionalText(value, "value"))
+    builder(request) { (request) throws(RealtimeError) in
+        try request.setHeader(text(name, "name"), optionalText(value, "value"))
     }
 }
 
@@ -122,8 +122,8 @@ public func rt_rest_request_clear_headers(_ request: rt_rest_request?) -> rt_sta
 public func rt_rest_request_add_query(
     _ request: rt_rest_request?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    builder(request) {
-        $0.addQuery(try text(name, "name"), try text(value, "value"))
+    builder(request) { (request) throws(RealtimeError) in
+        request.addQuery(try text(name, "name"), try text(value, "value"))
     }
 }
 
@@ -136,10 +136,10 @@ public func rt_rest_request_set_body(
     _ request: rt_rest_request?, _ data: UnsafePointer<UInt8>?, _ length: Int,
     _ content_type: UnsafePointer<CChar>?
 ) -> rt_status {
-    builder(request) {
-        try $0.setBody(
+    builder(request) { (request) throws(RealtimeError) in
+        try request.setBody(
             Array(bytes(data, length, "data")),
-            type: content_type.map { try text($0, "content_type") })
+            type: optionalText(content_type, "content_type"))
     }
 }
 
@@ -157,13 +157,13 @@ public func rt_rest_request_set_body_source(
     _ rewind: rt_rest_rewind_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return builder(request) {
+    return builder(request) { (request) throws(RealtimeError) in
         guard length >= -1 else {
             throw RealtimeError(
                 .invalidArgument, "length is \(length), 0 or more is expected, or -1")
         }
         _ = try required(fn, "fn")
-        $0.setSource(box, rewind, length: length < 0 ? nil : Int(length))
+        request.setSource(box, rewind, length: length < 0 ? nil : Int(length))
     }
 }
 
@@ -220,21 +220,21 @@ public func rt_rest_request_send(
     _ destroy: rt_destroy_fn?, _ out_id: UnsafeMutablePointer<UInt64>?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return builder(request) {
-        let id = try $0.send(to: box)
+    return builder(request) { (request) throws(RealtimeError) in
+        let id = try request.send(to: box)
         out_id?.pointee = id
     }
 }
 
 /// Runs a change of a request's options.
 func restRequestOptions(
-    _ request: rt_rest_request?, _ body: (inout RESTPolicy) throws -> Void
+    _ request: rt_rest_request?, _ body: (inout RESTPolicy) throws(RealtimeError) -> Void
 ) -> rt_status {
-    builder(request) { try body(&$0.policy) }
+    builder(request) { (request) throws(RealtimeError) in try body(&request.policy) }
 }
 
 private func builder(
-    _ request: rt_rest_request?, _ body: (RESTRequestBuilder) throws -> Void
+    _ request: rt_rest_request?, _ body: (RESTRequestBuilder) throws(RealtimeError) -> Void
 ) -> rt_status {
-    border { try body(RESTRequestBuilder.borrow(request)) }
+    border { () throws(RealtimeError) in try body(RESTRequestBuilder.borrow(request)) }
 }

@@ -71,9 +71,9 @@ public func rt_rest_response_header(
 public func rt_rest_response_body(
     _ response: rt_rest_response?, _ out_length: UnsafeMutablePointer<Int>?
 ) -> UnsafePointer<UInt8> {
-    view(response, emptyBase.assumingMemoryBound(to: UInt8.self)) {
+    view(response, UnsafeRawPointer.ofNothing.assumingMemoryBound(to: UInt8.self)) {
         out_length?.pointee = $0.body.count
-        return ($0.body.baseAddress ?? emptyBase).assumingMemoryBound(to: UInt8.self)
+        return ($0.body.baseAddress ?? .ofNothing).assumingMemoryBound(to: UInt8.self)
     }
 }
 

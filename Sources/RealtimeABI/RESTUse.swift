@@ -10,9 +10,9 @@ import Wire
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
 @_cdecl("rt_rest_close")
 public func rt_rest_close(_ rest: rt_rest?) -> rt_status {
-    restCall(rest) {
-        try $0.loop.checkNotForked()
-        $0.close()
+    restCall(rest) { (client) throws(RealtimeError) in
+        try client.loop.checkNotForked()
+        client.close()
     }
 }
 
@@ -22,7 +22,7 @@ public func rt_rest_close(_ rest: rt_rest?) -> rt_status {
 /// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_rest_cancel")
 public func rt_rest_cancel(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
-    restCall(rest) { try $0.cancel(id) }
+    restCall(rest) { (client) throws(RealtimeError) in try client.cancel(id) }
 }
 
 /// Stops delivering a streamed answer. What one read brings meanwhile is kept as it came, not
@@ -32,14 +32,14 @@ public func rt_rest_cancel(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
 /// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_rest_pause")
 public func rt_rest_pause(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
-    restCall(rest) { try $0.pause(id, true) }
+    restCall(rest) { (client) throws(RealtimeError) in try client.pause(id, true) }
 }
 
 /// Goes on after `rt_rest_pause`. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_rest_resume")
 public func rt_rest_resume(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
-    restCall(rest) { try $0.pause(id, false) }
+    restCall(rest) { (client) throws(RealtimeError) in try client.pause(id, false) }
 }
 
 /// The source of a request's body, which had answered RT_REST_BODY_WAIT, has more. Any thread.
@@ -47,7 +47,7 @@ public func rt_rest_resume(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
 /// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_rest_resume_body")
 public func rt_rest_resume_body(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
-    restCall(rest) { try $0.resumeBody(id) }
+    restCall(rest) { (client) throws(RealtimeError) in try client.resumeBody(id) }
 }
 
 /// Sets a basic Authorization header (RFC 7617) for all requests that have none of their own, from
@@ -57,11 +57,11 @@ public func rt_rest_resume_body(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
 public func rt_rest_set_basic_auth(
     _ rest: rt_rest?, _ user_name: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
 ) -> rt_status {
-    restCall(rest) {
-        try $0.setCredential(
-            credentials(user_name, password).map {
-                try HeaderField.basicAuthorization(user: $0.user, password: $0.password)
-            })
+    restCall(rest) { (client) throws(RealtimeError) in
+        guard let (user, password) = try credentials(user_name, password) else {
+            return try client.setCredential(nil)
+        }
+        try client.setCredential(HeaderField.basicAuthorization(user: user, password: password))
     }
 }
 
@@ -72,9 +72,11 @@ public func rt_rest_set_basic_auth(
 public func rt_rest_set_bearer_token(
     _ rest: rt_rest?, _ token: UnsafePointer<CChar>?
 ) -> rt_status {
-    restCall(rest) {
-        try $0.setCredential(
-            optionalText(token, "token").map { try HeaderField.bearerAuthorization($0) })
+    restCall(rest) { (client) throws(RealtimeError) in
+        guard let token = try optionalText(token, "token") else {
+            return try client.setCredential(nil)
+        }
+        try client.setCredential(HeaderField.bearerAuthorization(token))
     }
 }
 
@@ -84,5 +86,5 @@ public func rt_rest_set_bearer_token(
 /// - Returns: RT_OK, also when nothing was asked; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_rest_credentials_ready")
 public func rt_rest_credentials_ready(_ rest: rt_rest?, _ fresh: Bool) -> rt_status {
-    restCall(rest) { try $0.credentialsAreReady(fresh) }
+    restCall(rest) { (client) throws(RealtimeError) in try client.credentialsAreReady(fresh) }
 }

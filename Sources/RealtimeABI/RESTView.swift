@@ -138,7 +138,7 @@ extension RESTRequestBuilder {
         changeHandlers {
             $0.body = box.function.map { function in
                 { bytes in
-                    let base = (bytes.baseAddress ?? emptyBase).assumingMemoryBound(to: UInt8.self)
+                    let base = (bytes.baseAddress ?? .ofNothing).assumingMemoryBound(to: UInt8.self)
                     function(base, bytes.count, box.user)
                 }
             }

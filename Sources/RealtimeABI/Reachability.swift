@@ -42,7 +42,7 @@ public func rt_reachability_new(
     _ loop: rt_loop?, _ mode: rt_reachability_mode,
     _ out: UnsafeMutablePointer<rt_reachability?>?
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let loop = try LoopHandle.borrow(loop).loop
         let out = try required(out, "out")
         out.pointee = Reachability.export(try Reachability(on: loop, mode: named(mode)))
@@ -63,7 +63,8 @@ public func rt_reachability_free(_ reachability: rt_reachability?) {
 public func rt_reachability_set_mode(
     _ reachability: rt_reachability?, _ mode: rt_reachability_mode
 ) -> rt_status {
-    border { try Reachability.borrow(reachability).setMode(named(mode)) }
+    border { () throws(RealtimeError) in try Reachability.borrow(reachability).setMode(named(mode))
+    }
 }
 
 /// Says whether there is a network, for RT_REACHABILITY_MANUAL; in another mode it is kept for when
@@ -73,7 +74,7 @@ public func rt_reachability_set_mode(
 public func rt_reachability_set_online(
     _ reachability: rt_reachability?, _ online: Bool
 ) -> rt_status {
-    border { try Reachability.borrow(reachability).setOnline(online) }
+    border { () throws(RealtimeError) in try Reachability.borrow(reachability).setOnline(online) }
 }
 
 /// Whether a host that is known by name counts as reachable. Any thread. Since 0.1.
@@ -83,7 +84,7 @@ public func rt_reachability_set_online(
 public func rt_reachability_is_online(
     _ reachability: rt_reachability?, _ out: UnsafeMutablePointer<Bool>?
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let reachability = try Reachability.borrow(reachability)
         try reachability.loop.checkNotForked()
         try required(out, "out").pointee = reachability.isOnline
@@ -100,7 +101,7 @@ public func rt_reachability_on_change(
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return border {
+    return border { () throws(RealtimeError) in
         try Reachability.borrow(reachability).setOnChange(
             fn.map { fn in { fn($0, box.user) } })
     }

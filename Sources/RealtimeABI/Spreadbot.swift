@@ -74,7 +74,7 @@ public func rt_spreadbot_new(
     _ loop: rt_loop?, _ base_url: UnsafePointer<CChar>?,
     _ out: UnsafeMutablePointer<rt_spreadbot?>?
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let base = try text(base_url, "base_url")
         let out = try required(out, "out")
         out.pointee = try onLoop(loop) { loop throws(RealtimeError) in

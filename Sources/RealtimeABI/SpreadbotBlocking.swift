@@ -18,7 +18,7 @@ import Wire
 public func rt_spreadbot_connect(
     _ spreadbot: rt_spreadbot?, _ path: UnsafePointer<CChar>?, _ timeout_ms: Int64
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         try SpreadbotConnection.borrow(spreadbot)
             .connect(path: text(path, "path"), timeout: patience(timeout_ms))
     }
@@ -43,7 +43,7 @@ public func rt_spreadbot_receive(
     _ spreadbot: rt_spreadbot?, _ timeout_ms: Int64,
     _ out: UnsafeMutablePointer<UnsafeMutablePointer<rt_event>?>?
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let out = try required(out, "out")
         out.pointee = try SpreadbotConnection.borrow(spreadbot)
             .receive(timeout: patience(timeout_ms))

@@ -144,5 +144,7 @@ public func rt_spreadbot_on_disconnected(
 private func handlers(
     _ spreadbot: rt_spreadbot?, _ body: (inout SpreadbotHandlers) -> Void
 ) -> rt_status {
-    spreadbotCall(spreadbot) { try $0.setHandlers(body) }
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
+        try connection.setHandlers(body)
+    }
 }

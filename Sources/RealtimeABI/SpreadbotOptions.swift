@@ -13,14 +13,14 @@ import Wire
 public func rt_spreadbot_set_transports(
     _ spreadbot: rt_spreadbot?, _ transports: UnsafePointer<Int32>?, _ count: Int
 ) -> rt_status {
-    spreadbotOptions(spreadbot) {
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
         let numbers = try bytes(transports, size(count, "count") * 4, "transports")
-        let list = try (0..<count).map { index throws -> SpreadbotTransport in
+        let list = try (0..<count).map { index throws(RealtimeError) -> SpreadbotTransport in
             try named(
                 numbers.loadUnaligned(fromByteOffset: index * 4, as: Int32.self), "a transport",
                 "RT_SPREADBOT_TRANSPORT_WEBSOCKET, _SSE or _POLL")
         }
-        try $0.setTransports(list)
+        try options.setTransports(list)
     }
 }
 
@@ -32,10 +32,10 @@ public func rt_spreadbot_set_transports(
 public func rt_spreadbot_set_transport_url(
     _ spreadbot: rt_spreadbot?, _ transport: rt_spreadbot_transport, _ url: UnsafePointer<CChar>?
 ) -> rt_status {
-    spreadbotOptions(spreadbot) {
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
         let transport: SpreadbotTransport = try named(
             transport, "transport", "RT_SPREADBOT_TRANSPORT_WEBSOCKET, _SSE or _POLL")
-        try $0.setURL(of: transport, text(url, "url"))
+        try options.setURL(of: transport, text(url, "url"))
     }
 }
 
@@ -46,7 +46,9 @@ public func rt_spreadbot_set_transport_url(
 public func rt_spreadbot_set_send_url(
     _ spreadbot: rt_spreadbot?, _ url: UnsafePointer<CChar>?
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { try $0.setSendURL(text(url, "url")) }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        try options.setSendURL(text(url, "url"))
+    }
 }
 
 /// Where a refused access token is refreshed (RFC 6749 §6): a POST with the refresh token, whose
@@ -63,9 +65,9 @@ public func rt_spreadbot_set_auth(
     _ spreadbot: rt_spreadbot?, _ url: UnsafePointer<CChar>?,
     _ basic_credentials: UnsafePointer<CChar>?
 ) -> rt_status {
-    spreadbotOptions(spreadbot) {
-        try $0.setAuthURL(text(url, "url"))
-        try $0.setBasicCredentials(text(basic_credentials, "basic_credentials"))
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        try options.setAuthURL(text(url, "url"))
+        try options.setBasicCredentials(text(basic_credentials, "basic_credentials"))
     }
 }
 
@@ -75,7 +77,9 @@ public func rt_spreadbot_set_auth(
 public func rt_spreadbot_set_last_event_id(
     _ spreadbot: rt_spreadbot?, _ id: UnsafePointer<CChar>?
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { try $0.setLastEventID(text(id, "id")) }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        try options.setLastEventID(text(id, "id"))
+    }
 }
 
 /// Keeps sends in a file until the server has them: a message or request whose call has returned
@@ -95,13 +99,17 @@ public func rt_spreadbot_set_last_event_id(
 public func rt_spreadbot_set_outbox(
     _ spreadbot: rt_spreadbot?, _ path: UnsafePointer<CChar>?
 ) -> rt_status {
-    spreadbotCall(spreadbot) { try $0.setOutbox(text(path, "path")) }
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
+        try connection.setOutbox(text(path, "path"))
+    }
 }
 
 /// Runs a change of a connection's options.
 func spreadbotOptions(
     _ spreadbot: rt_spreadbot?, once: Bool = false,
-    _ body: (inout SpreadbotConfiguration) throws -> Void
+    _ body: (inout SpreadbotConfiguration) throws(RealtimeError) -> Void
 ) -> rt_status {
-    spreadbotCall(spreadbot) { try $0.configure(once: once, body) }
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
+        try connection.configure(once: once, body)
+    }
 }

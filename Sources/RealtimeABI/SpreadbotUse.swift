@@ -13,7 +13,9 @@ import Wire
 public func rt_spreadbot_establish(
     _ spreadbot: rt_spreadbot?, _ path: UnsafePointer<CChar>?
 ) -> rt_status {
-    spreadbotCall(spreadbot) { try $0.establish(path: text(path, "path")) }
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
+        try connection.establish(path: text(path, "path"))
+    }
 }
 
 /// Ends the connection: a WebSocket by its closing handshake, after what was sent. Sends that wait
@@ -25,7 +27,7 @@ public func rt_spreadbot_establish(
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_disconnect")
 public func rt_spreadbot_disconnect(_ spreadbot: rt_spreadbot?) -> rt_status {
-    spreadbotCall(spreadbot) { try $0.disconnect() }
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in try connection.disconnect() }
 }
 
 /// Sends a text: by the WebSocket while it is connected, else, while one is dialled too, by a POST
@@ -44,8 +46,8 @@ public func rt_spreadbot_send_text(
     _ spreadbot: rt_spreadbot?, _ text: UnsafePointer<CChar>?, _ length: Int,
     _ out_number: UnsafeMutablePointer<UInt64>?
 ) -> rt_status {
-    spreadbotCall(spreadbot) {
-        try $0.send(.text, bytes(text, length, "text")) { out_number?.pointee = $0 }
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
+        try connection.send(.text, bytes(text, length, "text")) { out_number?.pointee = $0 }
     }
 }
 
@@ -56,8 +58,8 @@ public func rt_spreadbot_send_binary(
     _ spreadbot: rt_spreadbot?, _ data: UnsafePointer<UInt8>?, _ length: Int,
     _ out_number: UnsafeMutablePointer<UInt64>?
 ) -> rt_status {
-    spreadbotCall(spreadbot) {
-        try $0.send(.binary, bytes(data, length, "data")) { out_number?.pointee = $0 }
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
+        try connection.send(.binary, bytes(data, length, "data")) { out_number?.pointee = $0 }
     }
 }
 
@@ -77,9 +79,9 @@ public func rt_spreadbot_post(
     _ content_type: UnsafePointer<CChar>?, _ data: UnsafePointer<UInt8>?, _ length: Int,
     _ out_number: UnsafeMutablePointer<UInt64>?
 ) -> rt_status {
-    spreadbotCall(spreadbot) {
-        let type = try content_type.map { try text($0, "content_type") } ?? "application/json"
-        try $0.post(
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
+        let type = try optionalText(content_type, "content_type") ?? "application/json"
+        try connection.post(
             path: text(path, "path"), contentType: type, bytes(data, length, "data")
         ) { out_number?.pointee = $0 }
     }
@@ -91,7 +93,7 @@ public func rt_spreadbot_post(
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_cancel")
 public func rt_spreadbot_cancel(_ spreadbot: rt_spreadbot?, _ number: UInt64) -> rt_status {
-    spreadbotCall(spreadbot) { try $0.cancel(number) }
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in try connection.cancel(number) }
 }
 
 /// Sets the tokens in the place of those there are; they hold from the next attempt and request on,
@@ -106,10 +108,10 @@ public func rt_spreadbot_set_tokens(
     _ spreadbot: rt_spreadbot?, _ access_token: UnsafePointer<CChar>?,
     _ refresh_token: UnsafePointer<CChar>?
 ) -> rt_status {
-    spreadbotCall(spreadbot) {
-        try $0.setTokens(
-            access: access_token.map { try text($0, "access_token") } ?? "",
-            refresh: refresh_token.map { try text($0, "refresh_token") } ?? "")
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
+        try connection.setTokens(
+            access: optionalText(access_token, "access_token") ?? "",
+            refresh: optionalText(refresh_token, "refresh_token") ?? "")
     }
 }
 
@@ -123,10 +125,10 @@ public func rt_spreadbot_set_tokens(
 public func rt_spreadbot_new_rest(
     _ spreadbot: rt_spreadbot?, _ out: UnsafeMutablePointer<rt_rest?>?
 ) -> rt_status {
-    spreadbotCall(spreadbot) {
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
         let out = try required(out, "out")
-        out.pointee = RESTClient.export(try $0.makeClient())
-        OwnLoop.join($0.loop)
+        out.pointee = RESTClient.export(try connection.makeClient())
+        OwnLoop.join(connection.loop)
     }
 }
 
@@ -136,35 +138,41 @@ public func rt_spreadbot_new_rest(
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_pause")
 public func rt_spreadbot_pause(_ spreadbot: rt_spreadbot?) -> rt_status {
-    spreadbotCall(spreadbot) { try $0.pause() }
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in try connection.pause() }
 }
 
 /// Goes on delivering. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_resume")
 public func rt_spreadbot_resume(_ spreadbot: rt_spreadbot?) -> rt_status {
-    spreadbotCall(spreadbot) { try $0.resume() }
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in try connection.resume() }
 }
 
 /// Where it stands. Any thread. Since 0.1.
 /// - Returns: an `rt_spreadbot_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_get_state")
 public func rt_spreadbot_get_state(_ spreadbot: rt_spreadbot?) -> Int32 {
-    borderValue { try SpreadbotConnection.borrow(spreadbot).state.rawValue }
+    borderValue { () throws(RealtimeError) in
+        try SpreadbotConnection.borrow(spreadbot).state.rawValue
+    }
 }
 
 /// What it does while it is connecting. Any thread. Since 0.1.
 /// - Returns: an `rt_spreadbot_phase`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_get_phase")
 public func rt_spreadbot_get_phase(_ spreadbot: rt_spreadbot?) -> Int32 {
-    borderValue { try SpreadbotConnection.borrow(spreadbot).phase.rawValue }
+    borderValue { () throws(RealtimeError) in
+        try SpreadbotConnection.borrow(spreadbot).phase.rawValue
+    }
 }
 
 /// The transport in use, or tried last while it is connecting. Any thread. Since 0.1.
 /// - Returns: an `rt_spreadbot_transport`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_get_transport")
 public func rt_spreadbot_get_transport(_ spreadbot: rt_spreadbot?) -> Int32 {
-    borderValue { number(of: try SpreadbotConnection.borrow(spreadbot).transport) }
+    borderValue { () throws(RealtimeError) in
+        number(of: try SpreadbotConnection.borrow(spreadbot).transport)
+    }
 }
 
 /// The id of the last message that had one, after which the next transport begins; "" for none. To
@@ -178,7 +186,9 @@ public func rt_spreadbot_get_last_event_id(
     _ spreadbot: rt_spreadbot?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    spreadbotCall(spreadbot) { try copy(text: $0.lastEventID, to: buffer, size, out_length) }
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
+        try copy(text: connection.lastEventID, to: buffer, size, out_length)
+    }
 }
 
 /// The access token in use, which a refresh may have changed. Any thread. Since 0.1.
@@ -189,7 +199,9 @@ public func rt_spreadbot_get_access_token(
     _ spreadbot: rt_spreadbot?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    spreadbotCall(spreadbot) { try copy(text: $0.tokens.access, to: buffer, size, out_length) }
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
+        try copy(text: connection.tokens.access, to: buffer, size, out_length)
+    }
 }
 
 /// The refresh token to be spent next. Any thread. Since 0.1.
@@ -200,7 +212,9 @@ public func rt_spreadbot_get_refresh_token(
     _ spreadbot: rt_spreadbot?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    spreadbotCall(spreadbot) { try copy(text: $0.tokens.refresh, to: buffer, size, out_length) }
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
+        try copy(text: connection.tokens.refresh, to: buffer, size, out_length)
+    }
 }
 
 func number(of transport: SpreadbotTransport?) -> rt_spreadbot_transport {
@@ -209,7 +223,7 @@ func number(of transport: SpreadbotTransport?) -> rt_spreadbot_transport {
 
 /// Runs a call on a Spreadbot connection.
 func spreadbotCall(
-    _ spreadbot: rt_spreadbot?, _ body: (SpreadbotConnection) throws -> Void
+    _ spreadbot: rt_spreadbot?, _ body: (SpreadbotConnection) throws(RealtimeError) -> Void
 ) -> rt_status {
-    border { try SpreadbotConnection.borrowing(spreadbot, body) }
+    border { () throws(RealtimeError) in try SpreadbotConnection.borrowing(spreadbot, body) }
 }

@@ -238,23 +238,24 @@ func failed(_ box: CallbackBox<rt_failure_fn>) -> ((HTTPSourceFailure) -> Void)?
     box.function.map { function in { $0.view.view { function($0, box.user) } } }
 }
 
-func attempting(_ box: CallbackBox<rt_attempt_fn>) -> ((Int) throws -> Bool)? {
-    box.function.map { function in { function(UInt32(clamping: $0), box.user) } }
+// The two below are no `map`: Swift 6.3.1 crashes over one that returns a closure that throws.
+
+func attempting(_ box: CallbackBox<rt_attempt_fn>) -> ((Int) throws(RealtimeError) -> Bool)? {
+    guard let function = box.function else { return nil }
+    return { function(UInt32(clamping: $0), box.user) }
 }
 
 func asked(
     _ box: CallbackBox<rt_credentials_fn>
-) -> ((HTTPResponse) throws -> CredentialsAnswer)? {
-    box.function.map { function in
-        { response in
-            let error = RealtimeError(
-                .httpStatus, "the server answered \(response.status)", response: response)
-            let refusal = FailureView(error: error, httpStatus: response.status)
-            return try named(
-                refusal.view { function($0, box.user) },
-                "what the credentials callback answered",
-                "RT_CREDENTIALS_NONE, RT_CREDENTIALS_READY or RT_CREDENTIALS_LATER")
-        }
+) -> ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)? {
+    guard let function = box.function else { return nil }
+    return { (response) throws(RealtimeError) in
+        let error = RealtimeError(
+            .httpStatus, "the server answered \(response.status)", response: response)
+        let refusal = FailureView(error: error, httpStatus: response.status)
+        return try named(
+            refusal.view { function($0, box.user) }, "what the credentials callback answered",
+            "RT_CREDENTIALS_NONE, RT_CREDENTIALS_READY or RT_CREDENTIALS_LATER")
     }
 }
 

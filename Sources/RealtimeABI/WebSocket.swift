@@ -67,7 +67,7 @@ public enum RT_WEBSOCKET: Int32 {
 public func rt_websocket_new(
     _ loop: rt_loop?, _ url: UnsafePointer<CChar>?, _ out: UnsafeMutablePointer<rt_websocket?>?
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let url = try text(url, "url")
         let out = try required(out, "out")
         out.pointee = try onLoop(loop) { loop throws(RealtimeError) in

@@ -16,7 +16,7 @@ import Wire
 ///   `rt_websocket_start`; RT_ERROR_INVALID_ARGUMENT below -1; RT_ERROR_FORKED.
 @_cdecl("rt_websocket_connect")
 public func rt_websocket_connect(_ websocket: rt_websocket?, _ timeout_ms: Int64) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         try WebSocketConnection.borrow(websocket).connect(timeout: patience(timeout_ms))
     }
 }
@@ -40,7 +40,7 @@ public func rt_websocket_receive(
     _ websocket: rt_websocket?, _ timeout_ms: Int64,
     _ out: UnsafeMutablePointer<UnsafeMutablePointer<rt_received>?>?
 ) -> rt_status {
-    border {
+    border { () throws(RealtimeError) in
         let out = try required(out, "out")
         out.pointee = try WebSocketConnection.borrow(websocket)
             .receive(timeout: patience(timeout_ms))

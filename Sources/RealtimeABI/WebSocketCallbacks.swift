@@ -46,7 +46,9 @@ public func rt_websocket_on_open(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return websocketCall(websocket) { try $0.setOpen(box) }
+    return websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.setOpen(box)
+    }
 }
 
 /// Sets the callback for single messages; takes the other message callbacks' place.
@@ -58,7 +60,9 @@ public func rt_websocket_on_message(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return websocketCall(websocket) { try $0.setMessage(box) }
+    return websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.setMessage(box)
+    }
 }
 
 /// Sets the callback for all messages of one read together, for runtimes where each call costs;
@@ -70,7 +74,9 @@ public func rt_websocket_on_messages(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return websocketCall(websocket) { try $0.setMessages(box) }
+    return websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.setMessages(box)
+    }
 }
 
 /// Sets the callback for messages in pieces as they come, for those larger than memory should hold;
@@ -85,7 +91,9 @@ public func rt_websocket_on_piece(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return websocketCall(websocket) { try $0.setPiece(box) }
+    return websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.setPiece(box)
+    }
 }
 
 /// Sets the callback for a connection that was lost or was not made. Unless the failure is fatal
@@ -101,7 +109,9 @@ public func rt_websocket_on_error(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return websocketCall(websocket) { try $0.setError(box) }
+    return websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.setError(box)
+    }
 }
 
 /// Sets the callback before each attempt after the first connection. Here its URL, headers and
@@ -113,7 +123,9 @@ public func rt_websocket_on_reconnect(
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return websocketCall(websocket) { try $0.setReconnect(box) }
+    return websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.setReconnect(box)
+    }
 }
 
 /// Sets the callback for the end of the connection, which is the last callback. When the peer did
@@ -126,7 +138,9 @@ public func rt_websocket_on_close(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return websocketCall(websocket) { try $0.setClose(box) }
+    return websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.setClose(box)
+    }
 }
 
 /// Sets the callback for a send buffer that has emptied. Since 0.1.
@@ -137,7 +151,9 @@ public func rt_websocket_on_drained(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return websocketCall(websocket) { try $0.setDrained(box) }
+    return websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.setDrained(box)
+    }
 }
 
 /// Sets the callback for answered pings. Since 0.1.
@@ -148,5 +164,7 @@ public func rt_websocket_on_pong(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return websocketCall(websocket) { try $0.setPong(box) }
+    return websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.setPong(box)
+    }
 }

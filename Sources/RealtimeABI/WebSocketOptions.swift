@@ -11,8 +11,8 @@ import Wire
 public func rt_websocket_set_origin(
     _ websocket: rt_websocket?, _ origin: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketOptions(websocket) {
-        try $0.setHeader(name: "Origin", value: optionalText(origin, "origin"))
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        try options.setHeader(name: "Origin", value: optionalText(origin, "origin"))
     }
 }
 
@@ -22,8 +22,8 @@ public func rt_websocket_set_origin(
 public func rt_websocket_set_cookie(
     _ websocket: rt_websocket?, _ cookie: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketOptions(websocket) {
-        try $0.setHeader(name: "Cookie", value: optionalText(cookie, "cookie"))
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        try options.setHeader(name: "Cookie", value: optionalText(cookie, "cookie"))
     }
 }
 
@@ -33,8 +33,8 @@ public func rt_websocket_set_cookie(
 public func rt_websocket_set_user_agent(
     _ websocket: rt_websocket?, _ user_agent: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketOptions(websocket) {
-        try $0.setHeader(name: "User-Agent", value: optionalText(user_agent, "user_agent"))
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        try options.setHeader(name: "User-Agent", value: optionalText(user_agent, "user_agent"))
     }
 }
 
@@ -45,7 +45,9 @@ public func rt_websocket_set_user_agent(
 public func rt_websocket_set_url(
     _ websocket: rt_websocket?, _ url: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketCall(websocket) { try $0.setURL(text(url, "url")) }
+    websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.setURL(text(url, "url"))
+    }
 }
 
 /// Trusts the certificates of this PEM file instead of the system's; `rt_network_set_ca_file` for
@@ -56,5 +58,7 @@ public func rt_websocket_set_url(
 public func rt_websocket_set_ca_file(
     _ websocket: rt_websocket?, _ path: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketOptions(websocket) { $0.network.caFile = try filePath(required(path, "path"), "path") }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.network.caFile = try filePath(required(path, "path"), "path")
+    }
 }

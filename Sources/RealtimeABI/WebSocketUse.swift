@@ -10,7 +10,7 @@ import Wire
 ///   on a freed loop. All that goes wrong later comes to the error callback.
 @_cdecl("rt_websocket_start")
 public func rt_websocket_start(_ websocket: rt_websocket?) -> rt_status {
-    websocketCall(websocket) { try $0.start() }
+    websocketCall(websocket) { (connection) throws(RealtimeError) in try connection.start() }
 }
 
 /// Queues a text message; it is written at the end of the loop's turn, or at once when 64 KiB
@@ -22,7 +22,9 @@ public func rt_websocket_start(_ websocket: rt_websocket?) -> rt_status {
 public func rt_websocket_send_text(
     _ websocket: rt_websocket?, _ text: UnsafePointer<CChar>?, _ length: Int
 ) -> rt_status {
-    websocketCall(websocket) { try $0.send(.text, bytes(text, length, "text")) }
+    websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.send(.text, bytes(text, length, "text"))
+    }
 }
 
 /// Queues a binary message; it is written at the end of the loop's turn, or at once when 64 KiB
@@ -33,7 +35,9 @@ public func rt_websocket_send_text(
 public func rt_websocket_send_binary(
     _ websocket: rt_websocket?, _ data: UnsafePointer<UInt8>?, _ length: Int
 ) -> rt_status {
-    websocketCall(websocket) { try $0.send(.binary, bytes(data, length, "data")) }
+    websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.send(.binary, bytes(data, length, "data"))
+    }
 }
 
 /// Queues a message; the two calls above with a choice of compression. Any thread. Since 0.1.
@@ -47,8 +51,8 @@ public func rt_websocket_send(
     _ websocket: rt_websocket?, _ kind: rt_message_kind, _ data: UnsafePointer<UInt8>?,
     _ length: Int, _ compression: rt_compression
 ) -> rt_status {
-    websocketCall(websocket) {
-        try $0.send(
+    websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.send(
             named(kind, "kind", kinds), bytes(data, length, "data"),
             compression: named(compression, "compression", choices))
     }
@@ -65,8 +69,8 @@ public func rt_websocket_send(
 public func rt_websocket_begin_message(
     _ websocket: rt_websocket?, _ kind: rt_message_kind, _ compression: rt_compression
 ) -> rt_status {
-    websocketCall(websocket) {
-        try $0.beginMessage(
+    websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.beginMessage(
             named(kind, "kind", kinds), compression: named(compression, "compression", choices))
     }
 }
@@ -81,7 +85,9 @@ public func rt_websocket_begin_message(
 public func rt_websocket_continue_message(
     _ websocket: rt_websocket?, _ data: UnsafePointer<UInt8>?, _ length: Int
 ) -> rt_status {
-    websocketCall(websocket) { try $0.continueMessage(bytes(data, length, "data")) }
+    websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.continueMessage(bytes(data, length, "data"))
+    }
 }
 
 /// Ends the message begun. Any thread. Since 0.1.
@@ -89,7 +95,7 @@ public func rt_websocket_continue_message(
 ///   still open; RT_ERROR_STATE when none was begun; RT_ERROR_CLOSED; RT_ERROR_FORKED.
 @_cdecl("rt_websocket_end_message")
 public func rt_websocket_end_message(_ websocket: rt_websocket?) -> rt_status {
-    websocketCall(websocket) { try $0.endMessage() }
+    websocketCall(websocket) { (connection) throws(RealtimeError) in try connection.endMessage() }
 }
 
 private let kinds = "RT_MESSAGE_TEXT or RT_MESSAGE_BINARY"
@@ -104,7 +110,9 @@ private let choices = "RT_COMPRESSION_AUTOMATIC, RT_COMPRESSION_ALWAYS or RT_COM
 public func rt_websocket_ping(
     _ websocket: rt_websocket?, _ data: UnsafePointer<UInt8>?, _ length: Int
 ) -> rt_status {
-    websocketCall(websocket) { try $0.ping(bytes(data, length, "data")) }
+    websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.ping(bytes(data, length, "data"))
+    }
 }
 
 /// Closes in order: what was queued is sent, then a close frame, then the peer's answer is awaited
@@ -120,8 +128,8 @@ public func rt_websocket_ping(
 public func rt_websocket_close(
     _ websocket: rt_websocket?, _ code: UInt16, _ reason: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketCall(websocket) {
-        try $0.close(code: code, reason: reason.map { try text($0, "reason") } ?? "")
+    websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.close(code: code, reason: optionalText(reason, "reason") ?? "")
     }
 }
 
@@ -131,21 +139,21 @@ public func rt_websocket_close(
 /// - Returns: RT_OK, also when it was paused already; RT_ERROR_FORKED.
 @_cdecl("rt_websocket_pause")
 public func rt_websocket_pause(_ websocket: rt_websocket?) -> rt_status {
-    websocketCall(websocket) { try $0.pause() }
+    websocketCall(websocket) { (connection) throws(RealtimeError) in try connection.pause() }
 }
 
 /// Goes on receiving after `rt_websocket_pause`. Any thread. Since 0.1.
 /// - Returns: RT_OK, also when it was not paused; RT_ERROR_FORKED.
 @_cdecl("rt_websocket_resume")
 public func rt_websocket_resume(_ websocket: rt_websocket?) -> rt_status {
-    websocketCall(websocket) { try $0.resume() }
+    websocketCall(websocket) { (connection) throws(RealtimeError) in try connection.resume() }
 }
 
 /// Where the connection stands. Any thread. Since 0.1.
 /// - Returns: an `rt_websocket_state`, or a negative `rt_status`.
 @_cdecl("rt_websocket_get_state")
 public func rt_websocket_get_state(_ websocket: rt_websocket?) -> Int32 {
-    borderValue {
+    borderValue { () throws(RealtimeError) in
         let connection = try WebSocketConnection.borrow(websocket)
         try connection.loop.checkNotForked()
         return connection.state.rawValue
@@ -161,9 +169,9 @@ public func rt_websocket_get_statistics(
     _ websocket: rt_websocket?, _ out: UnsafeMutablePointer<rt_websocket_statistics>?,
     _ size: Int
 ) -> rt_status {
-    websocketCall(websocket) {
-        try $0.loop.checkNotForked()
-        try copy($0.statistics, to: out, size)
+    websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.loop.checkNotForked()
+        try copy(connection.statistics, to: out, size)
     }
 }
 

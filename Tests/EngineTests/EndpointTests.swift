@@ -78,10 +78,14 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
     let thing = endpoint(on: loop)
     _ = thing.options.start()
     loop.perform {
-        try? thing.reconfiguring { try thing.configure { $0.size = 2 } }
+        try? thing.reconfiguring { () throws(RealtimeError) in
+            try thing.configure { $0.size = 2 }
+        }
         #expect(error { try thing.configure { $0.size = 9 } }?.code == .state)
         let once = error {
-            try thing.reconfiguring { try thing.configure(once: true) { $0.size = 9 } }
+            try thing.reconfiguring { () throws(RealtimeError) in
+                try thing.configure(once: true) { $0.size = 9 }
+            }
         }
         #expect(once?.code == .state)
     }
@@ -101,7 +105,9 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
 
 @Test func anErrorInsideAChangeReachesItsCaller() throws {
     let thing = endpoint(on: try Loop())
-    let inside = error { try thing.configure { _ in throw RealtimeError(.invalidURL, "no") } }
+    let inside = error {
+        try thing.configure { (_) throws(RealtimeError) in throw RealtimeError(.invalidURL, "no") }
+    }
     #expect(inside?.code == .invalidURL)
 }
 

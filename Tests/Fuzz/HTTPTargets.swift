@@ -17,9 +17,9 @@ func fuzzRetryAfter(_ input: consuming Input) {
     var fields = [HeaderField(name: "retry-after", value: String(lines[0]))]
     if lines.count == 2 { fields.append(HeaderField(name: "DATE", value: String(lines[1]))) }
     let head = ResponseHead(status: 503, fields: fields)
-    guard let wait = retryAfter(head, wallClock: clock) else { return }
+    guard let wait = retryTime(of: head, wallClock: clock) else { return }
     require(wait >= .zero && wait <= .seconds(100 * 366 * 86_400), "\(wait)")
-    let kept = retryAfter(HTTPResponse(head, body: []), wallClock: clock)
+    let kept = retryTime(of: HTTPResponse(head, body: []), wallClock: clock)
     require(kept == wait, "\(wait), of the answer that was kept \(String(describing: kept))")
 }
 

@@ -80,8 +80,8 @@ import Testing
     private func wait(_ fields: [(String, String)]) -> Duration? {
         let head = ResponseHead(
             status: 503, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })
-        let wait = retryAfter(head, wallClock: now)
-        #expect(retryAfter(HTTPResponse(head, body: []), wallClock: now) == wait)
+        let wait = retryTime(of: head, wallClock: now)
+        #expect(retryTime(of: HTTPResponse(head, body: []), wallClock: now) == wait)
         return wait
     }
 
@@ -110,7 +110,7 @@ import Testing
             status: 503,
             fields: [HeaderField(name: "Retry-After", value: "Sun Nov  6 08:50:37 1994")])
         for clock in [Int64.min, .max] {
-            #expect(retryAfter(head, wallClock: clock).map { $0 >= .zero } == true)
+            #expect(retryTime(of: head, wallClock: clock).map { $0 >= .zero } == true)
         }
     }
 

@@ -144,6 +144,14 @@ bool shim_curl_was_reused(CURL *easy);
 int shim_curl_http_version(CURL *easy);
 /// The errno of the last failure to connect; 0 for none.
 int shim_curl_os_error(CURL *easy);
+// What C has as a macro or with a variable count of arguments, which Swift does not see without the
+// overlay of its runtime.
+int shim_errno(void);
+void shim_set_errno(int number);
+/// `open`; `mode` counts where the flags make a file.
+int shim_open(const char *path, int flags, mode_t mode);
+/// Whether the mode is that of a regular file.
+bool shim_is_regular(mode_t mode);
 /// The two ends of a connected socket, each "192.0.2.1:443", "[::1]:443" or the path of a Unix
 /// socket; "" for none.
 void shim_socket_addresses(int socket, char *remote, char *local, size_t size);

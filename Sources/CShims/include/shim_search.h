@@ -15,6 +15,8 @@ size_t shim_line_end(const uint8_t *text, size_t count, _Bool *ascii);
 size_t shim_find(const uint8_t *text, size_t count, const uint8_t *needle, size_t length);
 
 /// The index of the first such byte in `text`, or `count` when there is none.
+/// The number nearest to a text, which must be one, in the C locale; infinity beyond all.
+double shim_double(const char *text);
 size_t shim_find_byte(const uint8_t *text, size_t count, uint8_t byte);
 
 #endif

@@ -141,14 +141,12 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     /// awaited.
     /// - Parameter once: these options are taken at the start alone.
     package final func configure(
-        once: Bool = false, _ change: (inout Configuration) throws -> Void
-    ) throws {
-        var failure: (any Error)?
-        try changeOptions(once: once) { options in
-            failure = options.changed(by: change)
-            if !options.isStarted { optionsChanged(options.configuration) }
+        once: Bool = false, _ change: (inout Configuration) throws(RealtimeError) -> Void
+    ) throws(RealtimeError) {
+        try changeOptions(once: once) { options throws(RealtimeError) in
+            defer { if !options.isStarted { optionsChanged(options.configuration) } }
+            try options.change(change)
         }
-        if let failure { throw failure }
     }
 
     final func changeOptions(
@@ -180,7 +178,9 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     }
 
     /// Runs a handler that may change options. The loop's owner only.
-    final func reconfiguring<Result>(_ body: () throws -> Result) throws -> Result {
+    final func reconfiguring<Result>(
+        _ body: () throws(RealtimeError) -> Result
+    ) throws(RealtimeError) -> Result {
         mayReconfigure = true
         defer { mayReconfigure = false }
         return try body()

@@ -8,8 +8,8 @@ package protocol HTTPSourceHandlers: EndpointHandlers {
     /// Failures too, before `error`, which counts as the one that hears them.
     var failed: ((HTTPSourceFailure) -> Void)? { get }
     /// An attempt of this number begins: options may be changed; false closes.
-    var request: ((Int) throws -> Bool)? { get }
-    var credentials: ((HTTPResponse) throws -> CredentialsAnswer)? { get }
+    var request: ((Int) throws(RealtimeError) -> Bool)? { get }
+    var credentials: ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)? { get }
 }
 
 /// What asks a server for messages by HTTP, again and again: an event source or a long poll. Here
@@ -114,7 +114,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     package final var url: String { options.read { $0.pointee.url.text } }
 
     /// Changes where the next attempt goes; as `configure`.
-    package final func setURL(_ url: String) throws {
+    package final func setURL(_ url: String) throws(RealtimeError) {
         let url = try HTTPURL(parsing: url, as: .http)
         try configure { $0.url = url }
     }
@@ -197,8 +197,9 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     final func attempt() {
         guard let attempt = session?.attempt, !isClosed else { return }
         if let request = handlers.request {
-            do {
-                guard try reconfiguring({ try request(attempt) }) else { return close() }
+            do throws(RealtimeError) {
+                let isOpen = try reconfiguring { () throws(RealtimeError) in try request(attempt) }
+                guard isOpen else { return close() }
             } catch {
                 return giveUp(error)
             }
@@ -243,8 +244,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     }
 
     /// It goes nowhere from here.
-    final func giveUp(_ error: any Error) {
-        let error = error as? RealtimeError ?? RealtimeError(.cancelled, "\(error)")
+    final func giveUp(_ error: RealtimeError) {
         guard let failure = session?.fail(error, status: 0) else { return }
         dropTransfer()
         tell(failure)
@@ -303,8 +303,8 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         updateTimer()
         // Before it is asked: another thread may have them before it has answered.
         options.awaitCredentials()
-        do {
-            let answer = try reconfiguring {
+        do throws(RealtimeError) {
+            let answer = try reconfiguring { () throws(RealtimeError) in
                 try handlers.credentials?(response) ?? .none
             }
             guard session?.isAuthorizing == true, !isClosed else { return }

@@ -206,14 +206,17 @@ package final class Inbox: @unchecked Sendable {
 
 /// The inboxes of a loop's objects. The loop's end ends them, whatever the objects wait for.
 private final class LoopInboxes: LoopLocal {
-    private struct Entry { weak var inbox: Inbox? }
+    /// Unchecked because it is used under the lock alone, where an inbox that goes waits to be
+    /// removed.
+    private struct Entry: @unchecked Sendable { let inbox: Unmanaged<Inbox> }
 
     static let freed = RealtimeError(.closed, "the loop was freed")
 
     private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
 
     func add(_ inbox: Inbox) {
-        entries.withLock { $0[ObjectIdentifier(inbox)] = Entry(inbox: inbox) }
+        let entry = Entry(inbox: .passUnretained(inbox))
+        entries.withLock { $0[ObjectIdentifier(inbox)] = entry }
     }
 
     func remove(_ inbox: Inbox) {
@@ -221,7 +224,10 @@ private final class LoopInboxes: LoopLocal {
     }
 
     func loopClosed() {
-        let inboxes = entries.withLock { $0.values.compactMap(\.inbox) }
-        for inbox in inboxes { inbox.finish(LoopInboxes.freed) }
+        entries.withLock { entries in
+            for entry in entries.values {
+                entry.inbox._withUnsafeGuaranteedRef { $0.finish(LoopInboxes.freed) }
+            }
+        }
     }
 }

@@ -19,17 +19,11 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
 
         var configuration: Configuration { options.value }
 
-        /// - Returns: why `change` failed.
-        mutating func changed(
-            by change: (inout Configuration) throws -> Void
-        ) -> (any Error)? {
+        mutating func change(
+            _ change: (inout Configuration) throws(RealtimeError) -> Void
+        ) throws(RealtimeError) {
             if !isKnownUniquelyReferenced(&options) { options = Shared(options.value) }
-            do {
-                try change(&options.value)
-                return nil
-            } catch {
-                return error
-            }
+            try change(&options.value)
         }
     }
 

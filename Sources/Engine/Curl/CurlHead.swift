@@ -118,7 +118,7 @@ extension ResponseHead {
         var first: Int64?
         for value in lengths.lazy.flatMap({ $0.utf8.split(separator: UInt8(ascii: ",")) }) {
             let digits = Substring(value.trimmingBlanks)
-            guard !digits.isEmpty, digits.utf8.allSatisfy(\.isASCIIDigit),
+            guard !digits.isEmpty, digits.utf8.allSatisfy({ $0.isASCIIDigit }),
                 let length = Int64(digits)
             else { return "answered with the Content-Length \(String(digits).quoted(upTo: 40))" }
             if let first, first != length {

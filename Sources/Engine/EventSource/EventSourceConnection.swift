@@ -100,7 +100,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     package var reconnectionTime: Int64 { shared.withLock { $0.reconnectionTime } }
 
     var idPlace: IDPlace {
-        shared.withLock(\.idPlace) ?? options.read { IDPlace($0.pointee) }
+        shared.withLock { $0.idPlace } ?? options.read { IDPlace($0.pointee) }
     }
 
     func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }

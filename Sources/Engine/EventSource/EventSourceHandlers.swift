@@ -23,8 +23,8 @@ package struct EventSourceHandlers: HTTPSourceHandlers, @unchecked Sendable {
     /// Failures too, before `error`, which counts as the one that hears them.
     package var failed: ((HTTPSourceFailure) -> Void)?
     /// An attempt of this number begins: options may be changed; false closes.
-    package var request: ((Int) throws -> Bool)?
-    package var credentials: ((HTTPResponse) throws -> CredentialsAnswer)?
+    package var request: ((Int) throws(RealtimeError) -> Bool)?
+    package var credentials: ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)?
     /// The last event id is another one, after the handlers of its event; it may have come without
     /// an event.
     package var idChanged: (() -> Void)?

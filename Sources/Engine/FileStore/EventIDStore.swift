@@ -1,3 +1,4 @@
+import CShims
 import Glibc
 import Session
 import Wire
@@ -121,7 +122,7 @@ struct EventIDStore {
     private func checkOurs(_ descriptor: Int32) throws(RealtimeError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure("cannot be read") }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("is not a regular file") }
+        guard shim_is_regular(status.st_mode) else { throw refusal("is not a regular file") }
         guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
         guard status.st_mode & 0o022 == 0 else {
             throw refusal(

@@ -1,3 +1,4 @@
+import CShims
 import Glibc
 
 /// A file that a crash left behind before it took another file's place.
@@ -17,7 +18,7 @@ enum Leftover {
         defer { _ = close(descriptor) }
         var status = stat()
         var head = [UInt8](repeating: 0, count: headBytes)
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+        guard fstat(descriptor, &status) == 0, shim_is_regular(status.st_mode),
             status.st_uid == geteuid()
         else { return false }
         let count = read(descriptor, &head, head.count)

@@ -201,7 +201,7 @@ extension OutboxStorage {
     private static func checkPrivate(_ descriptor: Int32, _ path: String) throws(RealtimeError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure(path, "cannot be read") }
-        guard status.st_mode & S_IFMT == S_IFREG else {
+        guard shim_is_regular(status.st_mode) else {
             throw RealtimeError(.store, "the outbox \(path) is not a regular file")
         }
         guard status.st_uid == geteuid() else {

@@ -27,8 +27,8 @@ package struct LongPollHandlers: HTTPSourceHandlers, @unchecked Sendable {
     package var failed: ((HTTPSourceFailure) -> Void)?
     /// A poll begins, the first since the last that failed being number 1: options may be changed;
     /// false closes.
-    package var request: ((Int) throws -> Bool)?
-    package var credentials: ((HTTPResponse) throws -> CredentialsAnswer)?
+    package var request: ((Int) throws(RealtimeError) -> Bool)?
+    package var credentials: ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)?
 
     package var takeMessages: Bool { message != nil }
 

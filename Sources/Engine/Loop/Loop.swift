@@ -246,12 +246,12 @@ package final class Loop: @unchecked Sendable {
     func disarm(_ timer: LoopTimer) { timers.disarm(timer) }
 
     /// Keeps `resident`, and tells it of the loop's end.
-    func addResident(_ resident: any LoopResident) {
-        if !isTornDown { residents[resident.id] = resident }
+    func addResident(_ resident: some LoopResident) {
+        if !isTornDown { residents[ObjectIdentifier(resident)] = resident }
     }
 
-    func removeResident(_ resident: any LoopResident) {
-        residents[resident.id] = nil
+    func removeResident(_ resident: some LoopResident) {
+        residents[ObjectIdentifier(resident)] = nil
     }
 
     /// Watches a descriptor; the token is for `modify` and `remove`.

@@ -9,7 +9,7 @@ protocol LoopSource: AnyObject {
 }
 
 /// Something on a loop that must hear of its end, whatever it waits for.
-protocol LoopResident: AnyObject, Identifiable where ID == ObjectIdentifier {
+protocol LoopResident: AnyObject {
     /// The loop is over; nothing of it runs afterwards.
     func loopClosed()
 }

@@ -9,7 +9,7 @@ struct SourceTable {
     private var slots: [Slot] = []
     private var free: [Int] = []
 
-    var all: [any LoopSource] { slots.compactMap(\.source) }
+    var all: [any LoopSource] { slots.compactMap { $0.source } }
 
     /// nil for one that was removed.
     subscript(token: UInt64) -> (any LoopSource)? {

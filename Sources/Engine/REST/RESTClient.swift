@@ -51,7 +51,7 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
 
     /// Changes who is asked for fresh credentials when they were refused: before the first request.
     package func setCredentialsHandler(
-        _ handler: ((HTTPResponse) throws -> CredentialsAnswer)?
+        _ handler: ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)?
     ) throws(RealtimeError) {
         // Released outside the lock: the destroy function of its user data may call us.
         var old: Shared<RESTClientHandlers>?

@@ -64,10 +64,10 @@ extension RESTClient: ReachabilityObserver {
         guard loop.mayCall, let refusal else { return }
         Log.write(.info, "REST: the credentials were refused; asking for fresh ones")
         var answer = CredentialsAnswer.none
-        do {
+        do throws(RealtimeError) {
             answer = try handlers.credentials?(HTTPResponse(refusal, body: [])) ?? .none
         } catch {
-            Log.write(.warning, "REST: no fresh credentials: \(error)")
+            Log.write(.warning, "REST: no fresh credentials: \(error.message)")
         }
         switch answer {
         case .none: session.authorized(false, now: Loop.now())

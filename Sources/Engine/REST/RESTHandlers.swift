@@ -69,7 +69,7 @@ package struct RESTProgress: Sendable {
 /// interface promise that theirs bear it, Swift's are Sendable.
 package struct RESTClientHandlers: EndpointHandlers, @unchecked Sendable {
     /// Asked for fresh credentials when they were refused, with that answer, which has no body.
-    package var credentials: ((HTTPResponse) throws -> CredentialsAnswer)?
+    package var credentials: ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)?
 
     package init() {}
 }

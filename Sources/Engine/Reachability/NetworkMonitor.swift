@@ -5,7 +5,7 @@ import Synchronization
 import Wire
 
 /// Who wants to know when the network has changed.
-protocol NetworkObserver: AnyObject, Identifiable where ID == ObjectIdentifier {
+protocol NetworkObserver: AnyObject {
     func networkChanged()
 }
 
@@ -95,10 +95,10 @@ final class NetworkMonitor: @unchecked Sendable {
         token = nil
     }
 
-    /// Has the observer told of changes, and keeps it, until it is removed.
-    func add(_ observer: any NetworkObserver) { observers[observer.id] = observer }
+    /// Notifies the observer of changes, and retains it, until it is removed.
+    func add(_ observer: some NetworkObserver) { observers[ObjectIdentifier(observer)] = observer }
 
-    func remove(_ observer: any NetworkObserver) { observers[observer.id] = nil }
+    func remove(_ observer: some NetworkObserver) { observers[ObjectIdentifier(observer)] = nil }
 
     /// Whether a connection to one of these may succeed, by what the kernel knows now: a failure is
     /// often noticed before the news of its cause is read.

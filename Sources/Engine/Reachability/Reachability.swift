@@ -4,7 +4,7 @@ import Synchronization
 package import Wire
 
 /// Who wants to know when what can be reached changes. Called on the loop's thread.
-protocol ReachabilityObserver: AnyObject, Identifiable where ID == ObjectIdentifier {
+protocol ReachabilityObserver: AnyObject {
     /// Another target may be reachable now, or no longer; `isReachable` tells.
     func reachabilityChanged()
 }
@@ -118,14 +118,15 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
         withExtendedLifetime(old) {}
     }
 
-    /// Has the observer told of changes, and keeps it, until it is removed. The loop's owner only.
-    func add(_ observer: any ReachabilityObserver) {
-        observers[observer.id] = observer
+    /// Notifies the observer of changes, and retains it, until it is removed. The loop's owner
+    /// only.
+    func add(_ observer: some ReachabilityObserver) {
+        observers[ObjectIdentifier(observer)] = observer
         observeNetwork()
     }
 
-    func remove(_ observer: any ReachabilityObserver) {
-        observers[observer.id] = nil
+    func remove(_ observer: some ReachabilityObserver) {
+        observers[ObjectIdentifier(observer)] = nil
         observeNetwork()
     }
 
@@ -145,7 +146,7 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
         loop.perform { [self] in observeNetwork() }
     }
 
-    /// The monitor keeps this one only while it matters to somebody what it says.
+    /// The monitor retains this object only while an observer or a handler depends on it.
     private func observeNetwork() {
         let matters = !observers.isEmpty || onChange != nil
         if matters, mode == .auto {

@@ -157,10 +157,12 @@ package final class SpreadbotConnection:
     }
 
     /// Sets tokens in the place of those there are, from the next attempt and request on.
-    package func setTokens(access: String, refresh: String) throws {
+    package func setTokens(access: String, refresh: String) throws(RealtimeError) {
         try checkOpen()
         guard wasStarted else {
-            return try configure { try $0.setTokens(access: access, refresh: refresh) }
+            return try configure { (options) throws(RealtimeError) in
+                try options.setTokens(access: access, refresh: refresh)
+            }
         }
         var probe = options.read { $0.pointee }
         try probe.setTokens(access: access, refresh: refresh)
@@ -176,7 +178,7 @@ package final class SpreadbotConnection:
     /// Keeps sends in a file until the server has them, over the end of the process too. What
     /// another run has left there goes out first. Before the first use.
     /// - Throws: `.busy` while another connection or process has it open, `.store`.
-    package func setOutbox(_ path: String) throws {
+    package func setOutbox(_ path: String) throws(RealtimeError) {
         try changeOptions { _ throws(RealtimeError) in
             guard outbox == nil else { throw RealtimeError(.state, "an outbox is set already") }
             let (outbox, entries) = try OutboxFile.open(path)

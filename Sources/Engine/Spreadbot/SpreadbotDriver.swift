@@ -128,13 +128,12 @@ extension SpreadbotConnection: ReachabilityObserver {
         guard session.isCurrent(attempt.number) else { return }
         dropLeg()
         Log.write(.info, "\(configuration.base.displayName): trying \(attempt.transport.name)")
-        do {
+        do throws(RealtimeError) {
             let leg = try makeLeg(attempt)
             self.leg = leg
             if isPaused { leg.pause() }
             try startLeg(leg)
         } catch {
-            let error = error as? RealtimeError ?? RealtimeError(.system, "\(error)")
             dropLeg()
             session.ended(
                 attempt.number, SpreadbotLegEnd(error: error), written: 0, now: Loop.now(),
@@ -142,7 +141,8 @@ extension SpreadbotConnection: ReachabilityObserver {
         }
     }
 
-    private func makeLeg(_ attempt: SpreadbotSession.Attempt) throws -> SpreadbotLeg {
+    private func makeLeg(_ attempt: SpreadbotSession.Attempt) throws(RealtimeError) -> SpreadbotLeg
+    {
         switch attempt.transport {
         case .webSocket:
             SpreadbotLeg(
@@ -152,7 +152,7 @@ extension SpreadbotConnection: ReachabilityObserver {
         }
     }
 
-    private func startLeg(_ leg: SpreadbotLeg) throws {
+    private func startLeg(_ leg: SpreadbotLeg) throws(RealtimeError) {
         switch leg.kind {
         case .webSocket(let connection):
             try connection.setHandlers { setHandlers(&$0, leg) }
@@ -258,13 +258,13 @@ extension SpreadbotConnection: ReachabilityObserver {
 
     private func setHandlers(_ handlers: inout LongPollHandlers, _ leg: SpreadbotLeg) {
         handlers.open = { [self] in legOpened(leg, $0) }
-        handlers.request = { [self] _ in
+        handlers.request = { [self] (_) throws(RealtimeError) in
             guard leg === self.leg, leg.accessToken != session.accessToken,
                 case .poll(let poll) = leg.kind
             else { return true }
             leg.accessToken = session.accessToken
-            try poll.configure {
-                try configuration.setRequest(&$0, session.path, leg.accessToken)
+            try poll.configure { (options) throws(RealtimeError) in
+                try configuration.setRequest(&options, session.path, leg.accessToken)
             }
             session.tokensUsed(leg.number)
             return true
@@ -293,7 +293,7 @@ extension SpreadbotConnection: ReachabilityObserver {
     private func beginProbe(_ attempt: SpreadbotSession.Attempt) {
         guard session.isCurrent(attempt.number) else { return }
         Log.write(.debug, "\(configuration.base.displayName): asking for a WebSocket again")
-        do {
+        do throws(RealtimeError) {
             let connection = try configuration.makeWebSocket(attempt, on: loop)
             let probe = SpreadbotLeg(attempt, .webSocket(connection))
             try connection.setHandlers {

@@ -85,7 +85,9 @@ final class SpreadbotLeg {
         guard case .webSocket(let connection) = kind else { return }
         let kind: MessageKind = send.kind == .text ? .text : .binary
         do {
-            try send.payload.withUnsafeBytes { try connection.send(kind, $0) }
+            try send.payload.span.withUnsafeBytes { (bytes) throws(RealtimeError) in
+                try connection.send(kind, bytes)
+            }
             marks.append((send.id, connection.bytesQueued))
         } catch {
             // It is closing already: this one comes again with the next leg.
@@ -145,73 +147,73 @@ extension SpreadbotConfiguration {
 
     func makeWebSocket(
         _ attempt: SpreadbotSession.Attempt, on loop: Loop
-    ) throws -> WebSocketConnection {
+    ) throws(RealtimeError) -> WebSocketConnection {
         let (url, fields) = try request(attempt)
         let connection = try WebSocketConnection(url: url.text, on: loop)
         connection.isLeg = true
-        try connection.configure {
-            $0.url = url
+        try connection.configure { (options) throws(RealtimeError) in
+            options.url = url
             // Nchan looks at the first one only.
-            try $0.addSubprotocol(SpreadbotFrame.subprotocol)
-            for field in fields { try $0.addHeader(name: field.name, value: field.value) }
+            try options.addSubprotocol(SpreadbotFrame.subprotocol)
+            for field in fields { try options.addHeader(name: field.name, value: field.value) }
             if !attempt.cursor.isEmpty {
-                try $0.addHeader(name: "Last-Event-ID", value: attempt.cursor)
+                try options.addHeader(name: "Last-Event-ID", value: attempt.cursor)
             }
-            $0.network = network
-            $0.redirects = redirects
-            $0.openTimeout = http.connectTimeout
-            $0.answerTimeout = answerTimeout
-            $0.pingInterval = pingInterval
-            $0.pongTimeout = pingInterval
-            $0.compression.enabled = http.compression
-            $0.limits.messageBytes = maxMessageBytes
+            options.network = network
+            options.redirects = redirects
+            options.openTimeout = http.connectTimeout
+            options.answerTimeout = answerTimeout
+            options.pingInterval = pingInterval
+            options.pongTimeout = pingInterval
+            options.compression.enabled = http.compression
+            options.limits.messageBytes = maxMessageBytes
             // The session bounds what is under way; a ping must never be refused.
-            $0.sendLimit = 0
+            options.sendLimit = 0
         }
         return connection
     }
 
     func makeEventSource(
         _ attempt: SpreadbotSession.Attempt, on loop: Loop
-    ) throws -> EventSourceConnection {
+    ) throws(RealtimeError) -> EventSourceConnection {
         let (url, fields) = try request(attempt)
         let source = try EventSourceConnection(url: url.text, on: loop)
         source.isLeg = true
-        try source.configure {
-            $0.url = url
-            for field in fields { try $0.addHeader(name: field.name, value: field.value) }
-            try $0.setLastEventID(attempt.cursor)
-            $0.reconnects = false
-            $0.network = network
-            $0.redirects = redirects
-            $0.http = http
-            $0.responseTimeout = answerTimeout
-            $0.limits.data = maxMessageBytes
-            $0.limits.line = maxMessageBytes
+        try source.configure { (options) throws(RealtimeError) in
+            options.url = url
+            for field in fields { try options.addHeader(name: field.name, value: field.value) }
+            try options.setLastEventID(attempt.cursor)
+            options.reconnects = false
+            options.network = network
+            options.redirects = redirects
+            options.http = http
+            options.responseTimeout = answerTimeout
+            options.limits.data = maxMessageBytes
+            options.limits.line = maxMessageBytes
         }
         return source
     }
 
     func makeLongPoll(
         _ attempt: SpreadbotSession.Attempt, on loop: Loop
-    ) throws -> LongPollConnection {
+    ) throws(RealtimeError) -> LongPollConnection {
         let url = try url(of: .poll, path: attempt.path)
         let poll = try LongPollConnection(url: url.text, on: loop)
         poll.isLeg = true
-        try poll.configure {
-            try setRequest(&$0, attempt.path, attempt.accessToken)
-            try $0.setCursor(.headerID)
-            $0.sendsValidatorsToo = true
-            $0.secondIDParameter = idQueryParameter
-            try $0.setLastEventID(attempt.cursor)
-            $0.network = network
-            $0.redirects = redirects
-            $0.http = http
-            $0.interval = pollInterval
-            $0.pollTimeout = pollTimeout
-            $0.maxBodyBytes = maxMessageBytes
+        try poll.configure { (options) throws(RealtimeError) in
+            try setRequest(&options, attempt.path, attempt.accessToken)
+            try options.setCursor(.headerID)
+            options.sendsValidatorsToo = true
+            options.secondIDParameter = idQueryParameter
+            try options.setLastEventID(attempt.cursor)
+            options.network = network
+            options.redirects = redirects
+            options.http = http
+            options.interval = pollInterval
+            options.pollTimeout = pollTimeout
+            options.maxBodyBytes = maxMessageBytes
             // An answer that comes at once has not waited for a message (B9).
-            $0.countsGatewayTimeouts = true
+            options.countsGatewayTimeouts = true
         }
         return poll
     }

@@ -103,23 +103,19 @@ extension SpreadbotConnection {
         let client = try RESTClient(base: nil, on: loop)
         let reachability = options.reachability
         let options = options.read { $0.pointee }
-        do {
-            try client.configure {
-                for field in options.fields {
-                    try $0.addHeader(name: field.name, value: field.value)
-                }
-                if let base { $0.setBase(base) }
-                $0.tokenParameter = options.tokenQueryParameter
-                $0.network = options.network
-                $0.policy.redirects = options.redirects
-                $0.policy.addsIdempotencyKey = true
-                $0.policy.namesTimeout = base != nil
-                $0.queueCapacity = options.queueCapacity
-                $0.overflow = options.overflow
-                $0.http = options.http
+        try client.configure { (rest) throws(RealtimeError) in
+            for field in options.fields {
+                try rest.addHeader(name: field.name, value: field.value)
             }
-        } catch {
-            throw error as? RealtimeError ?? RealtimeError(.system, "\(error)")
+            if let base { rest.setBase(base) }
+            rest.tokenParameter = options.tokenQueryParameter
+            rest.network = options.network
+            rest.policy.redirects = options.redirects
+            rest.policy.addsIdempotencyKey = true
+            rest.policy.namesTimeout = base != nil
+            rest.queueCapacity = options.queueCapacity
+            rest.overflow = options.overflow
+            rest.http = options.http
         }
         if let reachability { try client.setReachability(reachability) }
         return client

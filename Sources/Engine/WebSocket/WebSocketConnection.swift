@@ -153,7 +153,7 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
     }
 
     /// Changes where the next attempt goes; as `configure`.
-    package func setURL(_ url: String) throws {
+    package func setURL(_ url: String) throws(RealtimeError) {
         let url = try HTTPURL(parsing: url, as: .webSocket)
         try configure { $0.url = url }
     }

@@ -60,7 +60,7 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
             delivery = other.delivery
         }
 
-        var reconnect: ((_ attempt: Int) throws -> Bool)?
+        var reconnect: ((_ attempt: Int) throws(RealtimeError) -> Bool)?
         var drained: (() -> Void)?
         var pong: ((_ roundTrip: Duration) -> Void)?
         /// Other than one by one.
@@ -90,7 +90,7 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
     }
     /// An attempt of this number begins now, unless this says false or throws; options may be
     /// changed here.
-    package var reconnect: ((_ attempt: Int) throws -> Bool)? {
+    package var reconnect: ((_ attempt: Int) throws(RealtimeError) -> Bool)? {
         get { rare?.reconnect }
         set { own().reconnect = newValue }
     }

@@ -112,7 +112,7 @@ extension WebSocketConnection: WebSocketWalker {
     package var taker: WebSocketHandlers.Delivery {
         let delivery = handlers.delivery
         guard case .nobody = delivery, let inbox else { return delivery }
-        return .each { [unowned self] kind, bytes in
+        return .each { [self] kind, bytes in
             keep(ReceivedMemory(kind, bytes), in: inbox)
         }
     }
@@ -170,7 +170,7 @@ extension WebSocketConnection: WebSocketWalker {
     package func deliverPiece(
         _ kind: MessageKind, _ range: Range<Int>, _ isFirst: Bool, _ isLast: Bool
     ) {
-        let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
+        let base = session?.pointee.assembled.baseAddress ?? .ofNothing
         if verdict != .drop, case .inPieces(let tell) = handlers.delivery {
             let bytes = UnsafeRawBufferPointer(
                 start: base + range.lowerBound, count: range.count)
@@ -228,7 +228,7 @@ extension WebSocketConnection: WebSocketWalker {
             pool.batch.append(rt_message(kind, range))
             return deliverAssembled()
         }
-        let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
+        let base = session?.pointee.assembled.baseAddress ?? .ofNothing
         if verdict != .drop {
             let bytes = UnsafeRawBufferPointer(start: base + range.lowerBound, count: range.count)
             switch delivery {
@@ -244,16 +244,13 @@ extension WebSocketConnection: WebSocketWalker {
     package func deliverAssembled() {
         guard !pool.batch.isEmpty else { return }
         // Empty messages alone have no buffer behind them.
-        let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
+        let base = session?.pointee.assembled.baseAddress ?? .ofNothing
         if verdict != .drop, case .together(let tell) = handlers.delivery {
             pool.batch.withUnsafeBufferPointer { tell(base, $0) }
         }
         pool.batch.removeAll(keepingCapacity: true)
         session?.pointee.discardDelivered()
     }
-
-    /// What stands for the address of nothing.
-    static var emptyBase: UnsafeRawPointer { UnsafeRawPointer(bitPattern: 16).unsafelyUnwrapped }
 
     package func handle(_ step: WebSocketSession.Step) {
         switch step {

@@ -22,7 +22,7 @@ extension WebSocketConnection {
         Log.write(
             .info,
             "\(configuration.url.displayName): attempt \(attempt) "
-                + (delay.map(\.fromNow) ?? "when there is a network again")
+                + (delay.map { $0.fromNow } ?? "when there is a network again")
                 + (life.error == nil ? ", after a close with \(ending.code)" : ""))
         owesFailure = false
         inbox?.lost()
@@ -49,13 +49,15 @@ extension WebSocketConnection {
     func endWait(_ attempt: Int) {
         chosenReachability?.remove(self)
         var goesOn = mayCall
-        do {
+        do throws(RealtimeError) {
             if mayCall {
-                goesOn = try reconfiguring { try handlers.reconnect?(attempt) ?? true }
+                goesOn = try reconfiguring { () throws(RealtimeError) in
+                    try handlers.reconnect?(attempt) ?? true
+                }
             }
         } catch {
             goesOn = false
-            if let error = error as? RealtimeError { report(error) }
+            report(error)
         }
         // It may have closed or given back the connection.
         guard life.stage == .waiting else { return }

@@ -26,7 +26,7 @@ package struct HTTPRequest: Sendable {
     }
 
     package func values(_ name: String) -> [String] {
-        fields.lazy.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
+        fields.lazy.filter { $0.name.equalsIgnoringASCIICase(name) }.map { $0.value }
     }
 
     package func has(_ name: String) -> Bool {

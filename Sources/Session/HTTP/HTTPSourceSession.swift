@@ -90,7 +90,7 @@ package struct HTTPSourceFailure: Sendable {
     /// For the log: what failed, and when the next attempt follows.
     package var line: String {
         guard !isFatal else { return error.message }
-        let when = retryIn.map(\.fromNow) ?? "when there is a network again"
+        let when = retryIn.map { $0.fromNow } ?? "when there is a network again"
         return "\(error.message); attempt \(attempt) \(when)"
     }
 }

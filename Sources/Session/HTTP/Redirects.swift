@@ -107,7 +107,7 @@ package struct Redirects: Sendable {
     private static func place(
         _ head: ResponseHead, _ url: HTTPURL
     ) throws(RealtimeError) -> HTTPURL {
-        let locations = head.contents("Location").map(\.bytes)
+        let locations = head.contents("Location").map { $0.bytes }
         guard let location = locations.first, locations.count == 1, !location.isEmpty else {
             throw RealtimeError(
                 .redirect, "\(url.displayName) answered \(head.status) without one Location")

@@ -18,7 +18,7 @@ extension RESTSession {
         // A proxy's word, that of a tunnel too, says nothing about the origin.
         if head.proxy == nil { learn(entry, isShared: isShared, isNew: isNew, now) }
         entry.head = head
-        entry.retryAfter = Wire.retryAfter(head, wallClock: wallClock)
+        entry.retryAfter = retryTime(of: head, wallClock: wallClock)
         do throws(RealtimeError) {
             entry.state =
                 try next(entry, head, now, random).map { .draining($0) }

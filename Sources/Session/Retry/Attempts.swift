@@ -44,11 +44,11 @@ package struct Attempts: Sendable {
     /// What an answer asks to wait.
     /// - Parameter wallClock: seconds since 1970, for one that names a date.
     package static func asked(by head: ResponseHead, wallClock: Int64) -> Duration {
-        capped(retryAfter(head, wallClock: wallClock))
+        capped(retryTime(of: head, wallClock: wallClock))
     }
 
     package static func asked(by response: HTTPResponse?, wallClock: Int64) -> Duration {
-        capped(response.flatMap { retryAfter($0, wallClock: wallClock) })
+        capped(response.flatMap { retryTime(of: $0, wallClock: wallClock) })
     }
 
     package static func capped(_ asked: Duration?) -> Duration {

@@ -144,7 +144,7 @@ struct SpreadbotSends: Sendable {
     mutating func written(_ id: ID) -> [SpreadbotSend] {
         let count = flying.prefix { $0.id <= id }.count
         let told = flying[..<count].filter { !$0.isTold }
-        var kept = removeFlying(count).filter(\.isDurable)
+        var kept = removeFlying(count).filter { $0.isDurable }
         for index in kept.indices { kept[index].isTold = true }
         flyingBytes += kept.reduce(0) { $0 + $1.cost }
         flying = kept + flying

@@ -26,7 +26,8 @@ enum ContentCoding: String, CaseIterable {
     }
 
     /// Those that can be decoded in this process, as Accept-Encoding lists them.
-    static let available = allCases.filter(\.isAvailable).map(\.rawValue).joined(separator: ", ")
+    static let available =
+        allCases.filter { $0.isAvailable }.map { $0.rawValue }.joined(separator: ", ")
 
     /// How much work a byte of input may be, in bytes of output. In br a few bytes can describe
     /// hundreds of prefix codes (RFC 7932 §3): 10 µs for each byte.

@@ -75,7 +75,7 @@ package struct EventIDFile: Equatable, Sendable {
                 continue
             }
             let digits = rest.prefix(2)
-            guard digits.count == 2, digits.allSatisfy(\.isHexDigit),
+            guard digits.count == 2, digits.allSatisfy({ $0.isHexDigit }),
                 let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
             else { return nil }
             rest = rest.dropFirst(2)

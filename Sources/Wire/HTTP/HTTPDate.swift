@@ -145,7 +145,7 @@ private struct DateReader {
 
     private mutating func number(_ digits: Int) -> Int64? {
         let word = rest.prefix(digits)
-        guard word.count == digits, word.allSatisfy(\.isASCIIDigit) else { return nil }
+        guard word.count == digits, word.allSatisfy({ $0.isASCIIDigit }) else { return nil }
         rest = rest.dropFirst(digits)
         return word.reduce(0) { $0 * 10 + Int64($1 & 0x0F) }
     }

@@ -341,7 +341,7 @@ private func formDecoded(_ text: Substring) -> [UInt8] {
     var result: [UInt8] = []
     var rest = text.utf8[...]
     while let byte = rest.popFirst() {
-        let digits = rest.prefix(2).compactMap(\.hexDigitValue)
+        let digits = rest.prefix(2).compactMap { $0.hexDigitValue }
         if byte == UInt8(ascii: "%"), digits.count == 2 {
             rest = rest.dropFirst(2)
             result.append(digits[0] << 4 | digits[1])

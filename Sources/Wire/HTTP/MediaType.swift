@@ -20,9 +20,9 @@ package struct MediaType: Equatable, Sendable {
         rest = rest.dropFirst(essence.count)
         let names = essence.trimmingBlanks.split(
             separator: UInt8(ascii: "/"), maxSplits: 1, omittingEmptySubsequences: false)
-        guard names.count == 2, names.allSatisfy(\.isToken) else { return nil }
+        guard names.count == 2, names.allSatisfy({ $0.isToken }) else { return nil }
         self.essence = String(
-            decoding: essence.trimmingBlanks.map(\.asciiLowercased), as: UTF8.self)
+            decoding: essence.trimmingBlanks.map({ $0.asciiLowercased }), as: UTF8.self)
         while rest.popFirst() != nil {
             if let parameter = MediaType.parameter(&rest),
                 !parameters.contains(where: { $0.name == parameter.name })
@@ -60,7 +60,7 @@ package struct MediaType: Equatable, Sendable {
         }
         guard name.isToken else { return nil }
         return Parameter(
-            name: String(decoding: name.map(\.asciiLowercased), as: UTF8.self),
+            name: String(decoding: name.map({ $0.asciiLowercased }), as: UTF8.self),
             value: String(decoding: value, as: UTF8.self))
     }
 

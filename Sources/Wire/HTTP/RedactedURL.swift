@@ -61,7 +61,7 @@ private func harmlessPrefix(_ text: Substring.UTF8View) -> Substring.UTF8View {
         let port = rest[start...].prefix { $0 != UInt8(ascii: "/") }
         // An empty port is legal, but a password that begins with a slash looks the same.
         if port.isEmpty, start == text.endIndex { return text[..<colon] }
-        guard (1...5).contains(port.count), port.allSatisfy(\.isASCIIDigit) else {
+        guard (1...5).contains(port.count), port.allSatisfy({ $0.isASCIIDigit }) else {
             return text[..<start]
         }
         rest = rest[port.endIndex...]

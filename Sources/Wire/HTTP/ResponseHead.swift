@@ -106,13 +106,13 @@ package struct ResponseHead: Equatable, Sendable {
     }
 
     /// The values of every field with this name, in order; names match in any ASCII case.
-    package func values(_ name: String) -> [String] { contents(name).map(\.text) }
+    package func values(_ name: String) -> [String] { contents(name).map { $0.text } }
 
     /// The same with their bytes.
     package func contents(_ name: String) -> [FieldText] {
         guard !parts.lines.isEmpty else {
             return parts.taken.lazy.filter { $0.name.equalsIgnoringASCIICase(name) }
-                .map(\.content)
+                .map { $0.content }
         }
         guard parts.nameLengths.mayHold(name.utf8.count) else { return [] }
         var values: [FieldText] = []

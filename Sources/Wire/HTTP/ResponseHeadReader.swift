@@ -117,7 +117,7 @@ package struct ResponseHeadReader {
 private func parseStatusLine(_ line: [UInt8]) throws(RealtimeError) -> ResponseHead {
     let prefix = Array("HTTP/1.".utf8)
     guard line.count >= 12, line.starts(with: prefix), line[7].isASCIIDigit, line[8] == 0x20,
-        line[9...11].allSatisfy(\.isASCIIDigit), line[9] != UInt8(ascii: "0"),
+        line[9...11].allSatisfy({ $0.isASCIIDigit }), line[9] != UInt8(ascii: "0"),
         line.count == 12 || line[12] == 0x20, isFieldText(line[12...])
     else {
         throw RealtimeError(

@@ -96,7 +96,7 @@ extension BidirectionalCollection where Element == UInt8 {
 extension StringProtocol {
     /// Whether both are the same when A to Z count as a to z; other letters keep their case.
     package func equalsIgnoringASCIICase(_ other: some StringProtocol) -> Bool {
-        utf8.lazy.map(\.asciiLowercased).elementsEqual(other.utf8.lazy.map(\.asciiLowercased))
+        utf8.elementsEqual(other.utf8) { $0.asciiLowercased == $1.asciiLowercased }
     }
 
     /// The text for a message: control characters, which a terminal obeys and a log takes for the

@@ -1,3 +1,5 @@
+import CShims
+
 /// JSON's numbers (RFC 8259 §6), between their texts and Swift's types.
 enum JSONNumber {
     /// The value of a text without fraction and exponent; nil when it does not fit.
@@ -19,10 +21,8 @@ enum JSONNumber {
     /// The `Double` nearest to a text that a scanner has accepted; nil for what is beyond all.
     static func double(_ text: UnsafeRawBufferPointer) -> Double? {
         if let value = exactDouble(text) { return value }
-        guard let value = Double(String(decoding: text, as: UTF8.self)), value.isFinite else {
-            return nil
-        }
-        return value
+        let value = String(decoding: text, as: UTF8.self).withCString { shim_double($0) }
+        return value.isFinite ? value : nil
     }
 
     /// Appends a number as JavaScript does (ECMA-262, Number::toString): the shortest digits that

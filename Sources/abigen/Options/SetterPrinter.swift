@@ -84,10 +84,15 @@ enum SetterPrinter {
         let once = option.isOnce ? ", once: true" : ""
         let runs = option.kind == .reachability ? "Call" : "Options"
         let call = "\(object.camelCased)\(runs)(\(object.parameter)\(once))"
-        if "    \(call) { \(setter.body) }".count <= Wrap.width {
-            lines.append("    \(call) { \(setter.body) }")
+        // A closure that throws must say what: only so it is compiled without a Swift runtime.
+        let mayThrow = setter.body.contains("try ")
+        let target = option.kind == .reachability ? "object" : "options"
+        let body = mayThrow ? setter.body.replacing("$0", with: target) : setter.body
+        let head = mayThrow ? "{ (\(target)) throws(RealtimeError) in" : "{"
+        if "    \(call) \(head) \(body) }".count <= Wrap.width {
+            lines.append("    \(call) \(head) \(body) }")
         } else {
-            lines += ["    \(call) {"] + wrapped(setter.body) + ["    }"]
+            lines += ["    \(call) \(head)"] + wrapped(body) + ["    }"]
         }
         return lines + ["}"]
     }
@@ -122,7 +127,7 @@ enum SetterPrinter {
         case .basicAuth: "try $0.setBasicAuthorization(credentials(user_name, password))"
         case .bearerToken: "try $0.setBearerToken(optionalText(token, \"token\"))"
         case .reachability:
-            "try $0.setReachability(reachability.map { try Reachability.borrow($0) })"
+            "try $0.setReachability(Reachability.borrowOptional(reachability))"
         default: "$0.\(option.path) = \(value(option, parameter))"
         }
     }

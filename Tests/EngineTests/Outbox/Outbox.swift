@@ -89,7 +89,7 @@ final class Disk: Sendable {
                     return room
                 }
                 guard room > 0 else {
-                    errno = ENOSPC
+                    Glibc.errno = ENOSPC
                     return -1
                 }
                 return pwrite(descriptor, bytes.baseAddress, room, off_t(offset))
@@ -105,7 +105,7 @@ final class Disk: Sendable {
                     state.inSync -= 1
                     return state.syncFault
                 }
-                errno = fault
+                Glibc.errno = fault
                 return fault == 0 ? 0 : -1
             })
     }

@@ -167,7 +167,7 @@ final class EventClient {
             let isPassing = plan.reconnects && (head.status == 429 || head.status == 503)
             if !isPassing { world.count("fatal refusal") }
             world.require(failure.isFatal == !isPassing || isExhausted(failure), "\(failure)")
-            let asked = retryAfter(head, wallClock: 0) ?? .zero
+            let asked = retryTime(of: head, wallClock: 0) ?? .zero
             tell(failure, least: min(asked, .seconds(300)))
         }
     }

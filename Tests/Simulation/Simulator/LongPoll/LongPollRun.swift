@@ -215,7 +215,7 @@ final class LongPollRun {
             beginsAnew = true
             allow(configuration.interval)
         case .failed(let told):
-            let asked = head.flatMap { retryAfter($0, wallClock: 0) } ?? .zero
+            let asked = head.flatMap { retryTime(of: $0, wallClock: 0) } ?? .zero
             failed(told, asked: min(asked, .seconds(300)))
         }
     }
