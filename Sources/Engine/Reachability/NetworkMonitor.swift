@@ -41,23 +41,25 @@ final class NetworkMonitor: @unchecked Sendable {
 
     /// Looks once. Any thread.
     /// - Throws: `.system` where the system does not let a program see its network.
-    init(_ loop: Loop) throws(RealtimeError) {
-        self.loop = loop
-        descriptor = shim_netlink_open(true)
-        isOnline = Atomic(true)
-        lookedAt = Loop.now()
-        view = NetworkView()
+    convenience init(_ loop: Loop) throws(RealtimeError) {
+        let descriptor = shim_netlink_open(true)
         guard descriptor >= 0 else { throw NetworkMonitor.refusal(errno) }
+        self.init(loop, descriptor)
         switch NetworkMonitor.look() {
-        case .failure(let cause):
-            _ = Glibc.close(descriptor)
-            descriptor = -1
-            throw NetworkMonitor.refusal(cause)
+        case .failure(let cause): throw NetworkMonitor.refusal(cause)
         case .success(let look):
             view = look.view
             isOnline.store(view.isOnline, ordering: .relaxed)
             owesNews = !look.isWhole
         }
+    }
+
+    private init(_ loop: Loop, _ descriptor: Int32) {
+        self.loop = loop
+        self.descriptor = descriptor
+        isOnline = Atomic(true)
+        lookedAt = Loop.now()
+        view = NetworkView()
     }
 
     deinit { closeDescriptor() }
@@ -96,7 +98,11 @@ final class NetworkMonitor: @unchecked Sendable {
     }
 
     /// Notifies the observer of changes, and retains it, until it is removed.
-    func add(_ observer: some NetworkObserver) { observers[ObjectIdentifier(observer)] = observer }
+    func add(_ observer: some NetworkObserver) {
+        // After the loop's end nothing would remove the observer.
+        guard descriptor >= 0 else { return }
+        observers[ObjectIdentifier(observer)] = observer
+    }
 
     func remove(_ observer: some NetworkObserver) { observers[ObjectIdentifier(observer)] = nil }
 

@@ -122,7 +122,9 @@ extension SpreadbotConnection {
     }
 
     private func join(_ client: RESTClient) {
-        // Those that nobody else has are done with.
+        // After the end nothing would release the clients, whose handlers retain this connection.
+        guard !isClosed else { return }
+        // Clients that nobody else holds are no longer used.
         for index in clients.indices.reversed() where isKnownUniquelyReferenced(&clients[index]) {
             clients.remove(at: index)
         }
