@@ -9,7 +9,9 @@ import Wire
 public func rt_backoff_set_initial_delay_ms(
     _ backoff: rt_backoff?, _ time_ms: Int64
 ) -> rt_status {
-    backoffOptions(backoff) { (options) throws(RealtimeError) in options.initial = try milliseconds(time_ms, "time_ms") }
+    backoffOptions(backoff) { (options) throws(RealtimeError) in
+        options.initial = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// The longest delay. Default 30,000. Since 0.1.
@@ -18,7 +20,9 @@ public func rt_backoff_set_initial_delay_ms(
 public func rt_backoff_set_max_delay_ms(
     _ backoff: rt_backoff?, _ time_ms: Int64
 ) -> rt_status {
-    backoffOptions(backoff) { (options) throws(RealtimeError) in options.maximum = try milliseconds(time_ms, "time_ms") }
+    backoffOptions(backoff) { (options) throws(RealtimeError) in
+        options.maximum = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// By how much each delay is longer than the one before, 1 to 1,000. Default 2. Since 0.1.
@@ -27,7 +31,9 @@ public func rt_backoff_set_max_delay_ms(
 public func rt_backoff_set_factor(
     _ backoff: rt_backoff?, _ factor: Double
 ) -> rt_status {
-    backoffOptions(backoff) { (options) throws(RealtimeError) in options.factor = try real(factor, "factor", in: 1...1000) }
+    backoffOptions(backoff) { (options) throws(RealtimeError) in
+        options.factor = try real(factor, "factor", in: 1...1000)
+    }
 }
 
 /// How delays are spread, so that the clients of a server that restarted do not all come back at
@@ -40,7 +46,6 @@ public func rt_backoff_set_jitter(
     _ backoff: rt_backoff?, _ jitter: rt_jitter
 ) -> rt_status {
     backoffOptions(backoff) { (options) throws(RealtimeError) in
-
         options.jitter = try named(
             jitter, "jitter",
             "RT_JITTER_NONE, RT_JITTER_EQUAL, RT_JITTER_FULL or RT_JITTER_DECORRELATED")
@@ -62,5 +67,7 @@ public func rt_backoff_set_max_attempts(
 public func rt_backoff_set_stable_time_ms(
     _ backoff: rt_backoff?, _ time_ms: Int64
 ) -> rt_status {
-    backoffOptions(backoff) { (options) throws(RealtimeError) in options.stableTime = try milliseconds(time_ms, "time_ms") }
+    backoffOptions(backoff) { (options) throws(RealtimeError) in
+        options.stableTime = try milliseconds(time_ms, "time_ms")
+    }
 }

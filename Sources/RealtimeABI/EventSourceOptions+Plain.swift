@@ -13,7 +13,6 @@ public func rt_eventsource_add_header(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
-
         try options.addHeader(name: text(name, "name"), value: text(value, "value"))
     }
 }
@@ -26,7 +25,6 @@ public func rt_eventsource_set_header(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
-
         try options.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
     }
 }
@@ -50,7 +48,6 @@ public func rt_eventsource_set_basic_auth(
     _ password: UnsafePointer<CChar>?
 ) -> rt_status {
     eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
-
         try options.setBasicAuthorization(credentials(user_name, password))
     }
 }
@@ -62,7 +59,9 @@ public func rt_eventsource_set_basic_auth(
 public func rt_eventsource_set_bearer_token(
     _ eventsource: rt_eventsource?, _ token: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in try options.setBearerToken(optionalText(token, "token")) }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+        try options.setBearerToken(optionalText(token, "token"))
+    }
 }
 
 /// How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
@@ -72,7 +71,9 @@ public func rt_eventsource_set_bearer_token(
 public func rt_eventsource_set_network(
     _ eventsource: rt_eventsource?, _ network: rt_network?
 ) -> rt_status {
-    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in options.network = try networkConfiguration(network) }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+        options.network = try networkConfiguration(network)
+    }
 }
 
 /// Says whether there is a network. While there is none, no attempt is made or counted; when there
@@ -83,9 +84,8 @@ public func rt_eventsource_set_network(
 public func rt_eventsource_set_reachability(
     _ eventsource: rt_eventsource?, _ reachability: rt_reachability?
 ) -> rt_status {
-    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-
-        try source.setReachability(Reachability.borrowOptional(reachability))
+    eventsourceCall(eventsource) { (object) throws(RealtimeError) in
+        try object.setReachability(Reachability.borrowOptional(reachability))
     }
 }
 
@@ -99,7 +99,6 @@ public func rt_eventsource_set_max_redirects(
     _ eventsource: rt_eventsource?, _ count: UInt32
 ) -> rt_status {
     eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
-
         options.redirects.maximum = try number(count, "count", in: 0...20)
     }
 }
@@ -121,7 +120,9 @@ public func rt_eventsource_set_allow_insecure_redirects(
 public func rt_eventsource_add_safe_header(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in try options.redirects.addSafeName(text(name, "name")) }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+        try options.redirects.addSafeName(text(name, "name"))
+    }
 }
 
 /// A query parameter that carries the last event id, beside the header Last-Event-ID, for servers
@@ -132,7 +133,9 @@ public func rt_eventsource_add_safe_header(
 public func rt_eventsource_set_id_query_parameter(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in options.idQueryParameter = try textOrNone(name, "name") }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+        options.idQueryParameter = try textOrNone(name, "name")
+    }
 }
 
 /// Whether it connects again when the stream ends or an attempt fails. Default true. Before start.
@@ -163,7 +166,6 @@ public func rt_eventsource_set_reconnection_time_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
     eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in
-
         options.reconnectionTime = try milliseconds(time_ms, "time_ms")
     }
 }
@@ -176,7 +178,6 @@ public func rt_eventsource_set_min_reconnection_time_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
     eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in
-
         options.minReconnectionTime = try milliseconds(time_ms, "time_ms")
     }
 }
@@ -188,7 +189,9 @@ public func rt_eventsource_set_min_reconnection_time_ms(
 public func rt_eventsource_set_max_delay_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in options.maxDelay = try milliseconds(time_ms, "time_ms") }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+        options.maxDelay = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How long a stream must last before failures are counted anew. A stream that brought an event and
@@ -199,7 +202,9 @@ public func rt_eventsource_set_max_delay_ms(
 public func rt_eventsource_set_stable_time_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in options.stableTime = try milliseconds(time_ms, "time_ms") }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+        options.stableTime = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// Delays attempts, and limits them, in place of `reconnection_time_ms`, `max_delay_ms`,
@@ -210,7 +215,9 @@ public func rt_eventsource_set_stable_time_ms(
 public func rt_eventsource_set_backoff(
     _ eventsource: rt_eventsource?, _ backoff: rt_backoff?
 ) -> rt_status {
-    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in options.backoff = try backoffConfiguration(backoff) }
+    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in
+        options.backoff = try backoffConfiguration(backoff)
+    }
 }
 
 /// The time from the request to the head of its answer. Default 30,000; 0 is no limit. Before
@@ -220,7 +227,9 @@ public func rt_eventsource_set_backoff(
 public func rt_eventsource_set_response_timeout_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in options.responseTimeout = try milliseconds(time_ms, "time_ms") }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+        options.responseTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How long the server may send nothing, comments included, before the event source reconnects. A
@@ -231,7 +240,9 @@ public func rt_eventsource_set_response_timeout_ms(
 public func rt_eventsource_set_idle_timeout_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in options.idleTimeout = try milliseconds(time_ms, "time_ms") }
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+        options.idleTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
@@ -263,7 +274,6 @@ public func rt_eventsource_set_connect_timeout_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
     eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
-
         options.http.connectTimeout = try milliseconds(time_ms, "time_ms")
     }
 }
@@ -276,7 +286,9 @@ public func rt_eventsource_set_connect_timeout_ms(
 public func rt_eventsource_set_max_line_bytes(
     _ eventsource: rt_eventsource?, _ bytes: Int
 ) -> rt_status {
-    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in options.limits.line = try size(bytes, "bytes") }
+    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in
+        options.limits.line = try size(bytes, "bytes")
+    }
 }
 
 /// The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more is read.
@@ -286,7 +298,9 @@ public func rt_eventsource_set_max_line_bytes(
 public func rt_eventsource_set_max_event_bytes(
     _ eventsource: rt_eventsource?, _ bytes: Int
 ) -> rt_status {
-    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in options.limits.data = try size(bytes, "bytes") }
+    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in
+        options.limits.data = try size(bytes, "bytes")
+    }
 }
 
 /// The longest id, and the longest type, of an event. A longer one is an RT_ERROR_TOO_LARGE, after
@@ -296,5 +310,7 @@ public func rt_eventsource_set_max_event_bytes(
 public func rt_eventsource_set_max_name_bytes(
     _ eventsource: rt_eventsource?, _ bytes: Int
 ) -> rt_status {
-    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in options.limits.name = try size(bytes, "bytes") }
+    eventsourceOptions(eventsource, once: true) { (options) throws(RealtimeError) in
+        options.limits.name = try size(bytes, "bytes")
+    }
 }

@@ -11,7 +11,9 @@ import Wire
 public func rt_eventstream_parser_set_max_line_bytes(
     _ parser: rt_eventstream_parser?, _ bytes: Int
 ) -> rt_status {
-    eventstreamParserOptions(parser, once: true) { (options) throws(RealtimeError) in options.line = try size(bytes, "bytes") }
+    eventstreamParserOptions(parser, once: true) { (options) throws(RealtimeError) in
+        options.line = try size(bytes, "bytes")
+    }
 }
 
 /// The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more is read.
@@ -21,7 +23,9 @@ public func rt_eventstream_parser_set_max_line_bytes(
 public func rt_eventstream_parser_set_max_event_bytes(
     _ parser: rt_eventstream_parser?, _ bytes: Int
 ) -> rt_status {
-    eventstreamParserOptions(parser, once: true) { (options) throws(RealtimeError) in options.data = try size(bytes, "bytes") }
+    eventstreamParserOptions(parser, once: true) { (options) throws(RealtimeError) in
+        options.data = try size(bytes, "bytes")
+    }
 }
 
 /// The longest id, and the longest type, of an event. A longer one is an RT_ERROR_TOO_LARGE, after
@@ -32,5 +36,7 @@ public func rt_eventstream_parser_set_max_event_bytes(
 public func rt_eventstream_parser_set_max_name_bytes(
     _ parser: rt_eventstream_parser?, _ bytes: Int
 ) -> rt_status {
-    eventstreamParserOptions(parser, once: true) { (options) throws(RealtimeError) in options.name = try size(bytes, "bytes") }
+    eventstreamParserOptions(parser, once: true) { (options) throws(RealtimeError) in
+        options.name = try size(bytes, "bytes")
+    }
 }

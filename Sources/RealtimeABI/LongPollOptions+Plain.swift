@@ -12,7 +12,6 @@ public func rt_longpoll_add_header(
     _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     longpollOptions(longpoll) { (options) throws(RealtimeError) in
-
         try options.addHeader(name: text(name, "name"), value: text(value, "value"))
     }
 }
@@ -25,7 +24,6 @@ public func rt_longpoll_set_header(
     _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     longpollOptions(longpoll) { (options) throws(RealtimeError) in
-
         try options.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
     }
 }
@@ -47,7 +45,9 @@ public func rt_longpoll_clear_headers(
 public func rt_longpoll_set_basic_auth(
     _ longpoll: rt_longpoll?, _ user_name: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
 ) -> rt_status {
-    longpollOptions(longpoll) { (options) throws(RealtimeError) in try options.setBasicAuthorization(credentials(user_name, password)) }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+        try options.setBasicAuthorization(credentials(user_name, password))
+    }
 }
 
 /// Sets an Authorization header with a bearer token (RFC 6750). NULL removes it. Before start.
@@ -57,7 +57,9 @@ public func rt_longpoll_set_basic_auth(
 public func rt_longpoll_set_bearer_token(
     _ longpoll: rt_longpoll?, _ token: UnsafePointer<CChar>?
 ) -> rt_status {
-    longpollOptions(longpoll) { (options) throws(RealtimeError) in try options.setBearerToken(optionalText(token, "token")) }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+        try options.setBearerToken(optionalText(token, "token"))
+    }
 }
 
 /// How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
@@ -67,7 +69,9 @@ public func rt_longpoll_set_bearer_token(
 public func rt_longpoll_set_network(
     _ longpoll: rt_longpoll?, _ network: rt_network?
 ) -> rt_status {
-    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.network = try networkConfiguration(network) }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+        options.network = try networkConfiguration(network)
+    }
 }
 
 /// Says whether there is a network. While there is none, no attempt is made or counted; when there
@@ -78,9 +82,8 @@ public func rt_longpoll_set_network(
 public func rt_longpoll_set_reachability(
     _ longpoll: rt_longpoll?, _ reachability: rt_reachability?
 ) -> rt_status {
-    longpollCall(longpoll) { (poll) throws(RealtimeError) in
-
-        try poll.setReachability(Reachability.borrowOptional(reachability))
+    longpollCall(longpoll) { (object) throws(RealtimeError) in
+        try object.setReachability(Reachability.borrowOptional(reachability))
     }
 }
 
@@ -93,7 +96,9 @@ public func rt_longpoll_set_reachability(
 public func rt_longpoll_set_max_redirects(
     _ longpoll: rt_longpoll?, _ count: UInt32
 ) -> rt_status {
-    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.redirects.maximum = try number(count, "count", in: 0...20) }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+        options.redirects.maximum = try number(count, "count", in: 0...20)
+    }
 }
 
 /// Whether a redirect may lead from https to http, or from wss to ws. Default false. Before start.
@@ -113,7 +118,9 @@ public func rt_longpoll_set_allow_insecure_redirects(
 public func rt_longpoll_add_safe_header(
     _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    longpollOptions(longpoll) { (options) throws(RealtimeError) in try options.redirects.addSafeName(text(name, "name")) }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+        try options.redirects.addSafeName(text(name, "name"))
+    }
 }
 
 /// The time between the starts of two polls that the server answers within `min_hold_ms`, with
@@ -128,7 +135,9 @@ public func rt_longpoll_add_safe_header(
 public func rt_longpoll_set_interval_ms(
     _ longpoll: rt_longpoll?, _ time_ms: Int64
 ) -> rt_status {
-    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.interval = try milliseconds(time_ms, "time_ms") }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+        options.interval = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How long the server may hold a poll before the next one is made, and how long the body of an
@@ -138,7 +147,9 @@ public func rt_longpoll_set_interval_ms(
 public func rt_longpoll_set_poll_timeout_ms(
     _ longpoll: rt_longpoll?, _ time_ms: Int64
 ) -> rt_status {
-    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.pollTimeout = try milliseconds(time_ms, "time_ms") }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+        options.pollTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// After a poll that the server held for at least this long, the next one starts at once, even if
@@ -148,7 +159,9 @@ public func rt_longpoll_set_poll_timeout_ms(
 public func rt_longpoll_set_min_hold_ms(
     _ longpoll: rt_longpoll?, _ time_ms: Int64
 ) -> rt_status {
-    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.minHold = try milliseconds(time_ms, "time_ms") }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+        options.minHold = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// The longest delay after an attempt that failed. The first delay is 0.5 to 1 s, and each further
@@ -159,7 +172,9 @@ public func rt_longpoll_set_min_hold_ms(
 public func rt_longpoll_set_max_delay_ms(
     _ longpoll: rt_longpoll?, _ time_ms: Int64
 ) -> rt_status {
-    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.maxDelay = try milliseconds(time_ms, "time_ms") }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+        options.maxDelay = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// Whether the status 410 ends the long poll with RT_ERROR_GONE. Otherwise it is reported, the
@@ -180,7 +195,9 @@ public func rt_longpoll_set_fail_when_gone(
 public func rt_longpoll_set_max_body_bytes(
     _ longpoll: rt_longpoll?, _ bytes: Int
 ) -> rt_status {
-    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.maxBodyBytes = try size(bytes, "bytes") }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+        options.maxBodyBytes = try size(bytes, "bytes")
+    }
 }
 
 /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
@@ -211,7 +228,9 @@ public func rt_longpoll_set_http2(
 public func rt_longpoll_set_connect_timeout_ms(
     _ longpoll: rt_longpoll?, _ time_ms: Int64
 ) -> rt_status {
-    longpollOptions(longpoll) { (options) throws(RealtimeError) in options.http.connectTimeout = try milliseconds(time_ms, "time_ms") }
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+        options.http.connectTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// Delays attempts after one that failed, in place of `max_delay_ms`. If it limits attempts and
@@ -223,5 +242,7 @@ public func rt_longpoll_set_connect_timeout_ms(
 public func rt_longpoll_set_backoff(
     _ longpoll: rt_longpoll?, _ backoff: rt_backoff?
 ) -> rt_status {
-    longpollOptions(longpoll, once: true) { (options) throws(RealtimeError) in options.backoff = try backoffConfiguration(backoff) }
+    longpollOptions(longpoll, once: true) { (options) throws(RealtimeError) in
+        options.backoff = try backoffConfiguration(backoff)
+    }
 }

@@ -12,7 +12,9 @@ import Wire
 public func rt_network_set_ca_file(
     _ network: rt_network?, _ ca_file: UnsafePointer<CChar>?
 ) -> rt_status {
-    networkOptions(network) { (options) throws(RealtimeError) in options.caFile = try filePath(ca_file, "ca_file") }
+    networkOptions(network) { (options) throws(RealtimeError) in
+        options.caFile = try filePath(ca_file, "ca_file")
+    }
 }
 
 /// A folder of certificates, as `openssl rehash` names them, to trust instead of the system's; with
@@ -23,7 +25,9 @@ public func rt_network_set_ca_file(
 public func rt_network_set_ca_path(
     _ network: rt_network?, _ ca_path: UnsafePointer<CChar>?
 ) -> rt_status {
-    networkOptions(network) { (options) throws(RealtimeError) in options.caPath = try filePath(ca_path, "ca_path") }
+    networkOptions(network) { (options) throws(RealtimeError) in
+        options.caPath = try filePath(ca_path, "ca_path")
+    }
 }
 
 /// The oldest TLS accepted. Default RT_TLS_V1_2. Since 0.1.
@@ -33,7 +37,6 @@ public func rt_network_set_min_tls_version(
     _ network: rt_network?, _ min_tls_version: rt_tls_version
 ) -> rt_status {
     networkOptions(network) { (options) throws(RealtimeError) in
-
         options.minimumTLSVersion = try named(
             min_tls_version, "min_tls_version",
             "RT_TLS_V1_2 or RT_TLS_V1_3")
@@ -59,7 +62,6 @@ public func rt_network_set_unix_socket(
     _ network: rt_network?, _ unix_socket: UnsafePointer<CChar>?
 ) -> rt_status {
     networkOptions(network) { (options) throws(RealtimeError) in
-
         options.unixSocket = try filePath(unix_socket, "unix_socket", atMost: 107)
     }
 }
@@ -72,7 +74,6 @@ public func rt_network_set_ip_version(
     _ network: rt_network?, _ ip_version: rt_ip_version
 ) -> rt_status {
     networkOptions(network) { (options) throws(RealtimeError) in
-
         options.ipVersion = try named(ip_version, "ip_version", "RT_IP_ANY, RT_IP_V4 or RT_IP_V6")
     }
 }
@@ -100,7 +101,6 @@ public func rt_network_set_tcp_keep_alive_ms(
     _ network: rt_network?, _ time_ms: Int64
 ) -> rt_status {
     networkOptions(network) { (options) throws(RealtimeError) in
-
         options.tcpKeepAlive = try milliseconds(time_ms, "time_ms", atMost: 32767000)
     }
 }
@@ -114,7 +114,6 @@ public func rt_network_set_receive_buffer_bytes(
     _ network: rt_network?, _ bytes: Int
 ) -> rt_status {
     networkOptions(network) { (options) throws(RealtimeError) in
-
         options.receiveBufferBytes = try number(bytes, "bytes", in: 0...2147483647)
     }
 }

@@ -13,7 +13,9 @@ import Wire
 public func rt_rest_add_header(
     _ rest: rt_rest?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in try options.addHeader(name: text(name, "name"), value: text(value, "value")) }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        try options.addHeader(name: text(name, "name"), value: text(value, "value"))
+    }
 }
 
 /// Sets a header in place of all of its name; NULL removes them. See `rt_rest_add_header`. Before
@@ -24,7 +26,6 @@ public func rt_rest_set_header(
     _ rest: rt_rest?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     restOptions(rest) { (options) throws(RealtimeError) in
-
         try options.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
     }
 }
@@ -49,7 +50,9 @@ public func rt_rest_clear_headers(
 public func rt_rest_set_attempt_timeout_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in options.policy.attemptTimeout = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        options.policy.attemptTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// The time until a connection is ready: name resolution, TCP and TLS. Without it only
@@ -59,7 +62,9 @@ public func rt_rest_set_attempt_timeout_ms(
 public func rt_rest_set_connect_timeout_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in options.policy.connectTimeout = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        options.policy.connectTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How often a request is tried in all; with 1 it is never tried again. Default 3. Before the first
@@ -69,7 +74,9 @@ public func rt_rest_set_connect_timeout_ms(
 public func rt_rest_set_attempts(
     _ rest: rt_rest?, _ count: UInt32
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in options.policy.attempts = try number(count, "count", in: 1...1000) }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        options.policy.attempts = try number(count, "count", in: 1...1000)
+    }
 }
 
 /// The delay after the first failure; 0 tries again at once. Default 1,000. Before the first
@@ -79,7 +86,9 @@ public func rt_rest_set_attempts(
 public func rt_rest_set_base_delay_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in options.policy.backoff.initial = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        options.policy.backoff.initial = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// The longest delay. Default 30,000. Before the first request. Since 0.1.
@@ -88,7 +97,9 @@ public func rt_rest_set_base_delay_ms(
 public func rt_rest_set_max_delay_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in options.policy.backoff.maximum = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        options.policy.backoff.maximum = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// By how much each delay is longer than the one before, 1 to 1,000. Default 2. Before the first
@@ -99,7 +110,6 @@ public func rt_rest_set_delay_factor(
     _ rest: rt_rest?, _ delay_factor: Double
 ) -> rt_status {
     restOptions(rest) { (options) throws(RealtimeError) in
-
         options.policy.backoff.factor = try real(delay_factor, "delay_factor", in: 1...1000)
     }
 }
@@ -114,7 +124,6 @@ public func rt_rest_set_jitter(
     _ rest: rt_rest?, _ jitter: rt_jitter
 ) -> rt_status {
     restOptions(rest) { (options) throws(RealtimeError) in
-
         options.policy.backoff.jitter = try named(
             jitter, "jitter",
             "RT_JITTER_NONE, RT_JITTER_EQUAL, RT_JITTER_FULL or RT_JITTER_DECORRELATED")
@@ -130,7 +139,9 @@ public func rt_rest_set_jitter(
 public func rt_rest_set_deadline_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in options.policy.deadline = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        options.policy.deadline = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// The longest Retry-After that is waited for. An answer that asks for more is reported at once.
@@ -140,7 +151,9 @@ public func rt_rest_set_deadline_ms(
 public func rt_rest_set_max_retry_after_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in options.policy.retryAfterLimit = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        options.policy.retryAfterLimit = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How long a request may wait to begin, with a network or without. Then it ends with
@@ -150,7 +163,9 @@ public func rt_rest_set_max_retry_after_ms(
 public func rt_rest_set_queue_ttl_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in options.policy.queueTime = try milliseconds(time_ms, "time_ms") }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        options.policy.queueTime = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// Which requests are sent one after the other, each after the terminal callback of the one before:
@@ -162,7 +177,6 @@ public func rt_rest_set_order(
     _ rest: rt_rest?, _ order: rt_rest_order
 ) -> rt_status {
     restOptions(rest) { (options) throws(RealtimeError) in
-
         options.policy.order = try named(
             order, "order",
             "RT_REST_ORDER_AUTOMATIC, RT_REST_ORDER_ALWAYS or RT_REST_ORDER_NEVER")
@@ -199,7 +213,9 @@ public func rt_rest_set_retry_unsafe(
 public func rt_rest_set_max_redirects(
     _ rest: rt_rest?, _ count: UInt32
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in options.policy.redirects.maximum = try number(count, "count", in: 0...20) }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        options.policy.redirects.maximum = try number(count, "count", in: 0...20)
+    }
 }
 
 /// Whether a redirect may lead from https to http, or from wss to ws. Default false. Before the
@@ -219,7 +235,9 @@ public func rt_rest_set_allow_insecure_redirects(
 public func rt_rest_add_safe_header(
     _ rest: rt_rest?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in try options.policy.redirects.addSafeName(text(name, "name")) }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        try options.policy.redirects.addSafeName(text(name, "name"))
+    }
 }
 
 /// The largest answer that is kept whole, after decompression. A larger one is an
@@ -230,7 +248,9 @@ public func rt_rest_add_safe_header(
 public func rt_rest_set_max_body_bytes(
     _ rest: rt_rest?, _ bytes: Int
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in options.policy.bodyLimit = try size(bytes, "bytes") }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        options.policy.bodyLimit = try size(bytes, "bytes")
+    }
 }
 
 /// Sets `base_delay_ms`, `max_delay_ms`, `delay_factor` and `jitter` at once; without a backoff
@@ -241,7 +261,9 @@ public func rt_rest_set_max_body_bytes(
 public func rt_rest_set_backoff(
     _ rest: rt_rest?, _ backoff: rt_backoff?
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in options.backoff = try backoffConfiguration(backoff) }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        options.backoff = try backoffConfiguration(backoff)
+    }
 }
 
 /// How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
@@ -251,7 +273,9 @@ public func rt_rest_set_backoff(
 public func rt_rest_set_network(
     _ rest: rt_rest?, _ network: rt_network?
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in options.network = try networkConfiguration(network) }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        options.network = try networkConfiguration(network)
+    }
 }
 
 /// Says whether there is a network. While there is none, no attempt is made or counted; when there
@@ -263,7 +287,9 @@ public func rt_rest_set_network(
 public func rt_rest_set_reachability(
     _ rest: rt_rest?, _ reachability: rt_reachability?
 ) -> rt_status {
-    restCall(rest) { (client) throws(RealtimeError) in try client.setReachability(Reachability.borrowOptional(reachability)) }
+    restCall(rest) { (object) throws(RealtimeError) in
+        try object.setReachability(Reachability.borrowOptional(reachability))
+    }
 }
 
 /// How many requests may wait for the network, or after an ordered one; further ones end with
@@ -286,7 +312,6 @@ public func rt_rest_set_queue_overflow(
     _ rest: rt_rest?, _ queue_overflow: rt_rest_overflow
 ) -> rt_status {
     restOptions(rest) { (options) throws(RealtimeError) in
-
         options.overflow = try named(
             queue_overflow, "queue_overflow",
             "RT_REST_OVERFLOW_REJECT_NEW or RT_REST_OVERFLOW_DROP_OLDEST")
@@ -302,7 +327,9 @@ public func rt_rest_set_queue_overflow(
 public func rt_rest_set_max_per_host(
     _ rest: rt_rest?, _ count: UInt32
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in options.perHost = try number(count, "count", in: 1...1000) }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        options.perHost = try number(count, "count", in: 1...1000)
+    }
 }
 
 /// Origins that receive the client's own credential (basic, bearer token, Authorization) and
@@ -319,7 +346,9 @@ public func rt_rest_set_max_per_host(
 public func rt_rest_add_credential_origin(
     _ rest: rt_rest?, _ origin: UnsafePointer<CChar>?
 ) -> rt_status {
-    restOptions(rest) { (options) throws(RealtimeError) in try options.addCredentialOrigin(text(origin, "origin")) }
+    restOptions(rest) { (options) throws(RealtimeError) in
+        try options.addCredentialOrigin(text(origin, "origin"))
+    }
 }
 
 /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where

@@ -13,7 +13,9 @@ import Wire
 public func rt_rest_request_set_attempt_timeout_ms(
     _ request: rt_rest_request?, _ time_ms: Int64
 ) -> rt_status {
-    restRequestOptions(request) { (options) throws(RealtimeError) in options.attemptTimeout = try milliseconds(time_ms, "time_ms") }
+    restRequestOptions(request) { (options) throws(RealtimeError) in
+        options.attemptTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// The time until a connection is ready: name resolution, TCP and TLS. Without it only
@@ -23,7 +25,9 @@ public func rt_rest_request_set_attempt_timeout_ms(
 public func rt_rest_request_set_connect_timeout_ms(
     _ request: rt_rest_request?, _ time_ms: Int64
 ) -> rt_status {
-    restRequestOptions(request) { (options) throws(RealtimeError) in options.connectTimeout = try milliseconds(time_ms, "time_ms") }
+    restRequestOptions(request) { (options) throws(RealtimeError) in
+        options.connectTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How often a request is tried in all; with 1 it is never tried again. Since 0.1.
@@ -32,7 +36,9 @@ public func rt_rest_request_set_connect_timeout_ms(
 public func rt_rest_request_set_attempts(
     _ request: rt_rest_request?, _ count: UInt32
 ) -> rt_status {
-    restRequestOptions(request) { (options) throws(RealtimeError) in options.attempts = try number(count, "count", in: 1...1000) }
+    restRequestOptions(request) { (options) throws(RealtimeError) in
+        options.attempts = try number(count, "count", in: 1...1000)
+    }
 }
 
 /// How long a request may take with all its attempts and delays; time without a network does not
@@ -44,7 +50,9 @@ public func rt_rest_request_set_attempts(
 public func rt_rest_request_set_deadline_ms(
     _ request: rt_rest_request?, _ time_ms: Int64
 ) -> rt_status {
-    restRequestOptions(request) { (options) throws(RealtimeError) in options.deadline = try milliseconds(time_ms, "time_ms") }
+    restRequestOptions(request) { (options) throws(RealtimeError) in
+        options.deadline = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// The longest Retry-After that is waited for. An answer that asks for more is reported at once.
@@ -54,7 +62,9 @@ public func rt_rest_request_set_deadline_ms(
 public func rt_rest_request_set_max_retry_after_ms(
     _ request: rt_rest_request?, _ time_ms: Int64
 ) -> rt_status {
-    restRequestOptions(request) { (options) throws(RealtimeError) in options.retryAfterLimit = try milliseconds(time_ms, "time_ms") }
+    restRequestOptions(request) { (options) throws(RealtimeError) in
+        options.retryAfterLimit = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How long a request may wait to begin, with a network or without. Then it ends with
@@ -64,7 +74,9 @@ public func rt_rest_request_set_max_retry_after_ms(
 public func rt_rest_request_set_queue_ttl_ms(
     _ request: rt_rest_request?, _ time_ms: Int64
 ) -> rt_status {
-    restRequestOptions(request) { (options) throws(RealtimeError) in options.queueTime = try milliseconds(time_ms, "time_ms") }
+    restRequestOptions(request) { (options) throws(RealtimeError) in
+        options.queueTime = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// Which requests are sent one after the other, each after the terminal callback of the one before:
@@ -75,7 +87,6 @@ public func rt_rest_request_set_order(
     _ request: rt_rest_request?, _ order: rt_rest_order
 ) -> rt_status {
     restRequestOptions(request) { (options) throws(RealtimeError) in
-
         options.order = try named(
             order, "order",
             "RT_REST_ORDER_AUTOMATIC, RT_REST_ORDER_ALWAYS or RT_REST_ORDER_NEVER")
@@ -112,7 +123,9 @@ public func rt_rest_request_set_retry_unsafe(
 public func rt_rest_request_set_max_redirects(
     _ request: rt_rest_request?, _ count: UInt32
 ) -> rt_status {
-    restRequestOptions(request) { (options) throws(RealtimeError) in options.redirects.maximum = try number(count, "count", in: 0...20) }
+    restRequestOptions(request) { (options) throws(RealtimeError) in
+        options.redirects.maximum = try number(count, "count", in: 0...20)
+    }
 }
 
 /// Whether a redirect may lead from https to http, or from wss to ws. Since 0.1.
@@ -131,5 +144,7 @@ public func rt_rest_request_set_allow_insecure_redirects(
 public func rt_rest_request_set_max_body_bytes(
     _ request: rt_rest_request?, _ bytes: Int
 ) -> rt_status {
-    restRequestOptions(request) { (options) throws(RealtimeError) in options.bodyLimit = try size(bytes, "bytes") }
+    restRequestOptions(request) { (options) throws(RealtimeError) in
+        options.bodyLimit = try size(bytes, "bytes")
+    }
 }

@@ -12,7 +12,9 @@ import Wire
 public func rt_spreadbot_set_token_query_parameter(
     _ spreadbot: rt_spreadbot?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.tokenQueryParameter = try textOrNone(name, "name") }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.tokenQueryParameter = try textOrNone(name, "name")
+    }
 }
 
 /// A query parameter that carries the last event id, beside the header Last-Event-ID, for servers
@@ -23,7 +25,9 @@ public func rt_spreadbot_set_token_query_parameter(
 public func rt_spreadbot_set_id_query_parameter(
     _ spreadbot: rt_spreadbot?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.idQueryParameter = try textOrNone(name, "name") }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.idQueryParameter = try textOrNone(name, "name")
+    }
 }
 
 /// Adds a header, beside others of its name. Sent with every request and handshake. Authorization,
@@ -34,7 +38,6 @@ public func rt_spreadbot_add_header(
     _ spreadbot: rt_spreadbot?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
-
         try options.addHeader(name: text(name, "name"), value: text(value, "value"))
     }
 }
@@ -47,7 +50,6 @@ public func rt_spreadbot_set_header(
     _ spreadbot: rt_spreadbot?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
-
         try options.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
     }
 }
@@ -68,7 +70,9 @@ public func rt_spreadbot_clear_headers(
 public func rt_spreadbot_set_network(
     _ spreadbot: rt_spreadbot?, _ network: rt_network?
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.network = try networkConfiguration(network) }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.network = try networkConfiguration(network)
+    }
 }
 
 /// Says whether there is a network. While there is none, no attempt is made or counted; when there
@@ -79,9 +83,8 @@ public func rt_spreadbot_set_network(
 public func rt_spreadbot_set_reachability(
     _ spreadbot: rt_spreadbot?, _ reachability: rt_reachability?
 ) -> rt_status {
-    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
-
-        try connection.setReachability(Reachability.borrowOptional(reachability))
+    spreadbotCall(spreadbot) { (object) throws(RealtimeError) in
+        try object.setReachability(Reachability.borrowOptional(reachability))
     }
 }
 
@@ -94,7 +97,9 @@ public func rt_spreadbot_set_reachability(
 public func rt_spreadbot_set_max_redirects(
     _ spreadbot: rt_spreadbot?, _ count: UInt32
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.redirects.maximum = try number(count, "count", in: 0...20) }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.redirects.maximum = try number(count, "count", in: 0...20)
+    }
 }
 
 /// Whether a redirect may lead from https to http, or from wss to ws. Default false. Since 0.1.
@@ -113,7 +118,9 @@ public func rt_spreadbot_set_allow_insecure_redirects(
 public func rt_spreadbot_add_safe_header(
     _ spreadbot: rt_spreadbot?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in try options.redirects.addSafeName(text(name, "name")) }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        try options.redirects.addSafeName(text(name, "name"))
+    }
 }
 
 /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
@@ -144,7 +151,9 @@ public func rt_spreadbot_set_http2(
 public func rt_spreadbot_set_connect_timeout_ms(
     _ spreadbot: rt_spreadbot?, _ time_ms: Int64
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.http.connectTimeout = try milliseconds(time_ms, "time_ms") }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.http.connectTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How many attempts follow a failure on one transport, in a row, before the next transport is
@@ -180,7 +189,9 @@ public func rt_spreadbot_set_max_rounds(
 public func rt_spreadbot_set_max_delay_ms(
     _ spreadbot: rt_spreadbot?, _ time_ms: Int64
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.maxDelay = try milliseconds(time_ms, "time_ms") }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.maxDelay = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How long a connection without a message must last before failures are counted anew. Default
@@ -190,7 +201,9 @@ public func rt_spreadbot_set_max_delay_ms(
 public func rt_spreadbot_set_stable_time_ms(
     _ spreadbot: rt_spreadbot?, _ time_ms: Int64
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.stableTime = try milliseconds(time_ms, "time_ms") }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.stableTime = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// When the WebSocket is tried again while another transport is in use. The time doubles with each
@@ -201,7 +214,9 @@ public func rt_spreadbot_set_stable_time_ms(
 public func rt_spreadbot_set_upgrade_interval_ms(
     _ spreadbot: rt_spreadbot?, _ time_ms: Int64
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.upgradeInterval = try milliseconds(time_ms, "time_ms") }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.upgradeInterval = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// The longest time between two tries of the WebSocket. Default 3,600,000. Since 0.1.
@@ -210,7 +225,9 @@ public func rt_spreadbot_set_upgrade_interval_ms(
 public func rt_spreadbot_set_max_upgrade_interval_ms(
     _ spreadbot: rt_spreadbot?, _ time_ms: Int64
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.maxUpgradeInterval = try milliseconds(time_ms, "time_ms") }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.maxUpgradeInterval = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// The time from a ready connection to the head of the answer, by WebSocket and by server-sent
@@ -221,7 +238,9 @@ public func rt_spreadbot_set_max_upgrade_interval_ms(
 public func rt_spreadbot_set_answer_timeout_ms(
     _ spreadbot: rt_spreadbot?, _ time_ms: Int64
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.answerTimeout = try milliseconds(time_ms, "time_ms") }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.answerTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// The time between the pings that keep a WebSocket alive, and the time for the answer to each:
@@ -231,7 +250,9 @@ public func rt_spreadbot_set_answer_timeout_ms(
 public func rt_spreadbot_set_ping_interval_ms(
     _ spreadbot: rt_spreadbot?, _ time_ms: Int64
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.pingInterval = try milliseconds(time_ms, "time_ms") }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.pingInterval = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// The time between the starts of two polls that the server answers at once with nothing new.
@@ -241,7 +262,9 @@ public func rt_spreadbot_set_ping_interval_ms(
 public func rt_spreadbot_set_poll_interval_ms(
     _ spreadbot: rt_spreadbot?, _ time_ms: Int64
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.pollInterval = try milliseconds(time_ms, "time_ms") }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.pollInterval = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How long the server may hold a poll before the next one is made. Default 60,000; 0 is no limit.
@@ -251,7 +274,9 @@ public func rt_spreadbot_set_poll_interval_ms(
 public func rt_spreadbot_set_poll_timeout_ms(
     _ spreadbot: rt_spreadbot?, _ time_ms: Int64
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.pollTimeout = try milliseconds(time_ms, "time_ms") }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.pollTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How many sends may wait for a connection; further ones end with RT_ERROR_QUEUE_FULL. Frames that
@@ -272,7 +297,6 @@ public func rt_spreadbot_set_queue_overflow(
     _ spreadbot: rt_spreadbot?, _ queue_overflow: rt_rest_overflow
 ) -> rt_status {
     spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
-
         options.overflow = try named(
             queue_overflow, "queue_overflow",
             "RT_REST_OVERFLOW_REJECT_NEW or RT_REST_OVERFLOW_DROP_OLDEST")
@@ -287,7 +311,9 @@ public func rt_spreadbot_set_queue_overflow(
 public func rt_spreadbot_set_max_message_bytes(
     _ spreadbot: rt_spreadbot?, _ bytes: Int
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.maxMessageBytes = try size(bytes, "bytes") }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.maxMessageBytes = try size(bytes, "bytes")
+    }
 }
 
 /// Delays attempts on one transport, and rounds over all of them, in place of `max_delay_ms`. The
@@ -298,5 +324,7 @@ public func rt_spreadbot_set_max_message_bytes(
 public func rt_spreadbot_set_backoff(
     _ spreadbot: rt_spreadbot?, _ backoff: rt_backoff?
 ) -> rt_status {
-    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in options.backoff = try backoffConfiguration(backoff) }
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        options.backoff = try backoffConfiguration(backoff)
+    }
 }

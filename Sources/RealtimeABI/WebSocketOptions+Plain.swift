@@ -12,7 +12,6 @@ public func rt_websocket_add_header(
     _ websocket: rt_websocket?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     websocketOptions(websocket) { (options) throws(RealtimeError) in
-
         try options.addHeader(name: text(name, "name"), value: text(value, "value"))
     }
 }
@@ -25,7 +24,6 @@ public func rt_websocket_set_header(
     _ websocket: rt_websocket?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     websocketOptions(websocket) { (options) throws(RealtimeError) in
-
         try options.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
     }
 }
@@ -48,7 +46,9 @@ public func rt_websocket_set_basic_auth(
     _ websocket: rt_websocket?, _ user_name: UnsafePointer<CChar>?,
     _ password: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in try options.setBasicAuthorization(credentials(user_name, password)) }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        try options.setBasicAuthorization(credentials(user_name, password))
+    }
 }
 
 /// Sets an Authorization header with a bearer token (RFC 6750). NULL removes it. Before start.
@@ -58,7 +58,9 @@ public func rt_websocket_set_basic_auth(
 public func rt_websocket_set_bearer_token(
     _ websocket: rt_websocket?, _ token: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in try options.setBearerToken(optionalText(token, "token")) }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        try options.setBearerToken(optionalText(token, "token"))
+    }
 }
 
 /// Subprotocols that are offered, the preferred one first. This adds one. Before start. Since 0.1.
@@ -68,7 +70,9 @@ public func rt_websocket_set_bearer_token(
 public func rt_websocket_add_subprotocol(
     _ websocket: rt_websocket?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in try options.addSubprotocol(text(name, "name")) }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        try options.addSubprotocol(text(name, "name"))
+    }
 }
 
 /// How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
@@ -78,7 +82,9 @@ public func rt_websocket_add_subprotocol(
 public func rt_websocket_set_network(
     _ websocket: rt_websocket?, _ network: rt_network?
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.network = try networkConfiguration(network) }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.network = try networkConfiguration(network)
+    }
 }
 
 /// Says whether there is a network. While there is none, no attempt is made or counted; when there
@@ -90,9 +96,8 @@ public func rt_websocket_set_network(
 public func rt_websocket_set_reachability(
     _ websocket: rt_websocket?, _ reachability: rt_reachability?
 ) -> rt_status {
-    websocketCall(websocket) { (connection) throws(RealtimeError) in
-
-        try connection.setReachability(Reachability.borrowOptional(reachability))
+    websocketCall(websocket) { (object) throws(RealtimeError) in
+        try object.setReachability(Reachability.borrowOptional(reachability))
     }
 }
 
@@ -105,7 +110,9 @@ public func rt_websocket_set_reachability(
 public func rt_websocket_set_max_redirects(
     _ websocket: rt_websocket?, _ count: UInt32
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.redirects.maximum = try number(count, "count", in: 0...20) }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.redirects.maximum = try number(count, "count", in: 0...20)
+    }
 }
 
 /// Whether a redirect may lead from https to http, or from wss to ws. Default false. Before start.
@@ -125,7 +132,9 @@ public func rt_websocket_set_allow_insecure_redirects(
 public func rt_websocket_add_safe_header(
     _ websocket: rt_websocket?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in try options.redirects.addSafeName(text(name, "name")) }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        try options.redirects.addSafeName(text(name, "name"))
+    }
 }
 
 /// Makes the connection again when it is lost or cannot be made, after the delays of a backoff;
@@ -139,7 +148,9 @@ public func rt_websocket_add_safe_header(
 public func rt_websocket_set_reconnect(
     _ websocket: rt_websocket?, _ backoff: rt_backoff?
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.reconnect = try backoffConfiguration(backoff) }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.reconnect = try backoffConfiguration(backoff)
+    }
 }
 
 /// Whether a connection that reconnects also does so after the peer closed it with code 1000. Some
@@ -172,7 +183,9 @@ public func rt_websocket_set_offline_queue(
 public func rt_websocket_set_open_timeout_ms(
     _ websocket: rt_websocket?, _ time_ms: Int64
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.openTimeout = try milliseconds(time_ms, "time_ms") }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.openTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How long the closing handshake may take, from this side's close frame to the end of the
@@ -183,7 +196,9 @@ public func rt_websocket_set_open_timeout_ms(
 public func rt_websocket_set_close_timeout_ms(
     _ websocket: rt_websocket?, _ time_ms: Int64
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.closeTimeout = try milliseconds(time_ms, "time_ms") }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.closeTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// The time between two pings on an open connection. Default 20,000; 0 sends no pings. Before
@@ -193,7 +208,9 @@ public func rt_websocket_set_close_timeout_ms(
 public func rt_websocket_set_ping_interval_ms(
     _ websocket: rt_websocket?, _ time_ms: Int64
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.pingInterval = try milliseconds(time_ms, "time_ms") }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.pingInterval = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How long a ping may stay unanswered before the connection fails with RT_ERROR_TIMEOUT. Time
@@ -204,7 +221,9 @@ public func rt_websocket_set_ping_interval_ms(
 public func rt_websocket_set_pong_timeout_ms(
     _ websocket: rt_websocket?, _ time_ms: Int64
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.pongTimeout = try milliseconds(time_ms, "time_ms") }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.pongTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and
@@ -215,7 +234,9 @@ public func rt_websocket_set_pong_timeout_ms(
 public func rt_websocket_set_idle_timeout_ms(
     _ websocket: rt_websocket?, _ time_ms: Int64
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.idleTimeout = try milliseconds(time_ms, "time_ms") }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.idleTimeout = try milliseconds(time_ms, "time_ms")
+    }
 }
 
 /// The largest message that is received, after decompression. A larger one fails the connection
@@ -225,7 +246,9 @@ public func rt_websocket_set_idle_timeout_ms(
 public func rt_websocket_set_max_message_bytes(
     _ websocket: rt_websocket?, _ bytes: Int
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.limits.messageBytes = try size(bytes, "bytes") }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.limits.messageBytes = try size(bytes, "bytes")
+    }
 }
 
 /// The largest answer to the opening handshake, status line and headers. Default 64 KiB. Before
@@ -235,7 +258,9 @@ public func rt_websocket_set_max_message_bytes(
 public func rt_websocket_set_max_header_bytes(
     _ websocket: rt_websocket?, _ bytes: Int
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.limits.headerBytes = try size(bytes, "bytes", atLeast: 1024) }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.limits.headerBytes = try size(bytes, "bytes", atLeast: 1024)
+    }
 }
 
 /// How many times its size on the wire a compressed message may grow, checked above 64 KiB. A
@@ -256,7 +281,9 @@ public func rt_websocket_set_max_inflate_ratio(
 public func rt_websocket_set_max_frame_bytes(
     _ websocket: rt_websocket?, _ bytes: Int
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.maxFrameBytes = try size(bytes, "bytes") }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.maxFrameBytes = try size(bytes, "bytes")
+    }
 }
 
 /// When more bytes than this are unsent, the drained callback is called once all are sent. Default
@@ -266,7 +293,9 @@ public func rt_websocket_set_max_frame_bytes(
 public func rt_websocket_set_send_high_water_bytes(
     _ websocket: rt_websocket?, _ bytes: Int
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.sendHighWater = try size(bytes, "bytes") }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.sendHighWater = try size(bytes, "bytes")
+    }
 }
 
 /// A send that would take the unsent bytes above this limit fails with RT_ERROR_BUFFER_FULL and
@@ -277,7 +306,9 @@ public func rt_websocket_set_send_high_water_bytes(
 public func rt_websocket_set_send_limit_bytes(
     _ websocket: rt_websocket?, _ bytes: Int
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.sendLimit = try size(bytes, "bytes") }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.sendLimit = try size(bytes, "bytes")
+    }
 }
 
 /// Whether permessage-deflate is offered. Default true. Before start. Since 0.1.
@@ -296,7 +327,9 @@ public func rt_websocket_set_compression(
 public func rt_websocket_set_compression_level(
     _ websocket: rt_websocket?, _ level: UInt32
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.compression.level = try number(level, "level", in: 0...9) }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.compression.level = try number(level, "level", in: 0...9)
+    }
 }
 
 /// The memory level of zlib for messages sent: with a window of 2^w bytes a connection holds
@@ -308,7 +341,6 @@ public func rt_websocket_set_compression_memory_level(
     _ websocket: rt_websocket?, _ level: UInt32
 ) -> rt_status {
     websocketOptions(websocket) { (options) throws(RealtimeError) in
-
         options.compression.memoryLevel = try number(level, "level", in: 1...9)
     }
 }
@@ -319,7 +351,9 @@ public func rt_websocket_set_compression_memory_level(
 public func rt_websocket_set_compression_min_bytes(
     _ websocket: rt_websocket?, _ bytes: Int
 ) -> rt_status {
-    websocketOptions(websocket) { (options) throws(RealtimeError) in options.compression.minimumBytes = try size(bytes, "bytes") }
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        options.compression.minimumBytes = try size(bytes, "bytes")
+    }
 }
 
 /// The window of messages sent, as a power of two: `client_max_window_bits` of RFC 7692 §7.1.2.2.
@@ -330,7 +364,6 @@ public func rt_websocket_set_client_max_window_bits(
     _ websocket: rt_websocket?, _ bits: UInt32
 ) -> rt_status {
     websocketOptions(websocket) { (options) throws(RealtimeError) in
-
         options.compression.clientMaxWindowBits = try number(bits, "bits", in: 9...15)
     }
 }
@@ -344,7 +377,6 @@ public func rt_websocket_set_server_max_window_bits(
     _ websocket: rt_websocket?, _ bits: UInt32
 ) -> rt_status {
     websocketOptions(websocket) { (options) throws(RealtimeError) in
-
         options.compression.serverMaxWindowBits = try number(bits, "bits", in: 8...15)
     }
 }

@@ -146,8 +146,9 @@ def test_abigen_prints_an_option_for_all_languages() -> None:
         "_ longest",
         "Since 0.2",
         "How long it waits.",
-        "    thingOptions(thing) { $0.property0 = ",
-        "    thingOptions(thing, once: true) {",
+        "    thingOptions(thing) { (options) throws(RealtimeError) in\n"
+        "        options.property0 = ",
+        "    thingOptions(thing, once: true) { (options) throws(RealtimeError) in",
     ):
         expect(text in setters, f"'{text}' is not in:\n{setters}")
     swift = found["Thing.swift"]
@@ -240,10 +241,10 @@ def test_abigen_prints_choices_paths_and_values() -> None:
     found = printed("kinds", source.replace("before start", "value, without again"))
     setters = found["ThingOptions+Plain.swift"]
     for text in (
-        '$0.color = try named(color, "color", "RT_COLOR_RED or RT_COLOR_DARK_BLUE")',
+        'options.color = try named(color, "color", "RT_COLOR_RED or RT_COLOR_DARK_BLUE")',
         "Default RT_COLOR_DARK_BLUE.",
-        '$0.file = try filePath(file, "file", atMost: 107)',
-        '$0.factor = try real(factor, "factor", in: 1...9)',
+        'options.file = try filePath(file, "file", atMost: 107)',
+        'options.factor = try real(factor, "factor", in: 1...9)',
         "Default 0: not set. Since",
         "RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above 5,000.",
     ):
@@ -364,7 +365,7 @@ SHARED = [
     ("set_bearer_token", "token", "setBearerToken(optionalText(token, "),
     ("add_safe_header", "name", 'addSafeName(text(name, "name"))'),
     ("set_network", "network: rt_network?", "mine = try networkConfiguration(network)"),
-    ("set_reachability", "reachability: rt_reachability?", "setReachability(reachability.map"),
+    ("set_reachability", "reachability: rt_reachability?", "setReachability(Reachability.borrow"),
     ("set_again", "backoff: rt_backoff?", "again = try backoffConfiguration(backoff)"),
 ]
 
@@ -390,8 +391,10 @@ def test_abigen_prints_the_setters_that_most_objects_share() -> None:
         "RT_OK; RT_ERROR_INVALID_HEADER for no token; RT_ERROR_STATE.",
         "Removes all headers that were added or set, those of the other setters too.",
         "The backoff is copied. Default NULL. Before start alone.",
-        "    thingOptions(thing, once: true) { $0.again",
-        "    thingCall(thing) { try $0.setReachability",
+        "    thingOptions(thing, once: true) { (options) throws(RealtimeError) in\n"
+        "        options.again",
+        "    thingCall(thing) { (object) throws(RealtimeError) in\n"
+        "        try object.setReachability",
     ):
         expect(text in setters.replace("\n/// ", " "), f"'{text}' is not in:\n{setters}")
     for text in (
