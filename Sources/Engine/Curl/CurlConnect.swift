@@ -40,13 +40,24 @@ final class CurlConnect: CurlUser {
 
     /// - Parameter time: what there is for it, when its owner ends it; nil for no limit. libcurl
     ///   gives an address that does not answer half of it, when there is another.
-    init(
+    convenience init(
         to url: HTTPURL, by network: NetworkConfiguration, within time: Duration?,
         multi: CurlMulti, owner: any CurlConnectOwner
     ) throws(RealtimeError) {
         guard let easy = curl_easy_init() else {
             throw RealtimeError(.system, "libcurl could not make a handle")
         }
+        self.init(easy, to: url, by: network, multi, owner)
+        configure(url, time)
+        self.network = try CurlNetwork(network, on: easy)
+        way.set(on: easy)
+        try multi.add(self)
+    }
+
+    private init(
+        _ easy: UnsafeMutableRawPointer, to url: HTTPURL, by network: NetworkConfiguration,
+        _ multi: CurlMulti, _ owner: any CurlConnectOwner
+    ) {
         self.easy = easy
         self.multi = multi
         self.owner = owner
@@ -56,10 +67,6 @@ final class CurlConnect: CurlUser {
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         tls = .allocate(capacity: 1)
         tls.initialize(to: shim_tls_source(turn: multi.tls, guard: nil))
-        configure(url, time)
-        self.network = try CurlNetwork(network, on: easy)
-        way.set(on: easy)
-        try multi.add(self)
     }
 
     private func configure(_ url: HTTPURL, _ time: Duration?) {

@@ -46,22 +46,37 @@ final class CurlHandle {
     /// One read of libcurl's. What a small read does not touch costs no memory.
     private static let readBytes = 60 << 10
 
-    init(
+    convenience init(
         _ configuration: NetworkConfiguration, to url: HTTPURL, on multi: CurlMulti
     ) throws(RealtimeError) {
-        origin = try CurlOrigin(url)
+        let origin = try CurlOrigin(url)
         guard let easy = curl_easy_init() else {
             throw RealtimeError(.system, "libcurl could not make a handle")
         }
+        let network: CurlNetwork
+        do throws(RealtimeError) {
+            network = try CurlNetwork(configuration, on: easy)
+        } catch {
+            curl_easy_cleanup(easy)
+            throw error
+        }
+        self.init(easy, configuration, network, to: url, origin, on: multi)
+    }
+
+    private init(
+        _ easy: UnsafeMutableRawPointer, _ configuration: NetworkConfiguration,
+        _ network: CurlNetwork, to url: HTTPURL, _ origin: CurlOrigin, on multi: CurlMulti
+    ) {
         self.easy = easy
         self.configuration = configuration
+        self.network = network
+        self.origin = origin
         place = url
         way = CurlWay(to: url, by: configuration)
         hasOwnAddresses = !configuration.resolves.isEmpty
         notes = .allocate(capacity: 1)
         notes.initialize(to: shim_curl_notes())
         notes.pointee.tls.turn = multi.tls
-        network = try CurlNetwork(configuration, on: easy)
         origin.set(on: easy)
         way.set(on: easy)
         _ = shim_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")

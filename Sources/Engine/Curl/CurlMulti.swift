@@ -84,11 +84,15 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     @exclusivity(unchecked) private var isOpen = true
     private let forkGeneration = shim_fork_generation()
 
-    private init(loop: Loop) throws(RealtimeError) {
+    private convenience init(loop: Loop) throws(RealtimeError) {
         let code = shim_curl_global_init()
         guard code == CURLE_OK, let multi = curl_multi_init() else {
             throw RealtimeError(.system, "libcurl could not be initialised")
         }
+        self.init(multi, on: loop)
+    }
+
+    private init(_ multi: UnsafeMutableRawPointer, on loop: Loop) {
         shim_curl_keep_wakeup_from_children(multi)
         self.multi = multi
         self.loop = loop

@@ -9,9 +9,12 @@ final class CurlNetwork {
     private var resolves: UnsafeMutablePointer<curl_slist>?
     private var share: UnsafeMutableRawPointer?
 
-    init(
+    private init() {}
+
+    convenience init(
         _ network: NetworkConfiguration, on easy: UnsafeMutableRawPointer
     ) throws(RealtimeError) {
+        self.init()
         setTLS(network, easy)
         setWay(network, easy)
         setSocket(network, easy)

@@ -8,12 +8,16 @@ final class CurlOrigin {
     private let text: String
     private let parts: OpaquePointer
 
-    init(_ url: HTTPURL) throws(RealtimeError) {
+    private init(_ text: String, _ parts: OpaquePointer) {
+        self.text = text
+        self.parts = parts
+    }
+
+    convenience init(_ url: HTTPURL) throws(RealtimeError) {
         guard let parts = curl_url() else {
             throw RealtimeError(.system, "libcurl could not make a URL")
         }
-        self.parts = parts
-        text = url.connectURL + "/"
+        self.init(url.connectURL + "/", parts)
         let code = curl_url_set(parts, CURLUPART_URL, text, 0)
         guard code == CURLUE_OK else {
             throw RealtimeError(

@@ -90,11 +90,22 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     /// - Parameters:
     ///   - handle: made for the network that is meant.
     ///   - handles: where it goes when the exchange is over.
-    init(
+    convenience init(
         _ request: borrowing HTTPRequest, _ options: borrowing HTTPTransferOptions,
         by handle: CurlHandle, backTo handles: CurlHandles? = nil, multi: CurlMulti,
         owner: any HTTPTransferOwner
     ) throws(RealtimeError) {
+        self.init(of: request, options, by: handle, handles, multi, owner)
+        handle.calls(HTTPTransfer.calls, for: Unmanaged.passUnretained(self).toOpaque())
+        try handle.prepare(request, options)
+        try multi.add(self)
+    }
+
+    private init(
+        of request: borrowing HTTPRequest, _ options: borrowing HTTPTransferOptions,
+        by handle: CurlHandle, _ handles: CurlHandles?, _ multi: CurlMulti,
+        _ owner: any HTTPTransferOwner
+    ) {
         self.handle = handle
         reportsProgress = options.reportsProgress
         mayEndInCoding = options.mayEndInCoding
@@ -103,9 +114,6 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         self.handles = handles
         self.multi = multi
         self.owner = owner
-        handle.calls(HTTPTransfer.calls, for: Unmanaged.passUnretained(self).toOpaque())
-        try handle.prepare(request, options)
-        try multi.add(self)
     }
 
     deinit { close() }

@@ -66,9 +66,12 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         }
     }
 
-    package init(url: String, on loop: Loop) throws(RealtimeError) {
+    package convenience init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
-        let configuration = try EventSourceConfiguration(url: url)
+        self.init(try EventSourceConfiguration(url: url), on: loop)
+    }
+
+    private override init(_ configuration: EventSourceConfiguration, on loop: Loop) {
         parser = .allocate(capacity: 1)
         parser.initialize(to: EventStreamParser())
         super.init(configuration, on: loop)

@@ -26,9 +26,9 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
     /// Messages of the answer that were told.
     @exclusivity(unchecked) var told = 0
 
-    package init(url: String, on loop: Loop) throws(RealtimeError) {
+    package convenience init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
-        super.init(try LongPollConfiguration(url: url), on: loop)
+        self.init(try LongPollConfiguration(url: url), on: loop)
     }
 
     // MARK: Any thread

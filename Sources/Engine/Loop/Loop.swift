@@ -59,21 +59,24 @@ package final class Loop: @unchecked Sendable {
     /// What each may read in this turn.
     @exclusivity(unchecked) private(set) var readShare = Loop.bytesPerTurn
 
-    package init() throws(RealtimeError) {
-        descriptor = shim_epoll_create()
-        timerDescriptor = descriptor < 0 ? -1 : shim_timerfd_create()
-        wakeDescriptor = timerDescriptor < 0 ? -1 : shim_eventfd_create()
-        let made =
+    package convenience init() throws(RealtimeError) {
+        shim_fork_watch()
+        self.init(descriptor: shim_epoll_create())
+        let isMade =
             wakeDescriptor >= 0
             && shim_epoll_add(descriptor, timerDescriptor, PollEvents.readable, Loop.timerToken)
                 == 0
             && shim_epoll_add(descriptor, wakeDescriptor, PollEvents.readable, Loop.wakeToken)
                 == 0
-        let cause = errno
-        shim_fork_watch()
+        guard isMade else { throw Loop.systemError("making a loop's descriptors", errno) }
+    }
+
+    private init(descriptor: Int32) {
+        self.descriptor = descriptor
+        timerDescriptor = descriptor < 0 ? -1 : shim_timerfd_create()
+        wakeDescriptor = timerDescriptor < 0 ? -1 : shim_eventfd_create()
         forkGeneration = shim_fork_generation()
         readyEvents = .allocate(capacity: Int(Loop.eventsPerTurn))
-        guard made else { throw Loop.systemError("making a loop's descriptors", cause) }
     }
 
     deinit {

@@ -24,10 +24,14 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
     @exclusivity(unchecked) var knownChanges = 0
     @exclusivity(unchecked) var handles: CurlHandles
 
-    package init(base: String?, on loop: Loop) throws(RealtimeError) {
+    package convenience init(base: String?, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
         var initial = RESTConfiguration()
         if let base { try initial.setBase(base) }
+        self.init(initial, on: loop)
+    }
+
+    private init(_ initial: RESTConfiguration, on loop: Loop) {
         handles = CurlHandles(initial.network, on: loop)
         super.init(RESTSession(initial), initial, on: loop)
     }

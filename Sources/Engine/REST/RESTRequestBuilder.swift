@@ -20,13 +20,20 @@ package final class RESTRequestBuilder {
     @exclusivity(unchecked) private var sourceLease: RESTSourceLease?
 
     /// - Parameter path: below the client's base URL, or a whole URL.
-    package init(_ client: RESTClient, _ method: String, _ path: String) throws(RealtimeError) {
+    package convenience init(
+        _ client: RESTClient, _ method: String, _ path: String
+    ) throws(RealtimeError) {
+        let method = try checkedMethod(method)
+        self.init(client, method, path, try client.url(of: path))
+    }
+
+    private init(_ client: RESTClient, _ method: String, _ path: String, _ url: HTTPURL) {
         self.client = client
-        self.method = try checkedMethod(method)
+        self.method = method
         self.path = path
+        self.url = url
         policy = client.options.read { options in options.pointee.policy }
         policy.isOfRequest = true
-        url = try client.url(of: path)
     }
 
     package func addHeader(_ name: String, _ value: String) throws(RealtimeError) {

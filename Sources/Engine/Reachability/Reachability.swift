@@ -39,8 +39,12 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
     /// How often something may have changed, so that observers can ask once for each change.
     private(set) var changes = 0
 
-    package init(on loop: Loop, mode: Mode) throws(RealtimeError) {
+    package convenience init(on loop: Loop, mode: Mode) throws(RealtimeError) {
         try loop.checkUsable()
+        self.init(of: loop, mode)
+    }
+
+    private init(of loop: Loop, _ mode: Mode) {
         self.loop = loop
         watch = NetworkWatch.of(loop)
         modeNumber = Atomic(mode.rawValue)

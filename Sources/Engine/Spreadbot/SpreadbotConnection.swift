@@ -61,9 +61,12 @@ package final class SpreadbotConnection:
         var path: String?
     }
 
-    package init(base: String, on loop: Loop) throws(RealtimeError) {
+    package convenience init(base: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
-        let configuration = try SpreadbotConfiguration(base: base)
+        self.init(try SpreadbotConfiguration(base: base), on: loop)
+    }
+
+    private init(_ configuration: SpreadbotConfiguration, on loop: Loop) {
         super.init(SpreadbotSession(configuration), configuration, on: loop)
     }
 

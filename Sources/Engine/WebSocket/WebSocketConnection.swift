@@ -100,10 +100,14 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
     /// peer's close frame must be read.
     var isPaused: Bool { gate.isPaused && !gate.isEnding }
 
-    package init(url: String, on loop: Loop) throws(RealtimeError) {
+    package convenience init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
+        self.init(try WebSocketConfiguration(url: url), on: loop)
+    }
+
+    private override init(_ configuration: WebSocketConfiguration, on loop: Loop) {
         pool = WebSocketPool.of(loop)
-        super.init(try WebSocketConfiguration(url: url), on: loop)
+        super.init(configuration, on: loop)
     }
 
     deinit { dropSession() }

@@ -10,8 +10,14 @@ package final class MessageCompressor {
     @exclusivity(unchecked) private var scratch = ByteBuffer()
 
     /// Nil when messages go uncompressed: by level 0, or since zlib has no window of 8 bits.
-    package init?(_ configuration: CompressionConfiguration, agreed: DeflateParameters) {
+    package convenience init?(
+        _ configuration: CompressionConfiguration, agreed: DeflateParameters
+    ) {
         guard configuration.level > 0, agreed.canCompress else { return nil }
+        self.init(configuration, agreed)
+    }
+
+    private init(_ configuration: CompressionConfiguration, _ agreed: DeflateParameters) {
         level = configuration.level
         memoryLevel = configuration.memoryLevel
         self.agreed = agreed

@@ -6,10 +6,12 @@ final class BrotliStream: CodedStream {
     private let decoder: UnsafeMutableRawPointer
     private(set) var isWhole = false
 
-    init?() {
+    convenience init?() {
         guard let decoder = shim_brotli_new() else { return nil }
-        self.decoder = decoder
+        self.init(decoder)
     }
+
+    private init(_ decoder: UnsafeMutableRawPointer) { self.decoder = decoder }
 
     deinit { shim_brotli_free(decoder) }
 
@@ -38,10 +40,12 @@ final class ZstdStream: CodedStream {
     /// What libzstd says of a larger one.
     private static let tooMuch = "Frame requires too much memory for decoding"
 
-    init?() {
+    convenience init?() {
         guard let decoder = shim_zstd_new(ZstdStream.windowLog) else { return nil }
-        self.decoder = decoder
+        self.init(decoder)
     }
+
+    private init(_ decoder: UnsafeMutableRawPointer) { self.decoder = decoder }
 
     deinit { shim_zstd_free(decoder) }
 

@@ -49,8 +49,12 @@ package final class ContentDecoder {
         var hasBegun = false
         var fault: String?
 
-        init?(_ coding: ContentCoding) {
+        convenience init?(_ coding: ContentCoding) {
             guard let stream = coding.makeStream() else { return nil }
+            self.init(coding, stream)
+        }
+
+        private init(_ coding: ContentCoding, _ stream: any CodedStream) {
             self.coding = coding
             self.stream = stream
         }
@@ -59,7 +63,7 @@ package final class ContentDecoder {
     /// nil when there is nothing to decode.
     /// - Parameter contentEncoding: the values of all fields of that name. A coding that is not
     ///   supported is reported by `decode`, since answers without a body may name any.
-    package init?(contentEncoding: [String]) {
+    package convenience init?(contentEncoding: [String]) {
         var names: [String] = []
         for value in contentEncoding {
             for element in value.utf8.split(separator: UInt8(ascii: ",")) {
@@ -74,8 +78,10 @@ package final class ContentDecoder {
             }
         }
         if names.isEmpty { return nil }
-        self.names = names
+        self.init(names: names)
     }
+
+    private init(names: [String]) { self.names = names }
 
     /// Decodes some of the input. Call it again while `hasMore` is true, and with what was not
     /// consumed and with what comes behind that. What was decoded before a failure is returned

@@ -25,15 +25,20 @@ final class ZlibStream: CodedStream {
     /// libcurl allows as many behind raw deflate: servers append the checksum of the other format.
     private static let toleratedBytes = 4
 
-    init?(isGzip: Bool) {
-        self.isGzip = isGzip
-        stream = .allocate(capacity: 1)
+    convenience init?(isGzip: Bool) {
+        let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         stream.initialize(to: z_stream())
         // The format of deflate is known with its second byte.
         guard shim_inflate_init_format(stream, isGzip ? 31 : 15) == Z_OK else {
             stream.deallocate()
             return nil
         }
+        self.init(isGzip, stream)
+    }
+
+    private init(_ isGzip: Bool, _ stream: UnsafeMutablePointer<z_stream>) {
+        self.isGzip = isGzip
+        self.stream = stream
     }
 
     deinit {

@@ -232,8 +232,12 @@ private final class Login: Sendable, Equatable {
     let password: String?
 
     /// nil for neither.
-    init?(user: String?, password: String?) {
+    convenience init?(user: String?, password: String?) {
         guard user != nil || password != nil else { return nil }
+        self.init(user, password)
+    }
+
+    private init(_ user: String?, _ password: String?) {
         self.user = user
         self.password = password
     }
