@@ -94,8 +94,11 @@ def leftovers(sources: list[Source]) -> Iterator[Complaint]:
 
 
 def traps(sources: list[Source]) -> Iterator[Complaint]:
-    """Swift cannot catch its own traps, so outside input must not be able to cause one."""
-    forced = re.compile(r"\b(?:try|as)!|\b(?:fatalError|unowned\(unsafe\))")
+    """Swift cannot catch its own traps, so outside input must not be able to cause one.
+
+    An unsafe reference is allowed to the loop alone, which outlives everything that lives on it.
+    """
+    forced = re.compile(r"\b(?:try|as)!|\bfatalError|\bunowned\(unsafe\)(?! let loop: Loop\n)")
     for source in sources:
         if target_of(source) is None or source.suffix != ".swift":
             continue

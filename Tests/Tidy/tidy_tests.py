@@ -7,6 +7,7 @@ import unittest
 from collections.abc import Iterable
 
 import documents
+import embedded
 import python_imports
 import rules
 import swift_circles
@@ -171,6 +172,55 @@ class Words(unittest.TestCase):
         complaints = said(rules.traps(swift("Engine", text)))
         self.assertEqual([complaint.split(":")[1] for complaint in complaints], ["1", "2"])
         self.assertEqual(said(rules.traps(swift("abigen", text))), [])
+
+    def test_only_the_loop_may_be_referenced_unsafely(self) -> None:
+        text = "unowned(unsafe) let loop: Loop\nunowned(unsafe) let loop: LoopTimer\n"
+        (complaint,) = said(rules.traps(swift("Engine", text)))
+        self.assertRegex(complaint, r":2: unowned\(unsafe\) may trap")
+
+
+class Embedded(unittest.TestCase):
+    def test_what_the_mode_cannot_compile(self) -> None:
+        for text, found in (
+            ("func f() throws {}", "throws"),
+            ("func f(_ g: () throws -> Void) rethrows {}", "rethrows"),
+            ("weak var a: A?", "weak var"),
+            ("f { [weak self] in g() }", "\\[weak"),
+            ("unowned let a: A", "unowned"),
+            ("f { [unowned self] in g() }", "unowned"),
+            ("a.map(\\.name)", "\\\\.n"),
+            ("a.map(\\A.name)", "\\\\A"),
+            ("let a: Any", "Any"),
+            ("struct A: Codable {}", "Codable"),
+            ("protocol P {}\nlet a: any P", "any P"),
+        ):
+            complaints = said(embedded.constructs(swift("Wire", f"{text}\n")))
+            self.assertRegex("\n".join(complaints), found, text)
+            self.assertEqual(said(embedded.constructs(swift("Realtime", text))), [])
+
+    def test_what_the_mode_compiles(self) -> None:
+        text = (
+            "protocol P: AnyObject {}\nprotocol Q: P {}\nlet a: (any P)?, b: [any Q]\n"
+            "func f(_ g: () throws(E) -> Void) throws(E) {}\nunowned(unsafe) let loop: Loop\n"
+            '// weak var, throws\nlet c = "\\(a) as? \\n"\nlet d = "\\(\\"x\\".count)"\n'
+        )
+        self.assertEqual(said(embedded.constructs(swift("Engine", text))), [])
+
+    def test_an_object_that_exists_does_not_fail(self) -> None:
+        for text in (
+            "final class A {\n    package init?(_ a: Int) {\n    }\n}\n",
+            "class A {\n    init(\n        _ a: A\n    ) throws(E) {\n    }\n}\n",
+        ):
+            (complaint,) = said(embedded.initializers(swift("Wire", text)))
+            self.assertRegex(complaint, r":2: an init of a class that can fail")
+        good = (
+            "struct A {\n    init?() {}\n    init() throws(E) {}\n}\n"
+            "class B {\n    private init(_ a: A) {}\n    convenience init?() {}\n"
+            "    convenience init(_ b: () throws(E) -> Int) throws(E) {}\n}\n"
+            "class C {\n    struct D {\n        init?() {}\n    }\n    init() {}\n}\n"
+            "class D {\n    init() {}\n\n    func f() throws(E) {}\n}\n"
+        )
+        self.assertEqual(said(embedded.initializers(swift("Engine", good))), [])
 
 
 class Exports(unittest.TestCase):
