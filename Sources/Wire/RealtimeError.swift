@@ -1,7 +1,8 @@
-/// What went wrong: a code to decide by and a sentence to read. The one error type of the library;
-/// the C ABI turns it into `rt_status` and `rt_last_error()`.
+/// The one error type of the library: a code for programs and a sentence for people. The C ABI
+/// turns it into `rt_status` and `rt_last_error()`.
 public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The kinds of failure, with the numbers of the C ABI's `rt_status`; no number is ever reused.
+    /// The kinds of failure. Their numbers are those of the C ABI's `rt_status`; no number is ever
+    /// reused.
     public enum Code: Int32, Sendable, CaseIterable {
         case invalidArgument = -1
         case state = -2
@@ -44,14 +45,15 @@ public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible
     }
 
     public let code: Code
-    /// The operating system's error, an `errno`; 0 for none.
+    /// The operating system's error, an `errno`; 0 if there is none.
     public let systemError: Int32
-    /// A sentence that names the culprit (host, option, header, limit), never a credential. Control
-    /// characters, which a server may have chosen, are spelt as escapes such as `\u{1b}`.
+    /// A sentence that names the cause (host, option, header, limit), but never contains a
+    /// credential. Control characters, which a server may have chosen, are written as escapes such
+    /// as `\u{1b}`.
     public let message: String
 
-    /// What the server answered instead, with the beginning of its body; with `.proxy`, what the
-    /// proxy answered to CONNECT.
+    /// The response that the server sent instead, with the beginning of its body. With `.proxy`,
+    /// the proxy's response to CONNECT.
     public let response: HTTPResponse?
 
     public init(
@@ -65,10 +67,10 @@ public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible
 
     public var description: String { "\(message) (\(code))" }
 
-    /// With `.proxy`, the status by which the proxy refused a tunnel; nil without an answer.
+    /// With `.proxy`, the status with which the proxy refused a tunnel; nil if it did not respond.
     public var proxyStatus: Int? { code == .proxy ? response?.status : nil }
 
-    /// The same; 0 for nothing, and for the question for credentials.
+    /// Like `proxyStatus`, but 0 instead of nil, and for a 407, which asks for credentials.
     package var proxyRefusal: Int {
         guard let proxyStatus, proxyStatus != 407 else { return 0 }
         return proxyStatus

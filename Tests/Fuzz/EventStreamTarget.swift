@@ -4,7 +4,7 @@ func fuzzEventStream(_ input: consuming Input) {
     let options = input.byte()
     let split = input.byte()
     var rules = NaiveEventStream.Rules()
-    rules.tellsComments = options & 1 != 0
+    rules.reportsComments = options & 1 != 0
     if options & 2 != 0 { rules.line = Int(input.byte()) }
     if options & 4 != 0 { rules.data = Int(input.byte()) }
     if options & 8 != 0 { rules.name = Int(input.byte()) }
@@ -14,7 +14,7 @@ func fuzzEventStream(_ input: consuming Input) {
     let naive = NaiveEventStream(Array(bytes), rules, lastEventID: seed)
     let limits = EventStreamParser.Limits(line: rules.line, data: rules.data, name: rules.name)
     var parser = EventStreamParser(
-        limits: limits, lastEventID: seed, tellsComments: rules.tellsComments)
+        limits: limits, lastEventID: seed, reportsComments: rules.reportsComments)
     // Leftovers of an earlier body must not matter.
     if options & 32 != 0 { _ = read([Array("data:x\nid:4\r".utf8)], &parser) }
     parser.endBody()

@@ -21,10 +21,10 @@ struct Heard {
     /// Feeds the pieces of one body, then ends it.
     init(
         _ pieces: [[UInt8]], _ limits: EventStreamParser.Limits = EventStreamParser.Limits(),
-        lastEventID: [UInt8] = [], tellsComments: Bool = true
+        lastEventID: [UInt8] = [], reportsComments: Bool = true
     ) {
         var parser = EventStreamParser(
-            limits: limits, lastEventID: lastEventID, tellsComments: tellsComments)
+            limits: limits, lastEventID: lastEventID, reportsComments: reportsComments)
         hear(pieces, &parser)
         parser.endBody()
         self.lastEventID = parser.lastEventID

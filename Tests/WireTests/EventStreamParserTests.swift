@@ -92,7 +92,7 @@ import Testing
             [.comment("data:no"), .comment(""), .comment(" x"), .comment("z"), event("y")])
         let stream = Array(":a\ndata:y\n:b\n\n:c".utf8)
         for pieces in splits(stream) {
-            #expect(Heard(pieces, tellsComments: false).told == [event("y")])
+            #expect(Heard(pieces, reportsComments: false).told == [event("y")])
         }
         expect([0x3A, 0xFF, 0x0A], [.comment("\u{FFFD}")])
     }
@@ -170,7 +170,7 @@ import Testing
     @Test(arguments: ["data:a\r", "event:x\nda", ":com", "data:a\n", "\u{FEFF}", "id:4", "retry:5"])
     func nothingOfABodyReachesTheNext(beginning: String) {
         for pieces in splits(Array(beginning.utf8)) {
-            var parser = EventStreamParser(tellsComments: true)
+            var parser = EventStreamParser(reportsComments: true)
             _ = Heard(continuing: pieces, &parser)
             parser.endBody()
             let rest = Array("\ndata:b\n\n".utf8)
@@ -210,7 +210,7 @@ import Testing
         let limits = EventStreamParser.Limits(line: 8, data: 8, name: 8)
         let stream = Array((":" + String(repeating: "c", count: 100) + "\ndata:x\n\n").utf8)
         for pieces in splits(stream) {
-            let heard = Heard(pieces, limits, tellsComments: false)
+            let heard = Heard(pieces, limits, reportsComments: false)
             #expect(heard.told == [event("x")] && !heard.isTooLarge)
         }
     }
@@ -244,7 +244,7 @@ import Testing
                 rules.data = Int.random(in: 0...30, using: &random)
                 rules.name = Int.random(in: 0...8, using: &random)
             }
-            rules.tellsComments = round % 2 == 0
+            rules.reportsComments = round % 2 == 0
             var pieces: [[UInt8]] = []
             var rest = stream[...]
             while !rest.isEmpty {
@@ -256,7 +256,7 @@ import Testing
             let heard = Heard(
                 pieces,
                 EventStreamParser.Limits(line: rules.line, data: rules.data, name: rules.name),
-                lastEventID: [0x39], tellsComments: rules.tellsComments)
+                lastEventID: [0x39], reportsComments: rules.reportsComments)
             let same =
                 heard.told == naive.told && heard.isTooLarge == naive.isTooLarge
                 && heard.lastEventID == naive.lastEventID

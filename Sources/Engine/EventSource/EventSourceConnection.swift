@@ -143,7 +143,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
 
     override func takeHandlers() {
         super.takeHandlers()
-        parser.pointee.tellsComments = handlers.comment != nil
+        parser.pointee.reportsComments = handlers.comment != nil
         onMessage = handlers.message
         onAny = handlers.any
         onEvent = handlers.sink
@@ -180,7 +180,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     /// source is closed.
     package func confirm(id: String) throws(RealtimeError) {
         try loop.checkUsable()
-        guard EventIDFile.isFit(id: id) else {
+        guard EventIDFile.isValid(id: id) else {
             throw RealtimeError(.invalidArgument, "the id has a CR, LF or NUL")
         }
         loop.perform { [self] in keepID(id) }

@@ -19,7 +19,7 @@ extension EventSourceConnection {
         parser.initialize(
             to: EventStreamParser(
                 limits: configuration.limits, lastEventID: Array((initial ?? "").utf8),
-                tellsComments: handlers.comment != nil))
+                reportsComments: handlers.comment != nil))
         publish { $0.lastEventID = initial ?? "" }
         session.setOnline(isReachable, now: Loop.now(), random: 0)
         session.setPaused(!mayDeliver, now: Loop.now())

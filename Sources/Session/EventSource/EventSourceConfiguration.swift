@@ -93,7 +93,7 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
 
     /// - Parameter id: "" for none, whatever a store says.
     package mutating func setLastEventID(_ id: String) throws(RealtimeError) {
-        guard EventIDFile.isFit(id: id) else {
+        guard EventIDFile.isValid(id: id) else {
             throw RealtimeError(.invalidArgument, "the last event id has a CR, LF or NUL")
         }
         lastEventID = id

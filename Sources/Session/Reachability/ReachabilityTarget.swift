@@ -12,7 +12,7 @@ package enum ReachabilityTarget {
         guard let proxy = network.proxyURL(to: url, environment: environment) else {
             return [host(of: url, network)]
         }
-        return [host(named: ProxyURL.place(of: proxy).host)]
+        return [host(named: ProxyURL.address(of: proxy).host)]
     }
 
     private static func host(of url: HTTPURL, _ network: NetworkConfiguration) -> NetworkView.Host {

@@ -1,8 +1,8 @@
 import CShims
 
-/// A growing run of bytes with one owner: written at its end, read and consumed from its front.
-/// Storage is made at the first write and doubles; nothing is zeroed. Callers bound its growth:
-/// they check a limit before they append.
+/// A growing sequence of bytes with one owner: written at its end, read and consumed from its
+/// front. Storage is allocated at the first write and doubles; it is not zeroed. Callers bound its
+/// growth: they check a limit before they append.
 ///
 /// It grows by `realloc`: the kernel moves the pages of large storage instead of copying them, and
 /// pages that were never written take no memory. So a body of 64 MiB never takes twice its size.
@@ -16,7 +16,7 @@ package struct ByteBuffer: ~Copyable {
 
     deinit { shim_free(storage) }
 
-    /// Bytes that were written and not consumed.
+    /// Bytes that were written and not yet consumed.
     @inlinable package var count: Int { tail - head }
     @inlinable package var isEmpty: Bool { tail == head }
 
@@ -26,7 +26,7 @@ package struct ByteBuffer: ~Copyable {
             start: storage.map { UnsafeRawPointer($0 + head) }, count: tail - head)
     }
 
-    /// At least `minimum` writable bytes behind the readable ones; `commit` makes them readable.
+    /// At least `minimum` writable bytes after the readable ones. `commit` makes them readable.
     @inline(__always)
     package mutating func reserve(_ minimum: Int) -> UnsafeMutableRawBufferPointer {
         if capacity - tail < minimum { makeRoom(for: minimum) }
@@ -46,7 +46,7 @@ package struct ByteBuffer: ~Copyable {
         tail += bytes.count
     }
 
-    /// Appends them with one more behind.
+    /// Appends bytes, followed by one more.
     package mutating func append(_ bytes: UnsafeRawBufferPointer, then byte: UInt8) {
         let room = reserve(bytes.count + 1)
         if let source = bytes.baseAddress, bytes.count > 0 {
@@ -56,7 +56,7 @@ package struct ByteBuffer: ~Copyable {
         tail += bytes.count + 1
     }
 
-    /// Writes a NUL behind the readable bytes, outside of them.
+    /// Writes a NUL after the readable bytes, without making it readable.
     package mutating func terminate() { reserve(1)[0] = 0 }
 
     package mutating func append(_ byte: UInt8) {
@@ -69,7 +69,7 @@ package struct ByteBuffer: ~Copyable {
         text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
     }
 
-    /// Takes `count` bytes away from the front.
+    /// Removes `count` bytes from the front.
     package mutating func consume(_ count: Int) {
         precondition(count >= 0 && count <= tail - head, "consume beyond what is readable")
         head += count
@@ -79,13 +79,13 @@ package struct ByteBuffer: ~Copyable {
         }
     }
 
-    /// Takes `count` bytes away from the end.
+    /// Removes `count` bytes from the end.
     package mutating func removeLast(_ count: Int) {
         precondition(count >= 0 && count <= tail - head, "remove beyond what is readable")
         tail -= count
     }
 
-    /// Empties the buffer; storage above `keeping` bytes goes back to the system.
+    /// Empties the buffer. Storage of more than `keeping` bytes is freed.
     package mutating func removeAll(keeping: Int) {
         head = 0
         tail = 0
@@ -96,8 +96,8 @@ package struct ByteBuffer: ~Copyable {
         }
     }
 
-    /// Moves the bytes to the front, and enlarges the storage at least twofold unless that makes
-    /// room by itself.
+    /// Moves the bytes to the front. If that does not make enough room, it also enlarges the
+    /// storage at least twofold.
     private mutating func makeRoom(for minimum: Int) {
         let live = tail - head
         let needed = live + minimum

@@ -1,29 +1,30 @@
 import CShims
 
-/// Validates UTF-8 (RFC 3629) as it arrives, at any split, and fails at the first byte that no
+/// Validates UTF-8 (RFC 3629) as it arrives, at any split. It fails at the first byte that no
 /// continuation can make valid: surrogates, overlong forms and values above U+10FFFF fail at their
 /// second byte.
 package struct UTF8Validator: Sendable {
-    /// Continuation bytes still missing, and the range the next one must fall in.
+    /// Continuation bytes still missing, and the allowed range of the next one.
     private var missing: UInt8 = 0
     private var lowest: UInt8 = 0x80
     private var highest: UInt8 = 0xBF
 
     package init() {}
 
-    /// Whether the bytes so far end at a character's border.
+    /// Whether the bytes so far end at the end of a character.
     package var isComplete: Bool { missing == 0 }
 
     package mutating func reset() { self = UTF8Validator() }
 
-    /// Takes the next bytes; false at the first invalid one, after which the validator is spent.
+    /// Checks the next bytes. Returns false at the first invalid one; the validator must not be
+    /// used after that.
     package mutating func accepts(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         let end = bytes.count
         if end >= UTF8Validator.acceleratedBytes, UTF8Validator.isAccelerated,
             let base = bytes.baseAddress
         {
-            // From one character's border to another; what is outside goes byte by byte.
+            // From one character boundary to another. The rest is checked byte by byte.
             while missing > 0 {
                 guard step(bytes[index]) else { return false }
                 index += 1
@@ -46,7 +47,7 @@ package struct UTF8Validator: Sendable {
         return true
     }
 
-    /// Whether `bytes` is valid UTF-8 from start to end.
+    /// Whether `bytes` is complete, valid UTF-8.
     package static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
         if bytes.count >= acceleratedBytes, isAccelerated, let base = bytes.baseAddress {
             return shim_is_utf8(base.assumingMemoryBound(to: UInt8.self), bytes.count)
@@ -56,10 +57,10 @@ package struct UTF8Validator: Sendable {
     }
 
     private static var isAccelerated: Bool { shim_has_utf8_validator() }
-    /// Fewer bytes are not worth the call.
+    /// For fewer bytes the call costs more than it saves.
     private static let acceleratedBytes = 24
 
-    /// Where the last character that may be cut begins: at most three bytes before the end.
+    /// Where the last character begins if it may be cut: at most three bytes before the end.
     private static func lastBorder(_ bytes: UnsafeRawBufferPointer) -> Int {
         for back in 1...3 where back <= bytes.count {
             let byte = bytes[bytes.count - back]
@@ -68,7 +69,8 @@ package struct UTF8Validator: Sendable {
         return bytes.count
     }
 
-    /// The index of the first byte at or after `start` that is not ASCII; 32 bytes a step.
+    /// The index of the first byte at or after `start` that is not ASCII. Checks 32 bytes at a
+    /// time.
     private static func skipASCII(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
         guard let base = bytes.baseAddress else { return start }
         var index = start
@@ -91,7 +93,7 @@ package struct UTF8Validator: Sendable {
         return index
     }
 
-    /// RFC 3629 §4, the table of well-formed sequences.
+    /// Applies the table of well-formed sequences (RFC 3629 §4).
     private mutating func step(_ byte: UInt8) -> Bool {
         if missing > 0 {
             guard byte >= lowest, byte <= highest else { return false }

@@ -1,7 +1,7 @@
 import CShims
 
-/// br (RFC 7932) by libbrotlidec. Its window has 16 MiB at most: the larger ones are an extension
-/// that is off.
+/// br (RFC 7932), decoded by libbrotlidec. Its window is at most 16 MiB; the extension for larger
+/// ones is off.
 final class BrotliStream: CodedStream {
     private let decoder: UnsafeMutableRawPointer
     private(set) var isWhole = false
@@ -30,14 +30,14 @@ final class BrotliStream: CodedStream {
     }
 }
 
-/// zstd (RFC 8878) by libzstd: any number of frames.
+/// zstd (RFC 8878), decoded by libzstd: any number of frames.
 final class ZstdStream: CodedStream {
     private let decoder: UnsafeMutableRawPointer
     private(set) var isWhole = false
 
-    /// A window of 8 MiB, which is the most that HTTP allows (RFC 9659 §3).
+    /// The exponent of the largest window that HTTP allows, 8 MiB (RFC 9659 §3).
     private static let windowLog: Int32 = 23
-    /// What libzstd says of a larger one.
+    /// libzstd's error for a larger window.
     private static let tooMuch = "Frame requires too much memory for decoding"
 
     convenience init?() {

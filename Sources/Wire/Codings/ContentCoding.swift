@@ -1,6 +1,6 @@
 import CShims
 
-/// A content coding that can be decoded (RFC 9110 §8.4.1).
+/// A content coding that the library can decode (RFC 9110 §8.4.1).
 enum ContentCoding: String, CaseIterable {
     // In the order in which they are offered.
     case deflate
@@ -8,7 +8,7 @@ enum ContentCoding: String, CaseIterable {
     case brotli = "br"
     case zstd
 
-    /// - Parameter name: from Content-Encoding, in any case; the aliases of gzip count, too.
+    /// - Parameter name: from Content-Encoding, in any case; x-gzip is an alias of gzip.
     init?(name: String) {
         let isAlias = name.equalsIgnoringASCIICase("x-gzip")
         let known = ContentCoding.allCases.first { name.equalsIgnoringASCIICase($0.rawValue) }
@@ -16,7 +16,7 @@ enum ContentCoding: String, CaseIterable {
         self = coding
     }
 
-    /// zlib is linked; the libraries of the others are looked for when this is first read.
+    /// zlib is linked. The libraries of the others are loaded when this is first read.
     private var isAvailable: Bool {
         switch self {
         case .deflate, .gzip: true
@@ -25,12 +25,12 @@ enum ContentCoding: String, CaseIterable {
         }
     }
 
-    /// Those that can be decoded in this process, as Accept-Encoding lists them.
+    /// The codings that this process can decode, as a value for Accept-Encoding.
     static let available =
         allCases.filter { $0.isAvailable }.map { $0.rawValue }.joined(separator: ", ")
 
-    /// How much work a byte of input may be, in bytes of output. In br a few bytes can describe
-    /// hundreds of prefix codes (RFC 7932 §3): 10 µs for each byte.
+    /// The most work that a byte of input can cause, in bytes of output. In br a few bytes can
+    /// describe hundreds of prefix codes (RFC 7932 §3), which takes 10 µs per byte.
     var inputCost: Int {
         switch self {
         case .deflate, .gzip, .zstd: 1
@@ -38,7 +38,7 @@ enum ContentCoding: String, CaseIterable {
         }
     }
 
-    /// A decoder for one body; nil without memory.
+    /// Makes a decoder for one body; nil if memory is short.
     func makeStream() -> (any CodedStream)? {
         switch self {
         case .gzip: ZlibStream(isGzip: true)
@@ -49,20 +49,20 @@ enum ContentCoding: String, CaseIterable {
     }
 }
 
-/// The decoder of one coding. It consumes input and writes output as far as both reach, keeps what
-/// it needs of either, and can be fed in pieces of any size.
+/// The decoder of one coding. Each call consumes as much input and writes as much output as it can.
+/// The decoder keeps what it needs, and can be fed in pieces of any size.
 protocol CodedStream: AnyObject {
-    /// Never called again after a failure.
+    /// Must not be called again after a failure.
     func decode(
         _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) -> CodedStep
-    /// The input so far is complete: it may end here.
+    /// Whether the input may end here.
     var isWhole: Bool { get }
 }
 
 struct CodedStep {
     var consumed = 0
     var produced = 0
-    /// What is wrong with the input behind what was produced.
+    /// The fault in the input after what was produced; nil if there is none.
     var fault: String?
 }

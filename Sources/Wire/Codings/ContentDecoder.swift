@@ -1,13 +1,14 @@
-/// Decodes the body of an HTTP answer in the codings that its Content-Encoding lists (RFC 9110
-/// §8.4), piece by piece: never more at a time than the caller has room for. The input that is not
-/// decoded yet stays with the caller, so a bomb grows only as fast as it is asked for.
+/// Decodes the body of an HTTP response in the codings that its Content-Encoding lists (RFC 9110
+/// §8.4). It decodes piece by piece, never more than the caller has room for. Input that is not
+/// decoded yet stays with the caller, so a decompression bomb takes no memory unless the caller
+/// asks for more output.
 package final class ContentDecoder {
     package enum Failure: Error, Equatable {
-        /// The name of a coding that cannot be decoded here.
+        /// The name of a coding that this process cannot decode.
         case unsupported(String)
         /// More codings than `mostCodings`.
         case tooMany(Int)
-        /// The text says which coding found what.
+        /// The text names the coding and the fault.
         case damaged(String)
         /// The body ended inside the data of this coding.
         case cutShort(String)
@@ -19,32 +20,33 @@ package final class ContentDecoder {
         package var produced = 0
     }
 
-    /// Codings on top of each other. Servers use one; a proxy may add another. Each may keep a
-    /// window of 16 MiB (br), and each can multiply what the one before it has multiplied.
+    /// The most codings on top of each other. Servers use one, and a proxy may add another. Each
+    /// can keep a window of 16 MiB (br) and multiply the output of the one before.
     package static let mostCodings = 3
-    /// Above this much work of all codings together `decode` returns: a byte produced counts one,
-    /// a byte consumed as `ContentCoding.inputCost` says.
+    /// `decode` returns when all codings together have done this much work. A byte produced counts
+    /// as one, a byte consumed as `ContentCoding.inputCost`.
     private static let workPerCall = 128 << 10
-    /// Output of one coding that the next one has not consumed yet.
+    /// The most output of one coding that waits for the next one.
     private static let betweenBytes = 16 << 10
 
-    /// What can be decoded here, for Accept-Encoding. The first use looks for the libraries.
+    /// The codings that this process can decode, for Accept-Encoding. The first use loads the
+    /// libraries.
     package static var acceptedCodings: String { ContentCoding.available }
 
-    /// From Content-Encoding, in the order in which they were applied.
+    /// From Content-Encoding, in the order in which the server applied them.
     private let names: [String]
     private var links: [Link] = []
-    /// There is output that `decode` returns without further input.
+    /// Whether `decode` can return more output without further input.
     package private(set) var hasMore = false
     private var failure: Failure?
 
-    /// One coding, and what waits for it.
+    /// One coding, with the input that waits for it.
     private final class Link {
         let coding: ContentCoding
         let stream: any CodedStream
-        /// Output of the link before; the first link reads the caller's input instead.
+        /// Output of the previous link; the first link reads the caller's input instead.
         var input = ByteBuffer()
-        /// Its last output filled the room it had.
+        /// Its last output filled all available space.
         var hasMore = false
         var hasBegun = false
         var fault: String?
@@ -60,15 +62,15 @@ package final class ContentDecoder {
         }
     }
 
-    /// nil when there is nothing to decode.
-    /// - Parameter contentEncoding: the values of all fields of that name. A coding that is not
-    ///   supported is reported by `decode`, since answers without a body may name any.
+    /// nil if there is nothing to decode.
+    /// - Parameter contentEncoding: the values of all Content-Encoding fields. `decode` reports
+    ///   unsupported codings, since a response without a body may name any.
     package convenience init?(contentEncoding: [String]) {
         var names: [String] = []
         for value in contentEncoding {
             for element in value.utf8.split(separator: UInt8(ascii: ",")) {
                 let name = String(Substring(element.trimmingBlanks))
-                // Some servers say that there is no coding by one of these words.
+                // Some servers use one of these words to say that there is no coding.
                 if name.isEmpty || name.equalsIgnoringASCIICase("identity")
                     || name.equalsIgnoringASCIICase("none")
                 {
@@ -83,10 +85,11 @@ package final class ContentDecoder {
 
     private init(names: [String]) { self.names = names }
 
-    /// Decodes some of the input. Call it again while `hasMore` is true, and with what was not
-    /// consumed and with what comes behind that. What was decoded before a failure is returned
-    /// first: the next call throws.
-    /// - Parameter output: not empty. It is full, or the input is used up, or it was much work.
+    /// Decodes some of the input. Call it again while `hasMore` is true, and with the bytes that it
+    /// did not consume, followed by the next ones. If the input is damaged, it first returns the
+    /// output up to the damage, and the next call throws.
+    /// - Parameter output: not empty. The call returns when it is full, when the input is used up,
+    ///   or after much work.
     package func decode(
         _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(Failure) -> Step {
@@ -97,13 +100,13 @@ package final class ContentDecoder {
         hasMore = true
         while step.produced < output.count, work < ContentDecoder.workPerCall {
             let before = work
-            // The last one first: it makes room for the others.
+            // The last coding runs first, which makes room for the others.
             for index in links.indices.reversed() {
                 work += run(index, input, output, &step)
             }
             if work > before { continue }
             failure = fault
-            // The next call has to throw it.
+            // The next call throws the failure.
             hasMore = failure != nil
             break
         }
@@ -111,8 +114,8 @@ package final class ContentDecoder {
         return step
     }
 
-    /// Has one coding consume and produce as much as there is and fits.
-    /// - Returns: how much work that was; 0 when it can do nothing now.
+    /// Lets one coding consume and produce as much as possible.
+    /// - Returns: how much work that was; 0 if it cannot do anything now.
     private func run(
         _ index: Int, _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer,
         _ step: inout Step
@@ -150,7 +153,7 @@ package final class ContentDecoder {
         return work
     }
 
-    /// The first coding's failure that keeps the others from going on.
+    /// The failure of the first coding that has one; the others cannot continue after it.
     private var fault: Failure? {
         for link in links {
             if let fault = link.fault { return .damaged("\(link.coding.rawValue) \(fault)") }
@@ -170,11 +173,11 @@ package final class ContentDecoder {
         links = opened
     }
 
-    /// The body ends here. Throws when it is not complete.
+    /// Called at the end of the body. Throws if the body is incomplete.
     package func finish() throws(Failure) {
         if let failure { throw failure }
         for (index, link) in links.enumerated() where !link.stream.isWhole {
-            // A coding may be given nothing at all, which stands for an empty body.
+            // A coding may get no bytes at all, which stands for an empty body.
             if index > 0, !link.hasBegun { continue }
             throw .cutShort(link.coding.rawValue)
         }
@@ -182,8 +185,8 @@ package final class ContentDecoder {
 }
 
 extension ContentDecoder.Failure {
-    /// What a user is told.
-    /// - Parameter peer: the server's name, and the proxy's if there is one.
+    /// The error for the user.
+    /// - Parameter peer: the names of the server and of the proxy, if there is one.
     package func error(from peer: String) -> RealtimeError {
         switch self {
         case .unsupported(let name):

@@ -1,34 +1,35 @@
 import CShims
 
-/// gzip (RFC 1952), with all of its members, or deflate: zlib's format (RFC 1950), as RFC 9110
-/// §8.4.1.2 wants it, or raw deflate (RFC 1951), which many servers send under that name. zlib
-/// checks the header's CRC, and the checksum and length at the end.
+/// gzip (RFC 1952) with all of its members, or deflate. deflate is zlib's format (RFC 1950), as
+/// RFC 9110 §8.4.1.2 requires, or raw deflate (RFC 1951), which many servers send under that name.
+/// zlib checks the header's CRC, and the checksum and length at the end.
 final class ZlibStream: CodedStream {
     private let isGzip: Bool
-    /// On the heap: zlib's state points back at it.
+    /// On the heap, because zlib's state contains its address.
     private let stream: UnsafeMutablePointer<z_stream>
-    private var place = Place.start
+    private var position = Position.start
     private var isRaw = false
-    /// The first byte of a deflate body, while the second has to come that tells its format.
+    /// The first byte of a deflate body, until the second shows which format it is.
     private var first: UInt8?
     private var members = 0
-    private var bytesBehindEnd = 0
+    private var bytesAfterEnd = 0
 
-    private enum Place {
+    private enum Position {
         case start
         case inside
-        /// Behind a member of gzip: another may follow, or zeros, which pad what was on a tape.
+        /// After a member of gzip. Another may follow, or zeros, with which tapes were padded.
         case between
         case end
     }
 
-    /// libcurl allows as many behind raw deflate: servers append the checksum of the other format.
+    /// How many bytes may follow raw deflate, because some servers append the zlib format's
+    /// checksum. libcurl allows as many.
     private static let toleratedBytes = 4
 
     convenience init?(isGzip: Bool) {
         let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         stream.initialize(to: z_stream())
-        // The format of deflate is known with its second byte.
+        // For deflate, the second byte tells which format it is.
         guard shim_inflate_init_format(stream, isGzip ? 31 : 15) == Z_OK else {
             stream.deallocate()
             return nil
@@ -46,20 +47,20 @@ final class ZlibStream: CodedStream {
         stream.deallocate()
     }
 
-    var isWhole: Bool { place == .between || place == .end }
+    var isWhole: Bool { position == .between || position == .end }
 
     func decode(
         _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) -> CodedStep {
         var step = CodedStep()
-        if place == .start { start(input, &step) }
+        if position == .start { start(input, &step) }
         repeat {
             let rest = UnsafeRawBufferPointer(rebasing: input[step.consumed...])
-            switch place {
+            switch position {
             case .start: return step
             case .inside: inflate(rest, output, &step)
             case .between: step.consumed += skipPadding(rest)
-            case .end: finishBehindEnd(rest, &step)
+            case .end: finishAfterEnd(rest, &step)
             }
         } while step.fault == nil && step.consumed < input.count && step.produced < output.count
         return step
@@ -67,7 +68,7 @@ final class ZlibStream: CodedStream {
 
     private func start(_ input: UnsafeRawBufferPointer, _ step: inout CodedStep) {
         guard !isGzip else {
-            place = .inside
+            position = .inside
             return
         }
         guard let byte = input.first else { return }
@@ -78,16 +79,16 @@ final class ZlibStream: CodedStream {
         }
         let second = first == nil ? input[1] : byte
         // RFC 1950 §2.2: the method, the window, and a check that makes both bytes a multiple of
-        // 31. Raw deflate begins so only with a stored block whose padding is not zero.
+        // 31. Raw deflate only begins like this with a stored block whose padding is not zero.
         let number = UInt16(header) << 8 | UInt16(second)
         isRaw = header & 0x0F != 8 || header >> 4 > 7 || number % 31 != 0
         if isRaw { inflateReset2(stream, -15) }
-        place = .inside
+        position = .inside
         if var held = first {
             first = nil
             withUnsafeBytes(of: &held) { bytes in
                 var ignored = CodedStep()
-                // One byte of either format gives no output.
+                // Neither format gives output after one byte.
                 inflate(bytes, UnsafeMutableRawBufferPointer(start: nil, count: 0), &ignored)
                 step.fault = ignored.fault
             }
@@ -104,7 +105,7 @@ final class ZlibStream: CodedStream {
             stream.pointee.next_in = UnsafeMutablePointer(
                 mutating: input.baseAddress?.assumingMemoryBound(to: UInt8.self))
             stream.pointee.avail_in = UInt32(input.count)
-            // zlib refuses NULL, also for no room.
+            // zlib rejects NULL, even if there is no space.
             stream.pointee.next_out =
                 room.baseAddress?.assumingMemoryBound(to: UInt8.self) ?? noRoom
             stream.pointee.avail_out = UInt32(room.count)
@@ -116,8 +117,8 @@ final class ZlibStream: CodedStream {
         case Z_OK, Z_BUF_ERROR: return
         case Z_STREAM_END:
             members += 1
-            place = isGzip ? .between : .end
-            // The next member has a window of its own; its memory is used again.
+            position = isGzip ? .between : .end
+            // The next member has its own window; it reuses the memory.
             if isGzip { inflateReset(stream) }
         case Z_NEED_DICT: step.fault = "data needs a dictionary"
         case Z_MEM_ERROR: step.fault = "data: no memory to decode it"
@@ -138,14 +139,14 @@ final class ZlibStream: CodedStream {
 
     private func skipPadding(_ input: UnsafeRawBufferPointer) -> Int {
         let count = input.firstIndex { $0 != 0 } ?? input.count
-        if count < input.count { place = .inside }
+        if count < input.count { position = .inside }
         return count
     }
 
-    private func finishBehindEnd(_ input: UnsafeRawBufferPointer, _ step: inout CodedStep) {
+    private func finishAfterEnd(_ input: UnsafeRawBufferPointer, _ step: inout CodedStep) {
         guard !input.isEmpty else { return }
-        bytesBehindEnd += input.count
-        if isRaw, bytesBehindEnd <= ZlibStream.toleratedBytes {
+        bytesAfterEnd += input.count
+        if isRaw, bytesAfterEnd <= ZlibStream.toleratedBytes {
             step.consumed += input.count
         } else {
             step.fault = "data is followed by something else"

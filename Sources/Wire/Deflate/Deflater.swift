@@ -1,7 +1,7 @@
 import CShims
 
 /// Compresses the messages of one direction of permessage-deflate (RFC 7692 §7.2.1). zlib's state,
-/// 256 KiB by default, is made for the first message.
+/// 256 KiB by default, is allocated with the first message.
 package struct Deflater: ~Copyable {
     private let level: Int
     private let windowBits: Int
@@ -11,10 +11,10 @@ package struct Deflater: ~Copyable {
 
     /// - Parameters:
     ///   - level: 1 (fast) to 9 (small).
-    ///   - windowBits: 9 to 15. zlib refuses raw deflate with 8 or takes 9 instead: where 8 was
-    ///     agreed (`DeflateParameters.canCompress` is false) messages go uncompressed.
-    ///   - memoryLevel: zlib's, 1 to 9.
-    ///   - noContextTakeover: each message is compressed on its own.
+    ///   - windowBits: 9 to 15. With 8, zlib rejects raw deflate or uses 9. So if 8 was agreed
+    ///     (`DeflateParameters.canCompress` is false), messages are sent uncompressed.
+    ///   - memoryLevel: zlib's memory level, 1 to 9.
+    ///   - noContextTakeover: whether to compress each message on its own.
     /// - Throws: `.invalidArgument` outside these ranges.
     package init(
         level: Int, windowBits: Int, memoryLevel: Int = 8, noContextTakeover: Bool
@@ -34,15 +34,15 @@ package struct Deflater: ~Copyable {
 
     deinit { free(stream) }
 
-    /// Compresses a whole message, or a piece of one, and appends it to `output`, which is as it
-    /// was after an error. Every piece can be decompressed when it has come.
-    /// - Parameter endsMessage: an empty piece is of use only as the last.
-    /// - Throws: `.system` when zlib has no memory.
+    /// Compresses a message, or a piece of one, and appends it to `output`. After an error,
+    /// `output` is unchanged. The receiver can decompress each piece when it arrives.
+    /// - Parameter endsMessage: whether this is the last piece. Only the last may be empty.
+    /// - Throws: `.system` if zlib has no memory.
     package mutating func deflate(
         _ input: UnsafeRawBufferPointer, endsMessage: Bool = true, into output: inout ByteBuffer
     ) throws(RealtimeError) {
         if input.isEmpty {
-            // RFC 7692 §7.2.3.6. zlib would give nothing for a second flush in a row.
+            // RFC 7692 §7.2.3.6. zlib would produce no output for a second flush in a row.
             if endsMessage { output.append(0x00) }
         } else {
             let stream = try openStream()
@@ -58,8 +58,8 @@ package struct Deflater: ~Copyable {
         if endsMessage, noContextTakeover, let stream { deflateReset(stream) }
     }
 
-    /// Gives zlib's memory back when nothing in it is needed for the next message: for a
-    /// connection that falls idle.
+    /// Frees zlib's memory if the next message does not need its content. For a connection that
+    /// becomes idle.
     package mutating func releaseIdleMemory() {
         guard noContextTakeover else { return }
         free(stream)
@@ -78,7 +78,7 @@ package struct Deflater: ~Copyable {
             stream.pointee.next_in = UnsafeMutablePointer(
                 mutating: piece.baseAddress?.assumingMemoryBound(to: UInt8.self))
             stream.pointee.avail_in = UInt32(piece.count)
-            // A small message fits at once; a large one gets what the buffer's doubling gives.
+            // A small message fits at once. For a large one, the space grows as the buffer doubles.
             let room =
                 piece.count <= 65_536 ? Int(deflateBound(stream, UInt(piece.count))) + 16 : 65_536
             repeat {
@@ -95,7 +95,7 @@ package struct Deflater: ~Copyable {
         } while !rest.isEmpty
     }
 
-    /// The flush ended in an empty stored block, whose length stays away (RFC 7692 §7.2.1).
+    /// Removes the empty stored block's length with which the flush ended (RFC 7692 §7.2.1).
     private func removeTrailer(of output: inout ByteBuffer) throws(RealtimeError) {
         guard output.readable.suffix(4).elementsEqual([0x00, 0x00, 0xFF, 0xFF]) else {
             throw RealtimeError(.system, "zlib's flush did not end in an empty stored block")
@@ -105,7 +105,7 @@ package struct Deflater: ~Copyable {
 
     private mutating func openStream() throws(RealtimeError) -> UnsafeMutablePointer<z_stream> {
         if let stream { return stream }
-        // zlib's state points back at the stream, so it may not move.
+        // zlib's state contains the address of the stream, so it must not move.
         let fresh = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         fresh.initialize(to: z_stream())
         let code = shim_deflate_init(fresh, Int32(level), Int32(windowBits), Int32(memoryLevel))

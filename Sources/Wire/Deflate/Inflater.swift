@@ -1,10 +1,11 @@
 import CShims
 
-/// Decompresses the messages of one direction of permessage-deflate (RFC 7692 §7.2.2), straight
-/// into the caller's buffer. zlib's state, some 40 KiB, is made for the first compressed message.
+/// Decompresses the messages of one direction of permessage-deflate (RFC 7692 §7.2.2), directly
+/// into the caller's buffer. zlib's state, about 40 KiB, is allocated with the first compressed
+/// message.
 package struct Inflater: ~Copyable {
     package enum Failure: Error, Equatable {
-        /// The data is not what RFC 7692 §7.2.1 lets a peer send; the text says what zlib found.
+        /// The peer may not send this data (RFC 7692 §7.2.1). The text is zlib's description.
         case corrupt(String)
         /// The message has more bytes than `messageLimit`.
         case tooLarge
@@ -12,21 +13,21 @@ package struct Inflater: ~Copyable {
         case ratio
     }
 
-    /// Up to here a message may grow by any ratio: a short run of equal bytes is no bomb.
+    /// Below this size a message may grow by any ratio: a short run of equal bytes is harmless.
     package static let ratioFreeBytes = 65_536
 
     private let windowBits: Int
     private let noContextTakeover: Bool
     private var stream: UnsafeMutablePointer<z_stream>?
-    /// Bytes of the current message so far, compressed and not.
+    /// Bytes of the current message so far, compressed and decompressed.
     private var messageInput = 0
     private var messageOutput = 0
-    /// The last byte seen was the end of a block with BFINAL set.
+    /// The last byte read ended a block with BFINAL set.
     private var isAtStreamEnd = false
 
     /// - Parameters:
     ///   - windowBits: the sender's window, 8 to 15.
-    ///   - noContextTakeover: the sender compresses each message on its own.
+    ///   - noContextTakeover: whether the sender compresses each message on its own.
     package init(windowBits: Int, noContextTakeover: Bool) throws(RealtimeError) {
         guard (8...15).contains(windowBits) else {
             throw RealtimeError(
@@ -38,18 +39,18 @@ package struct Inflater: ~Copyable {
 
     deinit { free(stream) }
 
-    /// Decompresses a piece of a message and appends to `output`. What was appended of a message
-    /// that fails is the caller's to drop; the inflater is of no use afterwards.
+    /// Decompresses a piece of a message and appends to `output`. If it throws, the caller must
+    /// discard what was appended of the message, and must not use the inflater again.
     /// - Parameters:
-    ///   - isFinal: this is the message's last piece, which may be empty.
-    ///   - messageLimit: bytes that the whole message may have, 0 for any number. `output` never
-    ///     gets more than one byte above it.
-    ///   - ratioLimit: how many times its compressed size the message may have once it is above
-    ///     `ratioFreeBytes`, 0 for any.
+    ///   - isFinal: whether this is the message's last piece, which may be empty.
+    ///   - messageLimit: the most bytes of the whole message; 0 means no limit. `output` never gets
+    ///     more than one byte above it.
+    ///   - ratioLimit: how many times its compressed size the message may grow, checked above
+    ///     `ratioFreeBytes`; 0 means no limit.
     ///   - allowance: the call stops after about this many bytes of output. A whole message of up
-    ///     to 1,020 bytes, which inflate to 1 MiB at most, is never stopped.
+    ///     to 1,020 bytes, which inflates to at most 1 MiB, is never stopped.
     /// - Returns: how many bytes at the end of `input` were not used. The next call must begin with
-    ///   them. 0 when all were used.
+    ///   them.
     package mutating func inflate(
         _ input: UnsafeRawBufferPointer, isFinal: Bool, into output: inout ByteBuffer,
         messageLimit: Int, ratioLimit: Int, allowance: Int = .max
@@ -70,8 +71,8 @@ package struct Inflater: ~Copyable {
             }
         }
         guard isFinal else { return 0 }
-        // A message of no bytes at all has nothing that the trailer could complete. It is taken as
-        // empty, which is what a sender means whose second flush in a row gave no byte.
+        // A message without any bytes has nothing that the trailer could complete. It counts as
+        // empty: senders produce it when their second flush in a row gives no output.
         if messageInput > 0, !isAtStreamEnd {
             let ceiling = Ceiling(
                 messageInput: messageInput, messageLimit: messageLimit, ratioLimit: ratioLimit)
@@ -81,8 +82,8 @@ package struct Inflater: ~Copyable {
         return 0
     }
 
-    /// A short message in one piece: copied to where its trailer can stand behind it, since a
-    /// second call of zlib's would cost more than the copy.
+    /// Inflates a short message that came whole. It copies the message to append the trailer,
+    /// because a second call of zlib would cost more than the copy.
     private mutating func inflateShort(
         _ input: UnsafeRawBufferPointer, into output: inout ByteBuffer, messageLimit: Int,
         ratioLimit: Int
@@ -110,21 +111,21 @@ package struct Inflater: ~Copyable {
     }
 
     private static let shortBytes = 1020
-    /// The smallest output buffer that zlib is given.
+    /// The least output space given to zlib.
     private static let leastStep = 4096
-    /// The empty stored block's length, which a sender leaves out (RFC 7692 §7.2.2).
+    /// The empty stored block's length, which senders omit (RFC 7692 §7.2.2).
     private static let trailer: [4 of UInt8] = [0x00, 0x00, 0xFF, 0xFF]
     private static let trailerWord = UInt32(bigEndian: 0x0000_FFFF)
 
-    /// Gives zlib's memory back when nothing in it is needed for the next message: for a
-    /// connection that falls idle.
+    /// Frees zlib's memory if the next message does not need its content. For a connection that
+    /// becomes idle.
     package mutating func releaseIdleMemory() {
         guard noContextTakeover, messageInput == 0 else { return }
         free(stream)
         stream = nil
     }
 
-    /// Adds the trailer.
+    /// Passes the omitted trailer to zlib.
     private mutating func finishBlock(
         into output: inout ByteBuffer, ceiling: Ceiling
     ) throws(Failure) {
@@ -135,8 +136,8 @@ package struct Inflater: ~Copyable {
     }
 
     private func checkBorder() throws(Failure) {
-        // Anything but the border between two blocks, no bit left over, would put the next message
-        // out of step; zlib's manual for inflate() has these bits of data_type.
+        // The message must end between two blocks without leftover bits; otherwise the next message
+        // would be misread. zlib's manual describes these bits of data_type under inflate().
         if !isAtStreamEnd, let stream, stream.pointee.data_type != 128 {
             throw .corrupt("the message ends inside a block")
         }
@@ -149,8 +150,8 @@ package struct Inflater: ~Copyable {
         isAtStreamEnd = false
     }
 
-    /// - Returns: how many bytes at the end of `input` zlib has not taken, because the allowance
-    ///   is used up.
+    /// - Returns: how many bytes at the end of `input` zlib has not used, because the allowance is
+    ///   spent.
     private mutating func run(
         _ input: UnsafeRawBufferPointer, into output: inout ByteBuffer, ceiling: Ceiling,
         endsWithTrailer: Bool = false, allowance: Int = .max
@@ -159,7 +160,7 @@ package struct Inflater: ~Copyable {
         var rest = input
         var allowance = allowance
         isAtStreamEnd = false
-        // Room for a ratio of 4 at first; from then on as much again as the message has.
+        // Space for a ratio of 4 at first; later, as much again as the message already has.
         var wanted = max(1024, input.count + min(3 * min(input.count, 1 << 20), 1 << 20))
         repeat {
             // zlib counts in 32 bits.
@@ -171,7 +172,7 @@ package struct Inflater: ~Copyable {
             stream.pointee.avail_in = UInt32(piece.count)
             var isFull = true
             while isFull || stream.pointee.avail_in > 0 {
-                // Stop only while there is unused input, so that the caller knows to come back.
+                // Stop only while there is unused input, so that the caller knows to call again.
                 // Without input zlib has at most a few KiB left to write.
                 if allowance <= 0, stream.pointee.avail_in > 0 {
                     return Int(stream.pointee.avail_in) + rest.count
@@ -182,11 +183,11 @@ package struct Inflater: ~Copyable {
                 let room = min(space.count, allowed)
                 stream.pointee.next_out = space.baseAddress?.assumingMemoryBound(to: UInt8.self)
                 stream.pointee.avail_out = UInt32(room)
-                let place = stream.pointee.data_type
+                let position = stream.pointee.data_type
                 let code = CShims.inflate(stream, Z_SYNC_FLUSH)
-                // A step that found nothing left, behind output that just fitted, has no place of
-                // its own: zlib forgets in it that it stands between two blocks.
-                if code == Z_BUF_ERROR { stream.pointee.data_type = place }
+                // If the previous output just fitted, this step finds nothing left, and zlib
+                // forgets that it is between two blocks. Restore the position.
+                if code == Z_BUF_ERROR { stream.pointee.data_type = position }
                 isFull = stream.pointee.avail_out == 0
                 let written = room - Int(stream.pointee.avail_out)
                 output.commit(written)
@@ -194,7 +195,7 @@ package struct Inflater: ~Copyable {
                 allowance -= written
                 try ceiling.check(messageOutput)
                 try afterStep(code, stream)
-                // The message had ended without it: nothing is left to complete.
+                // The message ended without the trailer, so there is nothing to complete.
                 if endsWithTrailer, code == Z_STREAM_END,
                     stream.pointee.avail_in == Inflater.trailer.count
                 {
@@ -208,7 +209,7 @@ package struct Inflater: ~Copyable {
         return 0
     }
 
-    /// Looks at what zlib made of a step; input may be left.
+    /// Checks zlib's result of a step. Input may be left.
     private mutating func afterStep(
         _ code: Int32, _ stream: UnsafeMutablePointer<z_stream>
     ) throws(Failure) {
@@ -216,13 +217,13 @@ package struct Inflater: ~Copyable {
         case Z_OK:
             isAtStreamEnd = false
         case Z_BUF_ERROR:
-            // There was nothing left to do, which only a step without input can meet.
+            // There was nothing left to do. This can only happen without input.
             guard stream.pointee.avail_in == 0 else { throw .corrupt("zlib made no progress") }
         case Z_STREAM_END:
             // RFC 7692 §7.2.3.4: a block with BFINAL set ends zlib's stream, not the message. The
-            // window is kept: a sender who goes on with it needs it, one who starts anew does not
-            // refer to it. (Not inflateReset, which drops it, nor a copy of the window, since two
-            // bytes of input are enough for such a block.)
+            // window is kept: a sender that continues with it needs it, and a sender that starts
+            // anew does not refer to it. (inflateReset would drop the window. Copying it would cost
+            // too much, since two bytes of input are enough for such a block.)
             inflateResetKeep(stream)
             isAtStreamEnd = stream.pointee.avail_in == 0
         case Z_MEM_ERROR:
@@ -234,7 +235,7 @@ package struct Inflater: ~Copyable {
 
     private mutating func openStream() throws(Failure) -> UnsafeMutablePointer<z_stream> {
         if let stream { return stream }
-        // zlib's state points back at the stream, so it may not move.
+        // zlib's state contains the address of the stream, so it must not move.
         let fresh = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         fresh.initialize(to: z_stream())
         guard shim_inflate_init(fresh, Int32(windowBits)) == Z_OK else {
@@ -252,7 +253,7 @@ private func free(_ stream: UnsafeMutablePointer<z_stream>?) {
     stream.deallocate()
 }
 
-/// The bytes that a message may have by both limits.
+/// The most bytes that a message may have by both limits.
 private struct Ceiling {
     private let bytes: Int
     private let isRatio: Bool
@@ -266,7 +267,7 @@ private struct Ceiling {
         isRatio = ratio < limit
     }
 
-    /// Bytes that zlib may write at once: one above the limit tells that it was passed.
+    /// The most bytes that zlib may write at once. One above the limit shows that it was exceeded.
     func room(after count: Int) -> Int { min(max(bytes - count, 0), 1 << 30) + 1 }
 
     func check(_ count: Int) throws(Inflater.Failure) {

@@ -1,24 +1,25 @@
 /// The file in which event sources keep their last event ids between runs: a line that names the
-/// format, then a line for each source, its key and its id percent-encoded (RFC 3986 §2.1) with a
-/// space between.
+/// format, then a line for each source. That line is the source's key and id, both percent-encoded
+/// (RFC 3986 §2.1), with a space between them.
 package struct EventIDFile: Equatable, Sendable {
-    /// What a file may have, in bytes.
+    /// The largest file, in bytes.
     package static let limit = 16 << 20
     package static let firstLine = "librealtime event ids 1"
 
-    /// By the bytes of their keys, as texts that look the same are equal (docs/http.md, G1).
+    /// Keyed by bytes, because `String` treats texts that look the same as equal (docs/http.md,
+    /// G1).
     private var ids: [[UInt8]: String] = [:]
 
     package init() {}
 
-    /// Whether a file of these bytes may be replaced: it begins with our first line, whatever
-    /// follows it, or is the beginning of that line, as an empty file is.
+    /// Whether a file with these bytes may be replaced: it begins with our first line, or is a part
+    /// of that line, as an empty file is.
     package static func isOurs(_ bytes: some Collection<UInt8>) -> Bool {
         let line = (firstLine + "\n").utf8
         return bytes.prefix(line.count).elementsEqual(line.prefix(bytes.count))
     }
 
-    /// - Throws: `.store` for what is no such file, or is damaged.
+    /// - Throws: `.store` if the bytes are not such a file, or are damaged.
     package init(parsing bytes: [UInt8]) throws(RealtimeError) {
         guard bytes.count <= EventIDFile.limit else {
             throw EventIDFile.damaged("has more than \(EventIDFile.limit) bytes")
@@ -34,24 +35,24 @@ package struct EventIDFile: Equatable, Sendable {
         for (index, line) in lines.enumerated() {
             let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
             guard parts.count == 2, let key = EventIDFile.decoded(parts[0]),
-                let id = EventIDFile.decoded(parts[1]), EventIDFile.isFit(id: id), !id.isEmpty,
+                let id = EventIDFile.decoded(parts[1]), EventIDFile.isValid(id: id), !id.isEmpty,
                 ids.updateValue(id, forKey: Array(key.utf8)) == nil
             else { throw EventIDFile.damaged("is damaged in line \(index + 2)") }
         }
     }
 
-    /// The id of a key; nil takes it away.
+    /// The id of a key. Setting nil removes it.
     package subscript(key: String) -> String? {
         get { ids[Array(key.utf8)] }
         set { ids[Array(key.utf8)] = newValue.flatMap { $0.isEmpty ? nil : $0 } }
     }
 
-    /// Whether a stream could have brought the id: these would end a request's header.
-    package static func isFit(id: String) -> Bool {
+    /// Whether an id can come from a stream: a CR, LF or NUL would end a request's header.
+    package static func isValid(id: String) -> Bool {
         !id.utf8.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }
     }
 
-    /// What an entry has of a file, in bytes.
+    /// The size of an entry in the file, in bytes.
     package static func count(_ key: String, _ id: String) -> Int {
         id.isEmpty ? 0 : formEncoded(key).utf8.count + formEncoded(id).utf8.count + 2
     }

@@ -1,5 +1,5 @@
 extension EventStreamParser {
-    /// What a line is for (HTML Living Standard §9.2.6).
+    /// The kinds of line (HTML Living Standard §9.2.6).
     enum Field {
         case data, event, id, retry, comment
 

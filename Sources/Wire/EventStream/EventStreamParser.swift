@@ -1,10 +1,10 @@
 import CShims
 
-/// Reads an event stream (HTML Living Standard §9.2.6), fed at any split: one event, comment or
-/// reconnection time a call. It waits for no byte behind the one that ends a line, looks at each
-/// byte once, and keeps none that no event needs.
+/// Parses an event stream (HTML Living Standard §9.2.6), fed at any split: one event, comment or
+/// reconnection time per call. It never waits for a byte after the one that ends a line, looks at
+/// each byte once, and keeps only bytes that an event needs.
 package struct EventStreamParser: ~Copyable {
-    /// The most it keeps of what a server sends; 0 is no limit.
+    /// Limits on what the parser keeps of a server's bytes; 0 means no limit.
     /// - Object: eventstream_parser, EventStreamParser.Limits, before the first bytes
     package struct Limits: Sendable {
         /// The longest line of the stream. Comments that nobody listens to, and lines of unknown
@@ -34,104 +34,104 @@ package struct EventStreamParser: ~Copyable {
         case needMoreBytes
         /// Valid until the next call.
         case event(StreamEvent)
-        /// A comment: what follows the colon, made fit as UTF-8, with a NUL behind it.
+        /// A comment: the text after the colon, repaired as UTF-8 and followed by a NUL.
         case comment(UnsafeRawBufferPointer)
-        /// A valid reconnection time, told at the end of its line.
+        /// A valid reconnection time, reported at the end of its line.
         case retry(milliseconds: Int64)
     }
 
-    /// A longer reconnection time counts as this: one day.
+    /// A longer reconnection time counts as one day.
     package static let longestRetry: Int64 = 86_400_000
 
-    /// Where the line is that the input has reached.
-    private enum Place {
+    /// The part of a line that the input has reached.
+    private enum Position {
         case start
-        /// So many bytes of the name are there, and no other field's name begins so.
+        /// `matched` bytes of the name have been read, and no other field's name begins with them.
         case name(Field, matched: Int)
-        /// Behind the colon; a space right behind it does not count.
+        /// After the colon. `atStart`: a space that comes next is not part of the value.
         case value(Field, atStart: Bool)
-        /// In a line that nobody needs.
+        /// In a line that is not needed.
         case skipped
     }
 
     private let limits: Limits
-    package var tellsComments: Bool
+    package var reportsComments: Bool
 
-    /// How many bytes of a byte order mark are held; nil behind the body's first bytes.
+    /// How many bytes of a byte order mark are held; nil after the body's first bytes.
     private var heldMark: Int? = 0
     private var skipsLF = false
-    private var place = Place.start
-    /// Bytes of the line that earlier inputs ended with.
+    private var position = Position.start
+    /// Bytes of the current line in earlier inputs.
     private var lineBytes = 0
     private var failure: RealtimeError?
 
-    /// Each line's value with one LF behind it; a NUL instead of the last once it is told.
+    /// Each line's value followed by an LF. Once reported, a NUL replaces the last LF.
     private var dataBytes = ByteBuffer()
     private var dataIsASCII = true
     private var typeBytes = ByteBuffer()
     private var typeIsASCII = false
-    /// What is longer than a piece of the input: the id that is read, or a comment.
+    /// The comment being read, or an id that spans several inputs.
     private var scratch = ByteBuffer()
-    /// Digits so far; nil when the value is not only digits.
+    /// The number so far; nil if the value has anything but digits.
     private var digits: Int64?
     private var hasDigits = false
-    private var wasTold = false
+    private var wasReported = false
 
-    /// The id of the last block that ended, with a NUL behind it.
+    /// The id of the last complete block, followed by a NUL.
     private var idBytes = ByteBuffer()
     private var idIsASCII = true
-    /// The id of the block that is read, when a line gave it one.
+    /// The id of the current block, if it has an id line.
     private var pendingID = ByteBuffer()
     private var pendingIsASCII = true
     private var hasPendingID = false
-    /// The block that ended last had an id line of its own.
+    /// The last complete block had an id line of its own.
     private var hadID = false
-    /// What `id` is when it is not ASCII, once it was asked for.
+    /// `id` if it is not ASCII, made when first asked for.
     private var idText = ByteBuffer()
-    private var idIsFit = false
+    private var idIsRepaired = false
 
-    /// How many blocks had an id: changes whenever `lastEventID` may have.
+    /// How many blocks had an id. It changes whenever `lastEventID` may have changed.
     package private(set) var idCount: UInt64 = 0
     /// The last valid reconnection time, in milliseconds.
     package private(set) var reconnectionTime: Int64?
 
     /// - Parameters:
-    ///   - lastEventID: what the first event without an id carries.
-    ///   - tellsComments: false skips comments without keeping a byte of them.
+    ///   - lastEventID: the id of events before the first id line.
+    ///   - reportsComments: false skips comments without keeping any of them.
     package init(
-        limits: Limits = Limits(), lastEventID: [UInt8] = [], tellsComments: Bool = false
+        limits: Limits = Limits(), lastEventID: [UInt8] = [], reportsComments: Bool = false
     ) {
         self.limits = limits
-        self.tellsComments = tellsComments
+        self.reportsComments = reportsComments
         lastEventID.withUnsafeBytes { idBytes.append($0) }
         idIsASCII = lastEventID.allSatisfy { $0 < 0x80 }
         idBytes.terminate()
     }
 
-    /// The id of the last block that ended: raw bytes, "" for none.
+    /// The id of the last complete block: raw bytes, empty if none.
     package var lastEventID: [UInt8] { Array(idBytes.readable) }
 
-    /// `lastEventID` as UTF-8, with a NUL behind it.
+    /// `lastEventID` as UTF-8, followed by a NUL.
     private var id: UnsafeRawBufferPointer {
         mutating get {
             if idIsASCII { return idBytes.readable }
-            if !idIsFit {
+            if !idIsRepaired {
                 idText.removeAll(keeping: EventStreamParser.keptStorage)
                 idText.append(idBytes.readable)
-                EventStreamParser.makeFit(&idText, isASCII: false)
-                idIsFit = true
+                EventStreamParser.repair(&idText, isASCII: false)
+                idIsRepaired = true
             }
             return idText.readable
         }
     }
 
-    /// Reads on from `used`, which it moves, up to the next step. What it does not use need not be
-    /// shown again at the same place.
+    /// Reads from `used` up to the next step, and advances `used`. Unused bytes may be passed
+    /// again from another address.
     package mutating func next(
         _ input: UnsafeRawBufferPointer, _ used: inout Int
     ) throws(RealtimeError) -> Step {
         if let failure { throw failure }
-        if wasTold { forgetTold() }
+        if wasReported { discardReported() }
         if heldMark != nil { skipMark(input, &used) }
         do throws(RealtimeError) {
             return try read(input, &used)
@@ -164,10 +164,10 @@ package struct EventStreamParser: ~Copyable {
             if ends {
                 skipsLF = bytes[used] == 0x0D
                 used += 1
-                if case .start = place {
+                if case .start = position {
                     if length == 0 {
                         guard endBlock() else { continue }
-                        return .event(told())
+                        return .event(makeEvent())
                     }
                     if try takeWhole(part, isASCII) { continue }
                 }
@@ -177,31 +177,31 @@ package struct EventStreamParser: ~Copyable {
         return .needMoreBytes
     }
 
-    /// The body ended, for whatever reason: what is unfinished is forgotten, and the next byte is
-    /// the first of another body. `lastEventID` and `reconnectionTime` stay.
+    /// The body ended, for any reason. Discards what is incomplete; the next byte is the first of
+    /// another body. `lastEventID` and `reconnectionTime` stay.
     package mutating func endBody() {
-        forgetTold()
+        discardReported()
         heldMark = 0
         skipsLF = false
-        place = .start
+        position = .start
         lineBytes = 0
         failure = nil
         hasPendingID = false
     }
 
-    /// Storage above this goes back to the system after each event.
+    /// Storage above this size is freed after each event.
     private static let keptStorage = 2 << 20
 
-    private mutating func forgetTold() {
-        wasTold = false
+    private mutating func discardReported() {
+        wasReported = false
         dataBytes.removeAll(keeping: EventStreamParser.keptStorage)
         dataIsASCII = true
         typeBytes.removeAll(keeping: EventStreamParser.keptStorage)
         scratch.removeAll(keeping: EventStreamParser.keptStorage)
     }
 
-    /// A byte order mark at the body's start goes; anything that only begins like one is a line
-    /// that no field's name begins.
+    /// Skips a byte order mark at the body's start. A line that only begins like one is skipped
+    /// too: no field's name begins so.
     private mutating func skipMark(_ input: UnsafeRawBufferPointer, _ used: inout Int) {
         while let held = heldMark, used < input.count {
             if input[used] == UInt8(truncatingIfNeeded: 0xEFBBBF >> (16 - 8 * held)) {
@@ -209,24 +209,24 @@ package struct EventStreamParser: ~Copyable {
                 heldMark = held == 2 ? nil : held + 1
             } else {
                 heldMark = nil
-                if held > 0 { place = .skipped }
+                if held > 0 { position = .skipped }
             }
         }
     }
 
-    /// Takes bytes of one line, the last ones when `ends`.
+    /// Takes bytes of a line; `ends` says that they are its last.
     private mutating func take(
         _ part: UnsafeRawBufferPointer, ends: Bool, isASCII: Bool
     ) throws(RealtimeError) -> Step? {
         var index = 0
         readName(part, &index)
-        switch place {
+        switch position {
         case .value(let field, let atStart):
             lineBytes += part.count
             try checkLine(lineBytes)
             if index < part.count {
                 if atStart, part[index] == 0x20 { index += 1 }
-                place = .value(field, atStart: false)
+                position = .value(field, atStart: false)
                 try add(UnsafeRawBufferPointer(rebasing: part[index...]), to: field, isASCII)
             }
             return ends ? try finish(field) : nil
@@ -244,8 +244,8 @@ package struct EventStreamParser: ~Copyable {
         return nil
     }
 
-    /// Takes a whole line that is part of an event: nearly all lines.
-    /// - Returns: whether it is one.
+    /// Takes a whole line of an event, as nearly all lines are.
+    /// - Returns: false if it is another kind of line.
     @inline(__always)
     private mutating func takeWhole(
         _ line: UnsafeRawBufferPointer, _ isASCII: Bool
@@ -253,7 +253,7 @@ package struct EventStreamParser: ~Copyable {
         guard let base = line.baseAddress, line.count >= 4 else { return false }
         let field: Field
         var start: Int
-        // The first four bytes, as they lie in memory.
+        // The first four bytes, in memory order.
         switch UInt32(littleEndian: base.loadUnaligned(as: UInt32.self)) {
         case 0x6174_6164 where line.count >= 5 && line[4] == 0x3A: (field, start) = (.data, 5)
         case 0x6E65_7665 where line.count >= 6 && line[4] == 0x74 && line[5] == 0x3A:
@@ -286,29 +286,29 @@ package struct EventStreamParser: ~Copyable {
         return true
     }
 
-    /// Goes on to the line's value, or to knowing that it has none to keep.
+    /// Reads the name, up to the line's value or to a byte that shows that the line is not needed.
     private mutating func readName(_ part: UnsafeRawBufferPointer, _ index: inout Int) {
         while index < part.count {
             let byte = part[index]
-            switch place {
+            switch position {
             case .start:
-                if byte == 0x3A, tellsComments {
+                if byte == 0x3A, reportsComments {
                     begin(.comment)
-                    place = .value(.comment, atStart: false)
+                    position = .value(.comment, atStart: false)
                 } else if let field = Field(firstByte: byte) {
-                    place = .name(field, matched: 1)
+                    position = .name(field, matched: 1)
                 } else {
-                    place = .skipped
+                    position = .skipped
                 }
             case .name(let field, let matched):
                 if matched < field.name.utf8CodeUnitCount {
                     let isNext = byte == field.name.utf8Start[matched]
-                    place = isNext ? .name(field, matched: matched + 1) : .skipped
+                    position = isNext ? .name(field, matched: matched + 1) : .skipped
                 } else if byte == 0x3A {
                     begin(field)
-                    place = .value(field, atStart: true)
+                    position = .value(field, atStart: true)
                 } else {
-                    place = .skipped
+                    position = .skipped
                 }
             case .value, .skipped: return
             }
@@ -355,7 +355,7 @@ package struct EventStreamParser: ~Copyable {
         }
     }
 
-    /// The line with this field ended.
+    /// Called at the end of a line with this field.
     private mutating func finish(_ field: Field) throws(RealtimeError) -> Step? {
         endLine()
         switch field {
@@ -374,19 +374,19 @@ package struct EventStreamParser: ~Copyable {
             reconnectionTime = digits
             return .retry(milliseconds: digits)
         case .comment:
-            EventStreamParser.makeFit(&scratch, isASCII: false)
+            EventStreamParser.repair(&scratch, isASCII: false)
             return .comment(scratch.readable)
         }
         return nil
     }
 
     private mutating func endLine() {
-        place = .start
+        position = .start
         lineBytes = 0
     }
 
-    /// An empty line.
-    /// - Returns: whether the block before it is an event: whether it had data.
+    /// Handles an empty line.
+    /// - Returns: whether the block before it is an event, that is, had data.
     @inline(__always)
     private mutating func endBlock() -> Bool {
         hadID = hasPendingID
@@ -396,21 +396,21 @@ package struct EventStreamParser: ~Copyable {
             swap(&idBytes, &pendingID)
             idBytes.terminate()
             idIsASCII = pendingIsASCII
-            idIsFit = false
+            idIsRepaired = false
         }
         if dataBytes.isEmpty {
             typeBytes.removeAll(keeping: EventStreamParser.keptStorage)
             return false
         }
         dataBytes.removeLast(1)
-        EventStreamParser.makeFit(&dataBytes, isASCII: dataIsASCII)
-        if !typeBytes.isEmpty { EventStreamParser.makeFit(&typeBytes, isASCII: typeIsASCII) }
-        wasTold = true
+        EventStreamParser.repair(&dataBytes, isASCII: dataIsASCII)
+        if !typeBytes.isEmpty { EventStreamParser.repair(&typeBytes, isASCII: typeIsASCII) }
+        wasReported = true
         return true
     }
 
     @inline(__always)
-    private mutating func told() -> StreamEvent {
+    private mutating func makeEvent() -> StreamEvent {
         let message = StreamEvent.message
         guard !typeBytes.isEmpty else {
             return StreamEvent(
@@ -422,9 +422,9 @@ package struct EventStreamParser: ~Copyable {
             isMessage: type.count == message.count && type.elementsEqual(message))
     }
 
-    /// UTF-8 with a NUL behind it; what is ill-formed becomes U+FFFD, one for each maximal part
-    /// (Unicode 15 §3.9).
-    private static func makeFit(_ text: inout ByteBuffer, isASCII: Bool) {
+    /// Makes it UTF-8 followed by a NUL. Each maximal ill-formed part becomes one U+FFFD (Unicode
+    /// 15 §3.9).
+    private static func repair(_ text: inout ByteBuffer, isASCII: Bool) {
         if !isASCII, !UTF8Validator.isValid(text.readable) {
             let repaired = String(decoding: text.readable, as: UTF8.self)
             text.removeAll(keeping: keptStorage)

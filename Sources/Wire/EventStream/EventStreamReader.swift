@@ -1,5 +1,5 @@
-/// An event stream's parser on its own, for streams that come from elsewhere: it calls back for
-/// what each piece of the stream completes. One thread at a time.
+/// Parses an event stream that the caller received by its own means. It calls a handler for each
+/// event, comment and reconnection time that a piece of the stream completes. One thread at a time.
 package final class EventStreamReader {
     package struct Handlers {
         package var event: ((StreamEvent) -> Void)?
@@ -12,7 +12,7 @@ package final class EventStreamReader {
     package private(set) var limits = EventStreamParser.Limits()
     private var initialID: [UInt8] = []
     private var parser = EventStreamParser()
-    /// Bytes came since it was made or reset.
+    /// Bytes have arrived since the reader was created or reset.
     private var hasBegun = false
     private var isFeeding = false
     private var isOver = false
@@ -20,7 +20,7 @@ package final class EventStreamReader {
     package init() {}
 
     /// Changes handlers. The old ones are released after the new ones are in place, because the
-    /// destroy function of their user data may call us.
+    /// destroy function of their user data may call this reader.
     package func changeHandlers(_ change: (inout Handlers) -> Void) {
         var new = handlers
         change(&new)
@@ -29,17 +29,18 @@ package final class EventStreamReader {
     }
 
     package var lastEventID: [UInt8] { parser.lastEventID }
-    /// In milliseconds; nil before the stream gave one.
+    /// In milliseconds; nil until the stream has set one.
     package var reconnectionTime: Int64? { parser.reconnectionTime }
 
-    /// Changes limits, before the stream begins.
+    /// Sets the limits. Allowed only before the stream begins.
     package func setLimits(_ limits: EventStreamParser.Limits) throws(RealtimeError) {
         try checkNotBegun()
         self.limits = limits
         begin()
     }
 
-    /// What events carry until the stream gives an id; before the stream begins.
+    /// Sets the id that events carry until the stream gives one. Allowed only before the stream
+    /// begins.
     package func setLastEventID(_ id: [UInt8]) throws(RealtimeError) {
         try checkNotBegun()
         guard !id.contains(0), !id.contains(0x0A), !id.contains(0x0D) else {
@@ -49,39 +50,39 @@ package final class EventStreamReader {
         begin()
     }
 
-    /// Reads the next piece of the stream, cut anywhere, and calls back for all that it completes.
+    /// Parses the next piece of the stream, cut anywhere, and calls the handlers.
     package func feed(_ bytes: UnsafeRawBufferPointer) throws(RealtimeError) {
         try checkNotFeeding()
         hasBegun = true
         isFeeding = true
         defer { isFeeding = false }
-        parser.tellsComments = handlers.comment != nil
+        parser.reportsComments = handlers.comment != nil
         var used = 0
         while !isOver {
             switch try parser.next(bytes, &used) {
             case .needMoreBytes: return
-            case .event(let told): handlers.event?(told)
+            case .event(let event): handlers.event?(event)
             case .comment(let text): handlers.comment?(text)
             case .retry(let milliseconds): handlers.retry?(milliseconds)
             }
         }
     }
 
-    /// The stream ended: what is unfinished is forgotten. Another may follow, whose events carry
-    /// the last id on.
+    /// Ends the stream and discards what is incomplete. Another stream may follow; its events start
+    /// with the last id.
     package func finish() throws(RealtimeError) {
         try checkNotFeeding()
         parser.endBody()
     }
 
-    /// Forgets everything but limits and handlers, and the id that was set.
+    /// Discards everything except the limits, the handlers, and the id that was set.
     package func reset() throws(RealtimeError) {
         try checkNotFeeding()
         begin()
         hasBegun = false
     }
 
-    /// Nothing more is told, in the middle of a piece, too.
+    /// Stops all callbacks, even in the middle of a piece.
     package func close() {
         isOver = true
         guard !isFeeding else { return }

@@ -1,15 +1,15 @@
-/// One event of a stream. Each text is UTF-8 with a NUL behind it, outside its length, and valid
-/// until the parser reads on.
+/// One event of a stream. Each text is UTF-8 and followed by a NUL, which its length does not
+/// include. It is valid until the parser is called again.
 package struct StreamEvent {
-    /// The last event id, sticky; maybe empty.
+    /// The last event id. Events without an id repeat the previous one; it may be empty.
     package let id: UnsafeRawBufferPointer
-    /// "message" when the stream named none.
+    /// "message" if the stream did not name a type.
     package let type: UnsafeRawBufferPointer
     package let data: UnsafeRawBufferPointer
-    /// Whether this very event had an id.
+    /// Whether this event itself had an id.
     package let hadID: Bool
 
-    /// Whether its type is "message".
+    /// Whether the type is "message".
     package let isMessage: Bool
 
     static var message: UnsafeRawBufferPointer {

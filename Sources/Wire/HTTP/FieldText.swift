@@ -1,8 +1,8 @@
-/// Bytes of a header as text. HTTP does not name their encoding (RFC 9110 §5.5): bytes that are not
-/// UTF-8 are read as ISO-8859-1, so that the text still has each of them.
+/// Bytes of a header as text. HTTP does not define their encoding (RFC 9110 §5.5). Bytes that are
+/// not UTF-8 are decoded as ISO-8859-1, so that none of them are lost.
 package struct FieldText: Sendable, Equatable {
     package let text: String
-    /// Each character of `text` stands for the byte of its number.
+    /// Whether each character of `text` stands for the byte with its number.
     private let isLatin1: Bool
 
     package init(_ text: String) { self.init(text, isLatin1: false) }
@@ -22,7 +22,7 @@ package struct FieldText: Sendable, Equatable {
         self.isLatin1 = isLatin1
     }
 
-    /// As they came.
+    /// The bytes as received.
     package var bytes: [UInt8] {
         guard isLatin1 else { return Array(text.utf8) }
         return text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }

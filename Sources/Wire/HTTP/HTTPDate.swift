@@ -1,7 +1,7 @@
-// Dates of HTTP headers (RFC 9110 §5.6.7), independent of any locale.
+// Dates in HTTP headers (RFC 9110 §5.6.7), independent of any locale.
 
-/// Seconds since 1970 of a date in any of HTTP's three forms; nil for anything else.
-/// - Parameter now: what decides the century of a year in two digits: it is never more than 50
+/// Seconds since 1970 of a date in any of HTTP's three formats; nil for anything else.
+/// - Parameter now: decides the century of a year with two digits, which is never more than 50
 ///   years ahead.
 package func parseHTTPDate(_ text: String, now: Int64 = 1_767_225_600) -> Int64? {
     var reader = DateReader(Array(text.utf8))
@@ -16,8 +16,8 @@ package func parseHTTPDate(_ text: String, now: Int64 = 1_767_225_600) -> Int64?
     return reader.rfc850(now: now)
 }
 
-/// A date as servers send it today: `Sun, 06 Nov 1994 08:49:37 GMT`.
-/// - Parameter seconds: since 1970; what has no year of four digits becomes the nearest that has.
+/// Formats a date as servers do today: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// - Parameter seconds: since 1970. A time outside the years 0 to 9999 becomes the nearest inside.
 package func formatHTTPDate(_ seconds: Int64) -> String {
     let clamped = min(max(seconds, firstSecond), lastSecond)
     let days = Calendar.floor(clamped, 86_400)
@@ -37,7 +37,7 @@ private let longDays = [
 private let months = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ]
-/// The years 0 and 9999 of the Gregorian calendar.
+/// The first and the last second of the years 0 to 9999 in the Gregorian calendar.
 private let firstSecond: Int64 = -62_167_219_200
 private let lastSecond: Int64 = 253_402_300_799
 
@@ -46,14 +46,14 @@ private func padded(_ number: Int64, _ width: Int) -> String {
     return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
 }
 
-/// The Gregorian calendar, for years 0 to 9999; days are counted from 1970-01-01.
+/// The Gregorian calendar for the years 0 to 9999. Days are counted from 1970-01-01.
 private enum Calendar {
     static func floor(_ value: Int64, _ divisor: Int64) -> Int64 {
         let quotient = value / divisor
         return value % divisor < 0 ? quotient - 1 : quotient
     }
 
-    /// Years begin in March, so that the leap day is a year's last.
+    /// Years begin in March, so that the leap day is the last day of a year.
     static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let year = month <= 2 ? year - 1 : year
         let era = floor(year, 400)
@@ -123,7 +123,7 @@ private struct DateReader {
         return Calendar.days(year, month, day) * 86_400 + time
     }
 
-    /// Seconds of the day; 60 is a leap second.
+    /// Seconds since midnight. A second of 60 is a leap second.
     private mutating func time() -> Int64? {
         guard let hour = number(2), skip(":"), let minute = number(2), skip(":"),
             let second = number(2), hour < 24, minute < 60, second <= 60

@@ -1,21 +1,21 @@
-/// What an HTTP server answered, or a proxy in its place.
+/// The response of an HTTP server, or of a proxy that responded instead.
 public final class HTTPResponse: Sendable, Equatable {
     public struct Header: Sendable, Equatable {
         public let name: String
-        /// Bytes that are not UTF-8 are read as ISO-8859-1.
+        /// Bytes that are not UTF-8 are decoded as ISO-8859-1.
         public var value: String { content.text }
         package let content: FieldText
     }
 
     public let status: Int
-    /// As the server put it, "" without; bytes that are not UTF-8 are read as ISO-8859-1.
+    /// The reason phrase, "" if there is none. Bytes that are not UTF-8 are decoded as ISO-8859-1.
     public var reason: String { reasonText.text }
     package let reasonText: FieldText
-    /// In the order of the wire.
+    /// In the order in which the server sent them.
     public let headers: [Header]
-    /// Its first bytes; how many are kept says whoever made it.
+    /// The beginning of the body. The source of the response says how much is kept.
     public let body: [UInt8]
-    /// Host and port of the proxy whose word this is; nil for the server's.
+    /// Host and port of the proxy that responded; nil if the server did.
     public let proxy: String?
 
     package init(_ head: ResponseHead, body: [UInt8]) {
@@ -26,7 +26,7 @@ public final class HTTPResponse: Sendable, Equatable {
         proxy = head.proxy
     }
 
-    /// The first value of a header, whose name may be in any ASCII case.
+    /// The first value of a header. The name matches in any ASCII case.
     public func header(_ name: String) -> String? {
         headers.first { $0.name.equalsIgnoringASCIICase(name) }?.value
     }

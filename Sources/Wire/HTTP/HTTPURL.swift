@@ -1,14 +1,14 @@
 import CShims
 
-/// A `ws` or `wss` URL (RFC 6455 §3), or an `http` or `https` one (RFC 9110 §4.2), taken apart by
-/// libcurl's URL parser so that the connection is made to the very host that was checked here.
+/// A `ws` or `wss` URL (RFC 6455 §3), or an `http` or `https` URL (RFC 9110 §4.2). libcurl's URL
+/// parser splits it, so the connection is made to the same host that was checked here.
 package struct HTTPURL: Equatable, Sendable {
-    /// What a URL is for, which says how its schemes are called.
+    /// The use of a URL, which determines its schemes.
     package enum Kind: Sendable {
         case webSocket
         case http
 
-        /// Without TLS, and with it.
+        /// The schemes without and with TLS.
         fileprivate var schemes: (plain: String, secure: String) {
             switch self {
             case .webSocket: ("ws", "wss")
@@ -20,50 +20,50 @@ package struct HTTPURL: Equatable, Sendable {
     /// The longest URL accepted, in bytes.
     package static let lengthLimit = 65_536
 
-    /// Shared by all URLs that were made of one another.
-    private let place: Place
-    /// Path and query as they go into the request: percent-encoded, at least "/".
+    /// Shared by all URLs that were derived from one another.
+    private let server: Server
+    /// Path and query as sent in the request: percent-encoded, at least "/".
     package private(set) var target: String
     private var login: Login?
 
-    package var kind: Kind { place.kind }
-    package var isSecure: Bool { place.isSecure }
+    package var kind: Kind { server.kind }
+    package var isSecure: Bool { server.isSecure }
     /// A name, an IPv4 address, or an IPv6 address without brackets and zone.
-    package var host: String { place.host }
-    package var port: UInt16 { place.port }
+    package var host: String { server.host }
+    package var port: UInt16 { server.port }
     /// Percent-decoded.
     package var user: String? { login?.user }
     /// Percent-decoded.
     package var password: String? { login?.password }
 
-    /// For the Host header: the port is left out when it is the scheme's own (RFC 6455 §4.1).
-    package var hostHeader: String { place.hostHeader }
+    /// The value of the Host header. The scheme's default port is left out (RFC 6455 §4.1).
+    package var hostHeader: String { server.hostHeader }
 
-    /// What libcurl connects to: scheme, host and port alone.
-    package var connectURL: String { place.connectURL }
+    /// The URL to which libcurl connects: only scheme, host and port.
+    package var connectURL: String { server.connectURL }
 
-    /// The value of an Authorization header for its user and password (RFC 7617 §2); nil without.
+    /// The value of an Authorization header for the URL's user and password (RFC 7617 §2), if any.
     package var basicAuthorization: String? {
         guard let login else { return nil }
-        // A user with a colon was refused.
+        // The parser has rejected user names with a colon.
         return try? HeaderField.basicAuthorization(
             user: login.user ?? "", password: login.password ?? "")
     }
 
-    /// Scheme, host and, unless it is the scheme's own, port (RFC 6454 §6.2).
-    package var origin: String { place.origin }
+    /// Scheme, host, and port unless it is the scheme's default (RFC 6454 §6.2).
+    package var origin: String { server.origin }
 
     /// The whole URL without user and password.
     package var text: String { origin + target }
 
-    /// The whole URL without user and password, with the zone: to be parsed again.
+    /// The whole URL with the zone, but without user and password. It can be parsed again.
     package var requestURL: String { connectURL + target }
 
     /// Host and port, for messages.
-    package var displayName: String { place.displayName }
+    package var displayName: String { server.displayName }
 
-    /// - Throws: `.unsupportedScheme`, or `.invalidURL` with what to change; the message shows the
-    ///   URL without its user, password and query.
+    /// - Throws: `.unsupportedScheme`, or `.invalidURL` with advice what to change. The message
+    ///   shows the URL without user, password and query.
     package init(parsing text: String, as kind: Kind) throws(RealtimeError) {
         let isSecure = try checkText(text, kind)
         let parts = URLParts(text.withoutFragment, shown: text)
@@ -74,13 +74,14 @@ package struct HTTPURL: Equatable, Sendable {
         if host.hasPrefix("[") {
             host = String(host.dropFirst().dropLast())
         } else if !host.hasBytes(only: isUnreserved) {
-            // Percent-encoded bytes are decoded by now, so this sees what would be looked up.
+            // libcurl has percent-decoded the host, so this checks the name that would be looked
+            // up.
             throw invalid(
                 text,
                 "has a host with characters that no host name has; write an "
                     + "international name in its xn-- form")
         }
-        place = Place(
+        server = Server(
             kind, isSecure, host: host,
             port: try parsePort(parts.string(CURLUPART_PORT), of: text) ?? (isSecure ? 443 : 80),
             zone: try parts.string(CURLUPART_ZONEID))
@@ -91,24 +92,24 @@ package struct HTTPURL: Equatable, Sendable {
             throw invalid(text, "has a user name with a colon, which RFC 7617 §2 forbids")
         }
         let query = try parts.string(CURLUPART_QUERY)
-        // Neither path nor query may hold all bytes as they are (RFC 3986 §3.3, §3.4); "%" stays,
-        // since what is encoded already is left alone.
+        // Neither path nor query may contain all bytes (RFC 3986 §3.3, §3.4). "%" is kept, because
+        // percent-encoded bytes must not be encoded again.
         target = percentEncoded(
             (try parts.string(CURLUPART_PATH) ?? "/") + (query.map { "?" + $0 } ?? "")
         ) { isPlain($0) || $0 == UInt8(ascii: "%") }
     }
 
-    /// RFC 6454 §4.
+    /// Whether scheme, host and port are the same (RFC 6454 §4).
     package func hasSameOrigin(as other: HTTPURL) -> Bool {
-        if place === other.place { return true }
-        return isSecure == other.isSecure && port == other.port && place.zone == other.place.zone
+        if server === other.server { return true }
+        return isSecure == other.isSecure && port == other.port && server.zone == other.server.zone
             && host.equalsIgnoringASCIICase(other.host)
     }
 
-    /// With another path and query, which begin with a slash; nil when they are not made of what
-    /// goes into a request as it is alone, and so have to be parsed.
+    /// This URL with another path and query, which must begin with a slash. nil if they contain
+    /// bytes that need encoding or dot segments, and so must be parsed.
     package func withPlainTarget(_ target: String) -> HTTPURL? {
-        // A segment that begins with a dot may be one that leads up (RFC 3986 §5.2.4).
+        // A segment that begins with a dot may lead up (RFC 3986 §5.2.4).
         var last: UInt8 = 0
         let isWhole = target.hasBytes { byte in
             defer { last = byte }
@@ -121,24 +122,24 @@ package struct HTTPURL: Equatable, Sendable {
         return copy
     }
 
-    /// The URL that `text` is, if it has this one's origin, spelt alike, and a plain target; nil
-    /// when it has to be parsed.
+    /// `text` as a URL, if it has this URL's origin, written the same way, and a plain target; nil
+    /// if it must be parsed.
     package func sibling(_ text: String) -> HTTPURL? {
-        guard place.zone == nil, text.beginsWithBytes(of: origin) else { return nil }
+        guard server.zone == nil, text.beginsWithBytes(of: origin) else { return nil }
         let target = text.utf8.dropFirst(origin.utf8.count)
         guard target.first == UInt8(ascii: "/") else { return nil }
         return withPlainTarget(String(Substring(target)))?.withCredentials(of: nil)
     }
 
-    /// With another URL's user and password, or none.
+    /// This URL with another URL's user and password, or with none.
     package func withCredentials(of other: HTTPURL?) -> HTTPURL {
         var copy = self
         copy.login = other?.login
         return copy
     }
 
-    /// With the query parameter `name` set to `value`, in the place of all of that name, however
-    /// they are encoded.
+    /// This URL with the query parameter `name` set to `value`. It replaces all parameters of that
+    /// name, however they are encoded.
     package func withQuery(_ name: String, _ value: String) -> HTTPURL {
         let mark = target.firstIndex(of: "?")
         var pairs = mark.map { target[target.index(after: $0)...].split(separator: "&") } ?? []
@@ -149,12 +150,14 @@ package struct HTTPURL: Equatable, Sendable {
         return copy
     }
 
-    /// The place a Location header means, seen from here (RFC 3986 §5); for a WebSocket `http` and
-    /// `https` stand for `ws` and `wss`. A fragment is left out, since it is the user's alone.
+    /// The URL of a Location header, resolved against this one (RFC 3986 §5). For a WebSocket,
+    /// `http` and `https` stand for `ws` and `wss`. The fragment is dropped, because only the user
+    /// may set it.
     ///
-    /// Bytes that no URL has, such as spaces and bytes above 0x7F, are percent-encoded one by one,
-    /// as browsers and curl do; tabs are left out, and a backslash before the query is a slash
-    /// (WHATWG URL §4.4). Whatever encoding a server's paths have, it gets the same bytes back.
+    /// Bytes that no URL contains, such as spaces and bytes above 0x7F, are percent-encoded one by
+    /// one, as browsers and curl do. Tabs are dropped, and a backslash before the query becomes a
+    /// slash (WHATWG URL §4.4). So the server gets the same bytes back, whatever encoding its paths
+    /// have.
     package func resolving(redirect location: [UInt8]) throws(RealtimeError) -> HTTPURL {
         let reference = location.prefix { $0 != UInt8(ascii: "#") }
         var bytes = reference.trimmingBlanks.filter { $0 != 0x09 }
@@ -165,7 +168,7 @@ package struct HTTPURL: Equatable, Sendable {
         let whole = percentEncoded(bytes) {
             (0x21...0x7E).contains($0)
         }
-        // It is for another program, and may hold a code that is for that alone.
+        // Such a URL is for another program. It may contain a code, which must not be shown.
         if let colon = whole.utf8.firstIndex(of: UInt8(ascii: ":")), isScheme(whole.utf8[..<colon]),
             !whole.utf8[colon...].starts(with: "://".utf8)
         {
@@ -174,13 +177,13 @@ package struct HTTPURL: Equatable, Sendable {
                 "a URL of the scheme \(whole[..<colon].quoted(upTo: 30)) without a host is not"
                     + " followed")
         }
-        let url = "\(place.scheme)://\(displayName)\(target)"
+        let url = "\(server.scheme)://\(displayName)\(target)"
         let base = URLParts(url, shown: url)
         try base.parse()
-        // The whole of it: a password may reach past "#".
+        // Show the whole text: a password may continue after "#".
         let shown = FieldText(bytes: location).text
         guard var text = try base.resolved(whole, shown: shown) else {
-            throw invalid(shown, "leads nowhere")
+            throw invalid(shown, "cannot be resolved")
         }
         if kind == .webSocket, text.prefix(4).equalsIgnoringASCIICase("http") {
             text = "ws" + text.dropFirst(4)
@@ -189,13 +192,13 @@ package struct HTTPURL: Equatable, Sendable {
     }
 }
 
-/// What a URL leads to: with the texts that follow from it, each made once.
-private final class Place: Sendable, Equatable {
+/// The server of a URL, with the texts derived from it, each made once.
+private final class Server: Sendable, Equatable {
     let kind: HTTPURL.Kind
     let isSecure: Bool
     let host: String
     let port: UInt16
-    /// The zone of a link-local IPv6 address (RFC 6874), which matters to this machine alone.
+    /// The zone of a link-local IPv6 address (RFC 6874). It has a meaning only on this machine.
     let zone: String?
     let hostHeader: String
     let displayName: String
@@ -219,19 +222,19 @@ private final class Place: Sendable, Equatable {
         origin = "\(isSecure ? kind.schemes.secure : kind.schemes.plain)://\(hostHeader)"
     }
 
-    static func == (a: Place, b: Place) -> Bool {
+    static func == (a: Server, b: Server) -> Bool {
         a === b
             || a.kind == b.kind && a.isSecure == b.isSecure && a.host == b.host
                 && a.port == b.port && a.zone == b.zone
     }
 }
 
-/// The user and password of a URL, of which one may be missing.
+/// The user and password of a URL. One of them may be missing.
 private final class Login: Sendable, Equatable {
     let user: String?
     let password: String?
 
-    /// nil for neither.
+    /// nil if there is neither.
     convenience init?(user: String?, password: String?) {
         guard user != nil || password != nil else { return nil }
         self.init(user, password)
@@ -248,10 +251,10 @@ private final class Login: Sendable, Equatable {
 }
 
 extension String {
-    /// What is behind "#" is never sent (RFC 9110 §4.2.5).
+    /// The text before "#". A fragment is never sent (RFC 9110 §4.2.5).
     package var withoutFragment: String { upTo(UInt8(ascii: "#")) }
 
-    /// Of a URL or a path: what the log may have.
+    /// The part of a URL or path that may be logged.
     package var withoutQuery: String { upTo(UInt8(ascii: "?")) }
 }
 
@@ -259,7 +262,8 @@ private func invalid(_ text: String, _ fault: String) -> RealtimeError {
     RealtimeError(.invalidURL, "The URL \(HTTPURL.redacted(text)) \(fault)")
 }
 
-/// What libcurl's parser lets pass and RFC 6455 §3 or RFC 3986 does not. Whether it is by TLS.
+/// Rejects text that libcurl's parser accepts, but RFC 6455 §3 or RFC 3986 does not. Returns
+/// whether the scheme has TLS.
 private func checkText(_ text: String, _ kind: HTTPURL.Kind) throws(RealtimeError) -> Bool {
     let (plain, secure) = kind.schemes
     let bytes = text.utf8
@@ -282,12 +286,12 @@ private func checkText(_ text: String, _ kind: HTTPURL.Kind) throws(RealtimeErro
             "The URL \(HTTPURL.redacted(text)) has the scheme \(scheme.quoted(upTo: 30)); "
                 + "\(plain) or \(secure) is expected")
     }
-    // libcurl skips a third slash; by RFC 3986 it means that the host is empty.
+    // libcurl skips a third slash. By RFC 3986 it means that the host is empty.
     let authority = bytes[bytes.index(colon, offsetBy: 3)...]
     guard let first = authority.first, !"/?#".utf8.contains(first) else {
         throw invalid(text, "has no host")
     }
-    // By RFC 3986 what follows is a fragment; nobody means one that contains the host.
+    // By RFC 3986 a fragment follows, but it is not meant to contain the host.
     if let mark = authority.firstIndex(where: { "/?#".utf8.contains($0) }),
         authority[mark] == UInt8(ascii: "#"), authority[mark...].contains(UInt8(ascii: "@"))
     {
@@ -307,7 +311,7 @@ private func parsePort(_ digits: String?, of text: String) throws(RealtimeError)
     return port
 }
 
-/// RFC 3986 §3.1.
+/// Whether the bytes are a valid scheme (RFC 3986 §3.1).
 func isScheme(_ bytes: Substring.UTF8View) -> Bool {
     guard let first = bytes.first, (0x61...0x7A).contains(first.asciiLowercased) else {
         return false
@@ -319,12 +323,13 @@ private func isAlphanumeric(_ byte: UInt8) -> Bool {
     byte.isASCIIDigit || (0x61...0x7A).contains(byte.asciiLowercased)
 }
 
-/// RFC 3986 §2.3.
+/// An unreserved character (RFC 3986 §2.3).
 func isUnreserved(_ byte: UInt8) -> Bool {
     isAlphanumeric(byte) || "-._~".utf8.contains(byte)
 }
 
-/// What path and query hold as it is; what a percent-encoding stands for is not looked at.
+/// Whether path and query may contain the byte unencoded. Not "%", because encoded bytes are not
+/// checked.
 private func isPlain(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "@")...UInt8(ascii: "Z"),
@@ -336,11 +341,11 @@ private func isPlain(_ byte: UInt8) -> Bool {
     }
 }
 
-/// As a form's name or value (application/x-www-form-urlencoded), a space as %20: understood by
-/// every server, in a query and in a body.
+/// Encodes a form's name or value (application/x-www-form-urlencoded). A space becomes %20, which
+/// every server understands, in a query and in a body.
 package func formEncoded(_ text: String) -> String { percentEncoded(text, keeping: isUnreserved) }
 
-/// What a form's name stands for; a percent sign without two digits stands for itself.
+/// Decodes a form's name. A percent sign without two digits is kept.
 private func formDecoded(_ text: Substring) -> [UInt8] {
     var result: [UInt8] = []
     var rest = text.utf8[...]
@@ -375,9 +380,9 @@ private func percentEncoded(
     return String(decoding: result, as: UTF8.self)
 }
 
-/// A URL in libcurl's hands.
+/// A URL parsed by libcurl.
 private struct URLParts: ~Copyable {
-    /// nil, which libcurl answers with an error, when there was no memory for it.
+    /// nil if memory is short; libcurl's functions then return an error.
     private let handle: OpaquePointer?
     private let text: String
     /// The whole URL, for messages.
@@ -397,7 +402,7 @@ private struct URLParts: ~Copyable {
         if code != CURLUE_OK { throw failure(code) }
     }
 
-    /// The part as text, or nil when the URL has none.
+    /// The part as text; nil if the URL does not have it.
     func string(_ part: CURLUPart, decoded: Bool = false) throws(RealtimeError) -> String? {
         var value: UnsafeMutablePointer<CChar>?
         let code = curl_url_get(handle, part, &value, decoded ? UInt32(CURLU_URLDECODE) : 0)
@@ -417,8 +422,8 @@ private struct URLParts: ~Copyable {
         }
     }
 
-    /// The absolute URL that a reference means, seen from this one.
-    /// - Parameter shown: the reference as messages show it.
+    /// The absolute URL of a reference, resolved against this one.
+    /// - Parameter shown: the reference as shown in messages.
     func resolved(_ reference: String, shown: String) throws(RealtimeError) -> String? {
         let flags = UInt32(CURLU_NON_SUPPORT_SCHEME)
         let code = reference.withCString { curl_url_set(handle, CURLUPART_URL, $0, flags) }
@@ -428,7 +433,7 @@ private struct URLParts: ~Copyable {
         do throws(RealtimeError) {
             return try string(CURLUPART_URL)
         } catch {
-            // The parser decodes the host alone.
+            // The parser decodes only the host.
             throw invalid(shown, "has a host that is not UTF-8")
         }
     }

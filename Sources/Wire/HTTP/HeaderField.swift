@@ -1,4 +1,4 @@
-/// One header field, without blanks at the ends of its value.
+/// One header field. Its value has no blanks at the ends.
 package struct HeaderField: Equatable, Sendable {
     package var name: String
     package var content: FieldText
@@ -14,7 +14,7 @@ package struct HeaderField: Equatable, Sendable {
 
     package var value: String { content.text }
 
-    /// Byte by byte: texts of the same characters may have others (G1).
+    /// Compares bytes, because `String` treats different bytes as equal (G1).
     package static func == (a: HeaderField, b: HeaderField) -> Bool {
         haveSameBytes(a.name, b.name) && a.content == b.content
     }
@@ -25,13 +25,13 @@ package struct HeaderField: Equatable, Sendable {
     }
 }
 
-/// Headers that say how a message is framed, which is not the caller's to say.
+/// Headers that frame a message. The caller must not set them.
 private let framingNames = ["Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade"]
 
 extension HeaderField {
     /// Checks a caller's header.
-    /// - Parameter mayExpect: whether it may be Expect. Only a single request may: an object that
-    ///   makes many would wait before each of them (docs/eventsource.md, C1).
+    /// - Parameter mayExpect: whether Expect is allowed. It is allowed only for a single request:
+    ///   an object that makes many would wait before each of them (docs/eventsource.md, C1).
     /// - Throws: `.invalidHeader`, naming the header and never its value.
     package static func validate(
         name: String, value: String, mayExpect: Bool = false
@@ -50,7 +50,7 @@ extension HeaderField {
                 .invalidHeader,
                 "The header \(name.quoted()) is for single requests: here each would wait")
         }
-        // RFC 9110 §5.5; a tab is the one control character allowed.
+        // RFC 9110 §5.5. A tab is the only control character allowed.
         guard !value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
             throw RealtimeError(
                 .invalidHeader,
@@ -59,7 +59,7 @@ extension HeaderField {
         }
     }
 
-    /// Basic credentials as the value of Authorization (RFC 7617 §2).
+    /// The value of Authorization for Basic credentials (RFC 7617 §2).
     package static func basicAuthorization(
         user: String, password: String
     ) throws(RealtimeError) -> String {
@@ -70,7 +70,7 @@ extension HeaderField {
         return "Basic " + base64(Array("\(user):\(password)".utf8))
     }
 
-    /// A token as the value of Authorization (RFC 6750 §2.1).
+    /// The value of Authorization for a token (RFC 6750 §2.1).
     package static func bearerAuthorization(_ token: String) throws(RealtimeError) -> String {
         guard !token.isEmpty else {
             throw RealtimeError(.invalidArgument, "the bearer token is empty")

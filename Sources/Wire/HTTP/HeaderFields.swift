@@ -1,8 +1,8 @@
-/// The caller's header fields, in order. Their number is the caller's choice, so adding or setting
-/// one does not search a long list. Their names are tokens, and so ASCII.
+/// The caller's header fields, in order. The caller may add any number, so adding or setting one
+/// does not search a long list. The names are tokens, and therefore ASCII.
 package struct HeaderFields: Sendable, Equatable {
     package private(set) var all: [HeaderField] = []
-    /// The names in `all`, in lower case; empty while the list is short enough to be searched.
+    /// The names in `all`, in lower case. Empty while the list is short enough to search.
     private var names: Set<String> = []
     private static let searchedCount = 16
 
@@ -23,7 +23,7 @@ package struct HeaderFields: Sendable, Equatable {
         if names.isEmpty { index() } else { names.insert(field.name.lowercased()) }
     }
 
-    /// Sets a header in the place of all of its name; nil takes it away.
+    /// Sets a header, which replaces all with the same name. nil removes them.
     package mutating func set(_ name: String, _ value: String?) {
         if has(name) {
             all.removeAll { $0.name.equalsIgnoringASCIICase(name) }

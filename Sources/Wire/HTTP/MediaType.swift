@@ -1,5 +1,5 @@
-/// What a Content-Type header says (RFC 9110 §8.3.1), read as leniently as browsers do (WHATWG
-/// MIME Sniffing §4.4): what is wrong with a parameter does not spoil the type.
+/// The value of a Content-Type header (RFC 9110 §8.3.1), parsed as leniently as browsers do (WHATWG
+/// MIME Sniffing §4.4): an invalid parameter does not invalidate the type.
 package struct MediaType: Equatable, Sendable {
     package struct Parameter: Equatable, Sendable {
         /// In lower case.
@@ -9,10 +9,10 @@ package struct MediaType: Equatable, Sendable {
 
     /// `type/subtype`, in lower case.
     package let essence: String
-    /// In the order they came; the first of a name counts.
+    /// In the order received. If a name occurs twice, the first counts.
     package private(set) var parameters: [Parameter] = []
 
-    /// - Parameter text: the header's value; nil comes back unless it begins with a type.
+    /// - Parameter text: the header's value. The result is nil unless it begins with a type.
     package init?(_ text: String) {
         let bytes = Array(text.utf8.trimmingBlanks)
         var rest = bytes[...]
@@ -32,7 +32,7 @@ package struct MediaType: Equatable, Sendable {
         }
     }
 
-    /// Whether it is this type, whatever its parameters.
+    /// Whether it is this type, with any parameters.
     package func matches(_ essence: String) -> Bool {
         self.essence.equalsIgnoringASCIICase(essence)
     }
@@ -41,7 +41,7 @@ package struct MediaType: Equatable, Sendable {
         parameters.first { $0.name.equalsIgnoringASCIICase(name) }?.value
     }
 
-    /// One parameter behind its semicolon, up to the next.
+    /// Parses a parameter after its semicolon, up to the next one.
     private static func parameter(_ rest: inout ArraySlice<UInt8>) -> Parameter? {
         rest = rest.drop(while: isBlank)
         let name = rest.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: "=") }
@@ -64,7 +64,7 @@ package struct MediaType: Equatable, Sendable {
             value: String(decoding: value, as: UTF8.self))
     }
 
-    /// RFC 9110 §5.6.4; one that is not closed ends with the text.
+    /// Parses a quoted string (RFC 9110 §5.6.4). The closing quotation mark may be missing.
     private static func quotedString(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
         rest = rest.dropFirst()
         var value: [UInt8] = []

@@ -1,10 +1,10 @@
 import CShims
 
-/// Walks over the parts of a multipart body that is whole (RFC 2046 §5.1.1). It keeps nothing and
-/// copies nothing but a part's Content-Type.
+/// Iterates over the parts of a complete multipart body (RFC 2046 §5.1.1). It stores nothing and
+/// copies only each part's Content-Type.
 package struct Multipart: ~Copyable {
     package struct Part: Equatable, Sendable {
-        /// "" when the part does not say.
+        /// "" if the part has none.
         package var contentType: String
         /// The part's content within the body.
         package var content: Range<Int>
@@ -12,18 +12,18 @@ package struct Multipart: ~Copyable {
 
     /// CR LF, two hyphens and the boundary.
     private let delimiter: [UInt8]
-    private var place = Place.preamble
+    private var position = Position.preamble
 
-    private enum Place {
+    private enum Position {
         case preamble
-        /// Behind a delimiter that a part follows.
+        /// After a delimiter that introduces a part.
         case part(at: Int)
         case over
     }
 
-    /// RFC 2046 §5.1.1; the characters are not checked, since servers do not keep to them.
+    /// RFC 2046 §5.1.1. The characters are not checked, because servers use others, too.
     private static let longestBoundary = 70
-    /// Bytes of one part's header lines.
+    /// The most bytes of a part's header lines.
     private static let headerLimit = 16 << 10
 
     /// - Throws: `.protocolViolation` unless the type is multipart with a boundary.
@@ -38,14 +38,14 @@ package struct Multipart: ~Copyable {
         delimiter = Array("\r\n--".utf8) + Array(boundary.utf8)
     }
 
-    /// The next part; nil behind the last.
+    /// The next part; nil after the last.
     /// - Parameter body: the same at each call.
-    /// - Throws: `.protocolViolation` for a body that is cut or not built as one.
+    /// - Throws: `.protocolViolation` if the body is truncated or malformed.
     package mutating func next(_ body: UnsafeRawBufferPointer) throws(RealtimeError) -> Part? {
-        if case .preamble = place { try enter(body) }
-        guard case .part(let start) = place else { return nil }
+        if case .preamble = position { try enter(body) }
+        guard case .part(let start) = position else { return nil }
         let (contentType, content) = try header(body, start)
-        // The CR LF before a delimiter is the delimiter's; that of the header's end may be both.
+        // The CR LF before a delimiter belongs to it. The header's last CR LF can be the same one.
         guard let end = find(body, from: content - 2) else { throw Multipart.cut }
         let range = content..<max(content, end)
         try pass(body, end + delimiter.count)
@@ -56,7 +56,7 @@ package struct Multipart: ~Copyable {
         RealtimeError(.protocolViolation, "multipart answer that is not whole")
     }
 
-    /// Finds the first delimiter, which may stand at the very start.
+    /// Finds the first delimiter, which may be at the very start.
     private mutating func enter(_ body: UnsafeRawBufferPointer) throws(RealtimeError) {
         let opening = delimiter.dropFirst(2)
         if body.starts(with: opening) { return try pass(body, opening.count) }
@@ -64,21 +64,22 @@ package struct Multipart: ~Copyable {
         try pass(body, at + delimiter.count)
     }
 
-    /// What follows a delimiter: two hyphens behind the last part, or blanks and the line's end.
+    /// Reads what follows a delimiter: two hyphens after the last part, otherwise blanks and a line
+    /// end.
     private mutating func pass(
         _ body: UnsafeRawBufferPointer, _ start: Int
     ) throws(RealtimeError) {
         if body[start...].starts(with: [0x2D, 0x2D]) {
-            place = .over
+            position = .over
             return
         }
         var index = start
         while index < body.count, isBlank(body[index]) { index += 1 }
         guard body[index...].starts(with: [0x0D, 0x0A]) else { throw Multipart.cut }
-        place = .part(at: index + 2)
+        position = .part(at: index + 2)
     }
 
-    /// A part's header lines, which may be none, and where its content begins.
+    /// Reads a part's header lines, if any. Returns its Content-Type and where its content begins.
     private func header(
         _ body: UnsafeRawBufferPointer, _ start: Int
     ) throws(RealtimeError) -> (String, Int) {

@@ -1,10 +1,10 @@
 import CShims
 
-/// A proxy's URL, as libcurl takes it.
+/// Checks and splits a proxy's URL, in the form that libcurl takes.
 package enum ProxyURL {
     package static let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
-    /// - Throws: `.unsupportedScheme`, or `.invalidURL`; the message shows neither user nor
+    /// - Throws: `.unsupportedScheme`, or `.invalidURL`. The message shows neither user nor
     ///   password.
     package static func check(_ text: String) throws(RealtimeError) {
         func invalid(_ fault: String) -> RealtimeError {
@@ -31,7 +31,7 @@ package enum ProxyURL {
         guard code == CURLUE_OK else {
             throw invalid("cannot be parsed: \(String(cString: curl_url_strerror(code)))")
         }
-        // libcurl would try the port 0, and leave out what is behind it.
+        // libcurl would try port 0, and ignore a path, a query and a fragment.
         guard part(handle, CURLUPART_PATH) ?? "/" == "/",
             part(handle, CURLUPART_QUERY) == nil, part(handle, CURLUPART_FRAGMENT) == nil
         else { throw invalid("has a path, query or fragment, of which a proxy has none") }
@@ -40,9 +40,9 @@ package enum ProxyURL {
         }
     }
 
-    /// Where the proxy is; of one that the environment names, which may lack its scheme, too.
-    /// - Parameter text: what libcurl is given.
-    package static func place(of text: String) -> (host: String, port: Int) {
+    /// Host and port of the proxy. Proxies in environment variables may lack a scheme.
+    /// - Parameter text: the text that libcurl gets.
+    package static func address(of text: String) -> (host: String, port: Int) {
         var rest = Substring(text)
         var isSecure = false
         if let mark = rest.firstIndex(of: ":"), rest[mark...].hasPrefix("://") {
@@ -59,14 +59,14 @@ package enum ProxyURL {
             host = String(rest.prefix { $0 != ":" })
             rest = rest.dropFirst(host.count)
         }
-        // libcurl's (CURLOPT_PROXY).
+        // libcurl's defaults (CURLOPT_PROXY).
         let usual = isSecure ? 443 : 1080
         return (host, rest.hasPrefix(":") ? Int(rest.dropFirst()) ?? usual : usual)
     }
 
     /// Host and port, for messages.
     package static func displayName(of text: String) -> String {
-        let (host, port) = place(of: text)
+        let (host, port) = address(of: text)
         return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 

@@ -1,7 +1,8 @@
 extension HTTPURL {
-    /// The URL for a message: quoted, with "***" in place of user and password, of the query and
-    /// the fragment, where tokens are often kept, and of whatever may be a password in text that
-    /// is not a URL. "http://user:secret#1@host/", for one, has the port "secret" (RFC 3986 §3.2).
+    /// The URL for a message, in quotes. "***" replaces user and password, and the query and
+    /// fragment, which often contain tokens. In text that is not a URL, it also replaces everything
+    /// that may be a password: "http://user:secret#1@host/", for example, has the port "secret"
+    /// (RFC 3986 §3.2).
     package static func redacted(_ text: String) -> String {
         var rest = text.utf8[...]
         var result = ""
@@ -13,7 +14,7 @@ extension HTTPURL {
             rest = rest[start...]
         }
         let hasScheme = !result.isEmpty
-        // The last "@", wherever it is: in a malformed URL a password may reach past a slash.
+        // The last "@" anywhere: in a malformed URL a password may continue after a slash.
         if let at = rest.lastIndex(of: UInt8(ascii: "@")) {
             result += "***@"
             rest = rest[rest.index(after: at)...]
@@ -26,21 +27,21 @@ extension HTTPURL {
         let slashes = rest.prefix { $0 == UInt8(ascii: "/") }
         result += String(Substring(slashes))
         rest = rest[slashes.endIndex...]
-        // Without a scheme nobody can say where the authority ends.
+        // Without a scheme it is unknown where the authority ends.
         let hasAuthority = hasScheme && slashes.isEmpty
         let checked = hasAuthority ? rest.prefix { $0 != UInt8(ascii: "/") } : rest
         let shown = harmlessPrefix(checked)
         if shown.endIndex == checked.endIndex {
             result += String(Substring(rest)) + end
         } else {
-            // What follows may belong to the password, too.
+            // The rest may belong to the password, too.
             result += String(Substring(shown)) + "***"
         }
         return result.quoted(upTo: 200)
     }
 }
 
-/// A host, and ports that are numbers: what is in front of anything else.
+/// The longest prefix that is a host with numeric ports, which cannot be a password.
 private func harmlessPrefix(_ text: Substring.UTF8View) -> Substring.UTF8View {
     var rest = text
     if rest.first == UInt8(ascii: "[") {
@@ -59,7 +60,7 @@ private func harmlessPrefix(_ text: Substring.UTF8View) -> Substring.UTF8View {
     while let colon = rest.firstIndex(of: UInt8(ascii: ":")) {
         let start = rest.index(after: colon)
         let port = rest[start...].prefix { $0 != UInt8(ascii: "/") }
-        // An empty port is legal, but a password that begins with a slash looks the same.
+        // An empty port is allowed, but a password that begins with a slash looks the same.
         if port.isEmpty, start == text.endIndex { return text[..<colon] }
         guard (1...5).contains(port.count), port.allSatisfy({ $0.isASCIIDigit }) else {
             return text[..<start]
@@ -73,7 +74,7 @@ private func isAddressByte(_ byte: UInt8) -> Bool {
     byte.hexDigitValue != nil || byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
 }
 
-/// Part of a host's name, which may be an international one.
+/// Whether it can be part of a host name, which may be an international one.
 private func isHostScalar(_ scalar: Unicode.Scalar) -> Bool {
     guard scalar.isASCII else { return scalar.properties.isAlphabetic }
     return isUnreserved(UInt8(truncatingIfNeeded: scalar.value))

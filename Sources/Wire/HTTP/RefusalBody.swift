@@ -1,22 +1,22 @@
-/// Gathers the beginning of the body of an answer that was not wanted: enough to show to a person,
-/// never more than the limit. RFC 9112 §6.
+/// Collects the beginning of the body of a response that refuses the request: enough to show to a
+/// person, never more than the limit (RFC 9112 §6).
 package struct RefusalBody: Sendable {
     private enum Framing {
         case done
-        /// So many bytes are missing.
+        /// This many bytes are missing.
         case length(Int)
-        /// All until the server closes.
+        /// Everything until the server closes.
         case untilClose
         case chunkSize(digits: [UInt8])
         case chunk(Int)
-        /// The line end behind a chunk.
+        /// The line end after a chunk.
         case chunkEnd
     }
 
     package private(set) var bytes: [UInt8] = []
     private var framing: Framing
     private let limit: Int
-    /// A size line of a chunk is at most this long, extensions included.
+    /// The longest size line of a chunk, including extensions.
     private static let longestSizeLine = 256
 
     package init(of head: ResponseHead, limit: Int) {
@@ -29,18 +29,18 @@ package struct RefusalBody: Sendable {
         if head.hasToken("chunked", in: "Transfer-Encoding") { return .chunkSize(digits: []) }
         let lengths = head.values("Content-Length")
         guard let text = lengths.first else { return .untilClose }
-        // A length that cannot be trusted counts as none: what comes is shown up to the limit.
+        // A length that cannot be trusted is ignored, and the body is read up to the limit.
         guard lengths.count == 1, let length = Int(text), length >= 0 else { return .untilClose }
         return length == 0 ? .done : .length(length)
     }
 
-    /// Whether nothing more is wanted.
+    /// Whether no more bytes are needed.
     package var isComplete: Bool {
         if case .done = framing { return true }
         return bytes.count >= limit
     }
 
-    /// Takes what the server sent next.
+    /// Reads the next bytes from the server.
     package mutating func read(_ input: UnsafeRawBufferPointer) {
         var rest = input[...]
         while !isComplete, let byte = rest.first {
@@ -71,8 +71,8 @@ package struct RefusalBody: Sendable {
         }
     }
 
-    /// RFC 9112 §7.1; a size that is none ends the body, and so does the last chunk: trailers are
-    /// nobody's concern here.
+    /// Reads a size line (RFC 9112 §7.1). An invalid size ends the body, and so does the last
+    /// chunk, because trailers are not needed.
     private mutating func startChunk(_ line: [UInt8]) {
         let digits = line.prefix { $0 != UInt8(ascii: ";") && $0 != 0x0D && !isBlank($0) }
         let size = Int(String(decoding: digits, as: UTF8.self), radix: 16) ?? 0

@@ -1,6 +1,6 @@
 import CShims
 
-/// Status line and header fields of an HTTP/1 response, in the order they came.
+/// The status line and header fields of an HTTP/1 response, in their order.
 package struct ResponseHead: Equatable, Sendable {
     /// The x of HTTP/1.x.
     package var minorVersion: Int { parts.minorVersion }
@@ -8,7 +8,8 @@ package struct ResponseHead: Equatable, Sendable {
     package var status: Int { parts.status }
     package var reason: String { parts.reason.text }
     package var reasonText: FieldText { parts.reason }
-    /// Host and port of the proxy whose word this is, for a request that it was to forward.
+    /// Host and port of the proxy that sent this response itself, for a request that it was to
+    /// forward.
     package var proxy: String? {
         get { parts.proxy }
         set {
@@ -17,17 +18,17 @@ package struct ResponseHead: Equatable, Sendable {
         }
     }
 
-    /// Copies share it until one is changed: an answer's head is handed from one to the other.
+    /// Copies share this until one of them is changed, because a head is passed on several times.
     private var parts: Parts
 
-    /// Unchecked because none is changed that has more than one owner.
+    /// Unchecked, because an instance is changed only while it has one owner.
     private final class Parts: @unchecked Sendable {
         let minorVersion: Int
         let status: Int
         let reason: FieldText
         @exclusivity(unchecked) var proxy: String?
-        /// Lines that nobody has asked for yet: most answers are read for their status alone.
-        /// Without them `taken` has the fields.
+        /// The raw lines, until `fields` is changed: most responses are read only for their status.
+        /// If empty, `taken` has the fields.
         @exclusivity(unchecked) var lines: [UInt8]
         let nameLengths: NameLengths
         @exclusivity(unchecked) var taken: [HeaderField]
@@ -45,8 +46,8 @@ package struct ResponseHead: Equatable, Sendable {
         }
     }
 
-    /// How long the names of fields are: of most fields that are asked for it tells that there are
-    /// none.
+    /// The set of the fields' name lengths. For most fields that are looked up, it shows at once
+    /// that they are not there.
     package struct NameLengths: Sendable {
         private var bits: UInt64 = 0
 
@@ -66,9 +67,9 @@ package struct ResponseHead: Equatable, Sendable {
         parts = Parts(status, reason, minorVersion)
     }
 
-    /// With fields as they came: lines of a name, a colon and a value, each with its end; lines
-    /// without a colon are left out.
-    /// - Parameter nameLengths: of all names in front of a colon.
+    /// Makes a head from unparsed lines. Each has a name, a colon, a value and a line end; lines
+    /// without a colon are ignored.
+    /// - Parameter nameLengths: the lengths of all names before a colon.
     package init(
         status: Int, reason: FieldText, lines: [UInt8], nameLengths: NameLengths,
         minorVersion: Int
@@ -76,7 +77,7 @@ package struct ResponseHead: Equatable, Sendable {
         parts = Parts(status, reason, minorVersion, lines: lines, nameLengths)
     }
 
-    /// Before a change.
+    /// Makes the parts our own before a change.
     private mutating func own() {
         guard !isKnownUniquelyReferenced(&parts) else { return }
         let copy = Parts(
@@ -93,7 +94,7 @@ package struct ResponseHead: Equatable, Sendable {
             forEachLine { line in
                 guard let colon = line.firstByte(UInt8(ascii: ":")) else { return }
                 let name = FieldText(bytes: line[..<colon]).text
-                fields.append(HeaderField(name: name, content: content(of: line, behind: colon)))
+                fields.append(HeaderField(name: name, content: content(of: line, after: colon)))
             }
             return fields
         }
@@ -105,10 +106,10 @@ package struct ResponseHead: Equatable, Sendable {
         }
     }
 
-    /// The values of every field with this name, in order; names match in any ASCII case.
+    /// The values of all fields with this name, in order. Names match in any ASCII case.
     package func values(_ name: String) -> [String] { contents(name).map { $0.text } }
 
-    /// The same with their bytes.
+    /// The values of all fields with this name, with their original bytes.
     package func contents(_ name: String) -> [FieldText] {
         guard !parts.lines.isEmpty else {
             return parts.taken.lazy.filter { $0.name.equalsIgnoringASCIICase(name) }
@@ -119,7 +120,7 @@ package struct ResponseHead: Equatable, Sendable {
         var name = name
         name.withUTF8 { wanted in
             forEachLine { line in
-                // Most lines have no colon there.
+                // In most lines, the colon is elsewhere.
                 guard line.count > wanted.count, line[wanted.count] == UInt8(ascii: ":") else {
                     return
                 }
@@ -127,14 +128,14 @@ package struct ResponseHead: Equatable, Sendable {
                 where line[index] != wanted[index]
                     && line[index].asciiLowercased != wanted[index].asciiLowercased
                 { return }
-                values.append(content(of: line, behind: wanted.count))
+                values.append(content(of: line, after: wanted.count))
             }
         }
         return values
     }
 
-    /// Whether a comma-separated list, over all fields with this name, holds the token, in any
-    /// ASCII case (RFC 9110 §5.6.1).
+    /// Whether a comma-separated list contains the token, in any ASCII case. The list spans all
+    /// fields with this name (RFC 9110 §5.6.1).
     package func hasToken(_ token: String, in name: String) -> Bool {
         values(name).contains { value in
             value.utf8.split(separator: UInt8(ascii: ",")).contains { element in
@@ -144,15 +145,15 @@ package struct ResponseHead: Equatable, Sendable {
         }
     }
 
-    /// Whether nothing but the end of the connection ends the body (RFC 9112 §6.3); that a HEAD
-    /// request has none is not known here.
+    /// Whether only the end of the connection ends the body (RFC 9112 §6.3). Responses to HEAD,
+    /// which have no body, must be excluded by the caller.
     package var hasBodyUntilClose: Bool {
         status != 204 && status != 304 && values("Content-Length").isEmpty
             && values("Transfer-Encoding").isEmpty
     }
 
-    /// A transfer coding other than chunked, which a server may not use unless the request has a TE
-    /// field that lists it (RFC 9110 §10.1.4). libcurl would decode it, without any limit.
+    /// A transfer coding other than chunked. A server may not use one unless the request lists it
+    /// in a TE field (RFC 9110 §10.1.4), and libcurl would decode it without any limit.
     package var unaskedTransferCoding: String? {
         for value in values("Transfer-Encoding") {
             for element in value.utf8.split(separator: UInt8(ascii: ",")) {
@@ -172,7 +173,7 @@ package struct ResponseHead: Equatable, Sendable {
             && a.fields == b.fields
     }
 
-    /// Each line, without its LF.
+    /// Calls `body` with each line, without its LF.
     private func forEachLine(_ body: (UnsafeRawBufferPointer) -> Void) {
         parts.lines.withUnsafeBytes { bytes in
             var rest = bytes[...]
@@ -185,8 +186,8 @@ package struct ResponseHead: Equatable, Sendable {
         }
     }
 
-    /// What follows the colon, without the blanks and the CR around it.
-    private func content(of line: UnsafeRawBufferPointer, behind colon: Int) -> FieldText {
+    /// The text after the colon, without the blanks and the CR around it.
+    private func content(of line: UnsafeRawBufferPointer, after colon: Int) -> FieldText {
         var start = colon + 1
         var end = line.count
         while start < end, isBlank(line[start]) { start += 1 }
@@ -196,9 +197,9 @@ package struct ResponseHead: Equatable, Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The place of the first such byte.
+    /// The offset of the first such byte.
     package func firstByte(_ byte: UInt8) -> Int? {
-        let place = shim_find_byte(baseAddress?.assumingMemoryBound(to: UInt8.self), count, byte)
-        return place == count ? nil : place
+        let index = shim_find_byte(baseAddress?.assumingMemoryBound(to: UInt8.self), count, byte)
+        return index == count ? nil : index
     }
 }

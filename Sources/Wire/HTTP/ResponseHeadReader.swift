@@ -1,7 +1,7 @@
-/// Reads the head of an HTTP/1 response from bytes split anywhere (RFC 9112 §2 to §5). It is strict
-/// where laxity lets two readers disagree (blanks before the colon, folded lines, stray CR and NUL)
-/// and takes a bare LF as a line's end (RFC 9112 §2.2). Interim responses are skipped
-/// (RFC 9110 §15.2), except 101, which is final for who asked to upgrade.
+/// Reads the head of an HTTP/1 response from bytes split anywhere (RFC 9112 §2 to §5). It rejects
+/// input that two readers could interpret differently: blanks before the colon, folded lines, stray
+/// CR and NUL. It accepts a bare LF as a line end (RFC 9112 §2.2). It skips interim responses
+/// (RFC 9110 §15.2) except 101, which is final for a client that asked to upgrade.
 package struct ResponseHeadReader {
     /// How many fields one head may have.
     package static let fieldCountLimit = 128
@@ -10,7 +10,7 @@ package struct ResponseHeadReader {
 
     package enum Step {
         case needMoreBytes
-        /// The head is whole; the first `bytesUsed` bytes of the input just given belong to it.
+        /// The complete head. The first `bytesUsed` bytes of this input belong to it.
         case head(ResponseHead, bytesUsed: Int)
     }
 
@@ -23,21 +23,21 @@ package struct ResponseHeadReader {
 
     private let limit: Int
     private var state = State.statusLine
-    /// The line being read, without its LF; never longer than `limit`.
+    /// The line being read, without its LF. Never longer than `limit`.
     private var line: [UInt8] = []
-    /// Bytes of the head being read, the current line's included.
+    /// Bytes of the head being read, including the current line.
     private var headBytes = 0
     private var interimCount = 0
 
-    /// - Parameter limit: bytes of a status line and its fields together.
+    /// - Parameter limit: the most bytes of the status line and the fields together.
     package init(limit: Int) {
         precondition(limit > 0, "a head needs room")
         self.limit = limit
     }
 
-    /// Takes the next bytes from the server.
-    /// - Throws: `.handshake` for what is no HTTP/1 response, `.tooLarge` above a limit, `.state`
-    ///   when a head or an error has come out already.
+    /// Reads the next bytes from the server.
+    /// - Throws: `.handshake` if they are not an HTTP/1 response, `.tooLarge` above a limit,
+    ///   `.state` after a head was returned or an error was thrown.
     package mutating func read(_ input: UnsafeRawBufferPointer) throws(RealtimeError) -> Step {
         do {
             return try advance(input)
@@ -51,7 +51,7 @@ package struct ResponseHeadReader {
         var used = 0
         while used < input.count {
             let rest = UnsafeRawBufferPointer(rebasing: input[used...])
-            // Bytes above the limit are not looked at, so the line cannot outgrow it.
+            // Bytes above the limit are not searched, so the line cannot exceed it.
             let window = rest.prefix(limit - headBytes)
             guard let lineFeed = window.firstIndex(of: 0x0A) else {
                 if rest.count > window.count { throw tooLarge }
@@ -74,7 +74,7 @@ package struct ResponseHeadReader {
                 + "(max_header_bytes)")
     }
 
-    /// Reads the finished line; the head, once it was the last of a final response.
+    /// Parses the finished line. Returns the head after the last line of a final response.
     private mutating func endLine() throws(RealtimeError) -> ResponseHead? {
         if line.last == 0x0D { line.removeLast() }
         defer { line.removeAll(keepingCapacity: true) }
@@ -83,7 +83,7 @@ package struct ResponseHeadReader {
             state = .fields(try parseStatusLine(line))
             return nil
         case .fields(var head):
-            // Taken out, so that appending to its array does not copy it.
+            // Move the head out of `state`, so that appending to its array does not copy it.
             state = .ended
             if line.isEmpty { return try endHead(head) }
             if head.fields.count == Self.fieldCountLimit {
@@ -113,7 +113,8 @@ package struct ResponseHeadReader {
     }
 }
 
-/// `HTTP/1.x SP 3DIGIT SP reason` (RFC 9112 §4); some servers leave out the blank with the reason.
+/// Parses `HTTP/1.x SP 3DIGIT SP reason` (RFC 9112 §4). Some servers omit both the last blank and
+/// the reason.
 private func parseStatusLine(_ line: [UInt8]) throws(RealtimeError) -> ResponseHead {
     let prefix = Array("HTTP/1.".utf8)
     guard line.count >= 12, line.starts(with: prefix), line[7].isASCIIDigit, line[8] == 0x20,
@@ -131,7 +132,7 @@ private func parseStatusLine(_ line: [UInt8]) throws(RealtimeError) -> ResponseH
         minorVersion: Int(line[7] - UInt8(ascii: "0")))
 }
 
-/// `name ":" OWS value OWS` (RFC 9112 §5).
+/// Parses `name ":" OWS value OWS` (RFC 9112 §5).
 private func parseField(_ line: [UInt8]) throws(RealtimeError) -> HeaderField {
     if isBlank(line[0]) {
         throw RealtimeError(
@@ -155,7 +156,8 @@ private func parseField(_ line: [UInt8]) throws(RealtimeError) -> HeaderField {
     return HeaderField(name: name, content: FieldText(bytes: value))
 }
 
-/// No NUL and no CR apart from the line's end (RFC 9112 §2.2, RFC 9110 §5.5); LF cannot occur here.
+/// Whether there is no NUL and no CR before the line's end (RFC 9112 §2.2, RFC 9110 §5.5). LF
+/// cannot occur here.
 private func isFieldText(_ bytes: ArraySlice<UInt8>) -> Bool {
     !bytes.contains { $0 == 0x00 || $0 == 0x0D }
 }

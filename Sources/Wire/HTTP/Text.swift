@@ -1,8 +1,8 @@
 import CShims
 
-// ASCII rules that headers share (RFC 9110 §5.6), and text from outside made fit for a message.
+// ASCII rules that headers share (RFC 9110 §5.6), and safe forms of foreign text for messages.
 
-/// A byte that a token may hold (RFC 9110 §5.6.2).
+/// Whether a token may contain the byte (RFC 9110 §5.6.2).
 package func isTokenByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -22,15 +22,15 @@ package func isTokenByte(_ byte: UInt8) -> Bool {
 package func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
 extension UInt8 {
-    /// A to Z as a to z, anything else as it is.
+    /// A to Z as a to z; all others unchanged.
     package var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
 
     package var isASCIIDigit: Bool { (0x30...0x39).contains(self) }
 }
 
 extension String {
-    /// Whether every byte is as `allows` says. Not by a generic algorithm: one of another module
-    /// costs as much as all the rest of a short request.
+    /// Whether `allows` returns true for every byte. This avoids a generic algorithm: one from
+    /// another module costs as much as all the rest of a short request.
     package func hasBytes(only allows: (UInt8) -> Bool) -> Bool {
         utf8.withContiguousStorageIfAvailable { bytes in
             for byte in bytes where !allows(byte) { return false }
@@ -40,17 +40,17 @@ extension String {
 
     package var isToken: Bool { !isEmpty && hasBytes(only: isTokenByte) }
 
-    /// What is in front of the first such byte, which is ASCII; all when there is none.
+    /// The text before the first such byte, which must be ASCII; all of it if there is none.
     func upTo(_ byte: UInt8) -> String {
-        let place = utf8.withContiguousStorageIfAvailable { bytes in
+        let index = utf8.withContiguousStorageIfAvailable { bytes in
             shim_find_byte(bytes.baseAddress, bytes.count, byte)
         }
         let count = utf8.count
-        guard let place else { return String(Substring(utf8.prefix { $0 != byte })) }
-        return place == count ? self : String(Substring(utf8.prefix(place)))
+        guard let index else { return String(Substring(utf8.prefix { $0 != byte })) }
+        return index == count ? self : String(Substring(utf8.prefix(index)))
     }
 
-    /// Whether its UTF-8 begins with that of `prefix`; `hasPrefix` compares characters.
+    /// Whether its UTF-8 begins with that of `prefix`. `hasPrefix` compares characters instead.
     func beginsWithBytes(of prefix: String) -> Bool {
         var (text, prefix) = (self, prefix)
         return text.withUTF8 { text in
@@ -62,7 +62,7 @@ extension String {
         }
     }
 
-    /// Whether both are the same when A to Z count as a to z; other letters keep their case.
+    /// Whether both are equal, ignoring the case of A to Z only.
     package func equalsIgnoringASCIICase(_ other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
         var mine = utf8.makeIterator()
@@ -79,7 +79,7 @@ extension Collection where Element == UInt8 {
 }
 
 extension Unicode.Scalar {
-    /// As an error message spells what must not be written as it is.
+    /// The escape for a character that must not be printed in an error message.
     package var escaped: String { "\\u{\(String(value, radix: 16))}" }
 }
 
@@ -94,13 +94,13 @@ extension BidirectionalCollection where Element == UInt8 {
 }
 
 extension StringProtocol {
-    /// Whether both are the same when A to Z count as a to z; other letters keep their case.
+    /// Whether both are equal, ignoring the case of A to Z only.
     package func equalsIgnoringASCIICase(_ other: some StringProtocol) -> Bool {
         utf8.elementsEqual(other.utf8) { $0.asciiLowercased == $1.asciiLowercased }
     }
 
-    /// The text for a message: control characters, which a terminal obeys and a log takes for the
-    /// end of a line, are spelt as escapes.
+    /// The text for a message. Control characters are written as escapes: a terminal would obey
+    /// them, and a log could read them as a line end.
     package var withoutControls: String {
         guard utf8.contains(where: { $0 < 0x20 || $0 >= 0x7F }) else { return String(self) }
         return unicodeScalars.reduce(into: "") { result, scalar in
@@ -112,8 +112,8 @@ extension StringProtocol {
         }
     }
 
-    /// The text in double quotes for an error message: cut after `limit` characters, and with what
-    /// a terminal or a log could take for a command spelt as an escape.
+    /// The text in double quotes for an error message, cut after `limit` characters. Characters
+    /// that a terminal or a log could interpret are written as escapes.
     package func quoted(upTo limit: Int = 100) -> String {
         var result = "\""
         var length = 0

@@ -1,18 +1,18 @@
-/// Reads JSON texts (RFC 8259) without building anything of them: values are looked at where they
-/// stand. Its storage is used again from text to text, so that one that is kept allocates nothing
-/// once it is warm.
+/// Reads JSON texts (RFC 8259) without building a tree: values are read in place. Storage is reused
+/// from text to text, so a document that is kept soon stops allocating.
 package struct JSONDocument: ~Copyable {
     private var tape = JSONTape()
-    /// What is read by default, and the most that can be asked for: trees are walked by recursion.
+    /// The default depth, and the largest that a caller may ask for, because trees are read by
+    /// recursion.
     package static let defaultDepth = 128
     package static let greatestDepth = 512
 
     package init() {}
 
-    /// Reads `text` and calls `body` with its value. The value and all that is got from it are
+    /// Reads `text` and calls `body` with its value. The value, and everything obtained from it, is
     /// valid until `body` returns.
-    /// - Throws: `.protocolViolation` for what is no JSON text, nested deeper than `maximumDepth`
-    ///   or longer than 2 GiB, with the offset; what `body` throws.
+    /// - Throws: `.protocolViolation` with the offset if the text is not JSON, nested deeper than
+    ///   `maximumDepth`, or longer than 2 GiB; and what `body` throws.
     package mutating func read<Result>(
         _ text: UnsafeRawBufferPointer, maximumDepth: Int = defaultDepth,
         _ body: (JSONNode) throws(RealtimeError) -> Result
@@ -24,7 +24,7 @@ package struct JSONDocument: ~Copyable {
     }
 }
 
-/// A value of a text that is being read, valid inside `JSONDocument.read`.
+/// A value of a text, valid inside `JSONDocument.read`.
 package struct JSONNode {
     package enum Kind: Sendable {
         case null, bool, number, string, array, object
@@ -45,7 +45,7 @@ package struct JSONNode {
         }
     }
 
-    /// The value's text as it came, borrowed.
+    /// The text of the value, borrowed.
     package var source: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: text[Int(token.pointee.start)..<Int(token.pointee.end)])
     }
@@ -64,10 +64,10 @@ package struct JSONNode {
         }
     }
 
-    /// A number that is written without fraction and exponent, and fits. -0 is 0.
+    /// The value of a number without fraction and exponent, if it fits. -0 is 0.
     package var integer: Int64? { span.integer }
 
-    /// Any number: the nearest `Double`, nil for what is beyond all of them, such as 1e400.
+    /// The `Double` nearest to any number; nil if it exceeds the range of `Double`, such as 1e400.
     package var double: Double? {
         token.pointee.kind == .number ? JSONNumber.double(source) : nil
     }
@@ -76,18 +76,19 @@ package struct JSONNode {
         withString { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Calls `body` with a string's bytes: those of the text where it has no escape.
+    /// Calls `body` with a string's bytes, which are those of the text if it has no escapes.
     /// - Returns: nil if the value is not a string.
     package func withString<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
         span.withString(body)
     }
 
-    /// An array's elements; none of what is no array.
+    /// An array's elements; empty if the value is not an array.
     package var elements: Elements {
         Elements(of: token.pointee.kind == .array ? self : nil)
     }
 
-    /// An object's members in their order, with all that have one name; none of what is no object.
+    /// An object's members in their order, including duplicates; empty if the value is not an
+    /// object.
     package var members: Members {
         Members(of: token.pointee.kind == .object ? self : nil)
     }
@@ -96,7 +97,7 @@ package struct JSONNode {
         JSONNode(token: tokens + Int(index), tokens: tokens, text: text)
     }
 
-    /// The index of the first token inside it.
+    /// The index of the first token inside this value.
     fileprivate var first: UInt32 { UInt32(token - tokens) + 1 }
 }
 

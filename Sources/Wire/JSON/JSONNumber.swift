@@ -1,15 +1,15 @@
 import CShims
 
-/// JSON's numbers (RFC 8259 §6), between their texts and Swift's types.
+/// Converts JSON's numbers (RFC 8259 §6) between text and Swift's types.
 enum JSONNumber {
-    /// The value of a text without fraction and exponent; nil when it does not fit.
+    /// The value of a text without fraction and exponent; nil if it does not fit.
     static func integer(_ text: UnsafeRawBufferPointer) -> Int64? {
         let isNegative = text.first == UInt8(ascii: "-")
         var value: Int64 = 0
         for digit in isNegative ? text.dropFirst() : text[...] {
             let (product, isTooLarge) = value.multipliedReportingOverflow(by: 10)
             let digit = Int64(digit &- UInt8(ascii: "0"))
-            // Built on the negative side, which reaches further.
+            // Computed as a negative number, because the negative range is larger.
             let (sum, isBeyond) = product.subtractingReportingOverflow(digit)
             if isTooLarge || isBeyond { return nil }
             value = sum
@@ -18,7 +18,7 @@ enum JSONNumber {
         return value == .min ? nil : -value
     }
 
-    /// The `Double` nearest to a text that a scanner has accepted; nil for what is beyond all.
+    /// The `Double` nearest to a text that a scanner has accepted; nil if it is beyond the range.
     static func double(_ text: UnsafeRawBufferPointer) -> Double? {
         if let value = exactDouble(text) { return value }
         let value = String(decoding: text, as: UTF8.self).withCString { shim_double($0) }
@@ -26,7 +26,8 @@ enum JSONNumber {
     }
 
     /// Appends a number as JavaScript does (ECMA-262, Number::toString): the shortest digits that
-    /// are read as the same value, 1 for 1.0, 1e+21, 1e-7. Only -0 keeps its sign.
+    /// parse to the same value, such as 1 for 1.0, 1e+21, 1e-7. Unlike in JavaScript, -0 keeps its
+    /// sign.
     static func write(_ value: Double, to bytes: inout [UInt8]) {
         if value.sign == .minus { bytes.append(UInt8(ascii: "-")) }
         let (digits, point) = decimals(value.magnitude)
@@ -53,8 +54,8 @@ enum JSONNumber {
         }
     }
 
-    /// The shortest digits of a finite value that is not negative, one at least, and where their
-    /// point is: 0.d₁d₂… × 10^point. The standard library finds them; only its form differs.
+    /// The shortest digits of a finite value that is not negative, at least one, and the position
+    /// of their point: 0.d₁d₂… × 10^point. Reformats the standard library's `description`.
     private static func decimals(_ value: Double) -> (digits: [UInt8], point: Int) {
         var digits: [UInt8] = []
         var point: Int?
@@ -74,18 +75,18 @@ enum JSONNumber {
             }
             if exponent != 0 { break }
         }
-        var place = (point ?? digits.count) + exponent
+        var position = (point ?? digits.count) + exponent
         let zero = UInt8(ascii: "0")
         while digits.count > 1, digits.last == zero { digits.removeLast() }
         let leading = digits.prefix { $0 == zero }.count
         if leading == digits.count { return ([zero], 1) }
         digits.removeFirst(leading)
-        place -= leading
-        return (digits, place)
+        position -= leading
+        return (digits, position)
     }
 
-    /// The value where digits and power of ten are `Double`s themselves, so that one operation
-    /// rounds once (Clinger 1990): nearly all there are.
+    /// The value if both the digits and the power of ten are exact `Double`s, so that one operation
+    /// rounds only once (Clinger 1990). This covers nearly all numbers.
     private static func exactDouble(_ text: UnsafeRawBufferPointer) -> Double? {
         var digits: UInt64 = 0
         var power = 0
@@ -105,7 +106,7 @@ enum JSONNumber {
             index += 1
         }
         if index < text.count {
-            // Longer ones than this are far outside of the table.
+            // Longer exponents are far outside of the table.
             guard text.count - index <= 5 else { return nil }
             let start = text[index + 1] == UInt8(ascii: "+") ? index + 2 : index + 1
             let rest = UnsafeRawBufferPointer(rebasing: text[start...])

@@ -1,5 +1,5 @@
-/// An object's members in the order in which they came. Names are compared byte for byte (G1):
-/// `String`'s own comparison takes composed and decomposed letters for the same.
+/// An object's members, in the order in which they came. Names are compared byte for byte (G1),
+/// because `String` treats composed and decomposed letters as equal.
 public struct JSONObject: Sendable, Equatable {
     public struct Member: Sendable {
         public let name: String
@@ -7,31 +7,31 @@ public struct JSONObject: Sendable, Equatable {
     }
 
     public private(set) var members: [Member] = []
-    /// Where each name is, once there are too many to look through. Its hashes are seeded for each
-    /// process, so that a peer cannot choose names that meet.
-    private var places: [Name: Int] = [:]
-    private static let lookedThrough = 16
+    /// The position of each name, once there are too many members to search. Each process seeds its
+    /// hashes differently, so a peer cannot choose names that collide.
+    private var positions: [Name: Int] = [:]
+    private static let searchedCount = 16
 
     public init() {}
 
     public var count: Int { members.count }
     public var isEmpty: Bool { members.isEmpty }
 
-    /// The member of this name. A new one comes last, another value keeps the place; nil takes it
-    /// away.
+    /// The member with this name. A new member is added at the end, and a new value keeps its
+    /// member's position. Setting nil removes the member.
     public subscript(name: String) -> JSONValue? {
-        get { place(of: name).map { members[$0].value } }
+        get { position(of: name).map { members[$0].value } }
         set {
-            switch (place(of: name), newValue) {
-            case (let place?, let value?):
-                members[place].value = value
-            case (let place?, nil):
-                members.remove(at: place)
-                places = [:]
+            switch (position(of: name), newValue) {
+            case (let position?, let value?):
+                members[position].value = value
+            case (let position?, nil):
+                members.remove(at: position)
+                positions = [:]
                 index(from: 0)
             case (nil, let value?):
                 members.append(Member(name: name, value: value))
-                index(from: places.isEmpty ? 0 : members.count - 1)
+                index(from: positions.isEmpty ? 0 : members.count - 1)
             case (nil, nil):
                 break
             }
@@ -44,14 +44,16 @@ public struct JSONObject: Sendable, Equatable {
             && first.members.allSatisfy { second[$0.name] == $0.value }
     }
 
-    private func place(of name: String) -> Int? {
-        guard places.isEmpty else { return places[Name(text: name)] }
+    private func position(of name: String) -> Int? {
+        guard positions.isEmpty else { return positions[Name(text: name)] }
         return members.firstIndex { $0.name.utf8.elementsEqual(name.utf8) }
     }
 
     private mutating func index(from first: Int) {
-        guard members.count > JSONObject.lookedThrough else { return }
-        for place in first..<members.count { places[Name(text: members[place].name)] = place }
+        guard members.count > JSONObject.searchedCount else { return }
+        for position in first..<members.count {
+            positions[Name(text: members[position].name)] = position
+        }
     }
 
     private struct Name: Hashable {

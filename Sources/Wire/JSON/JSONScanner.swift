@@ -1,9 +1,9 @@
-/// Walks over a JSON text that is valid UTF-8, up to its end and never beyond.
+/// Reads the tokens of a JSON text that is valid UTF-8. It never reads past the end.
 struct JSONScanner {
     private let text: UnsafeRawBufferPointer
     private let end: Int
     var offset: Int
-    /// Blanks that were skipped so far.
+    /// How many blanks have been skipped so far.
     private(set) var blanks = 0
 
     init(_ text: UnsafeRawBufferPointer, from offset: Int = 0) {
@@ -12,17 +12,17 @@ struct JSONScanner {
         self.offset = offset
     }
 
-    /// What was read from `start` on.
+    /// The text from `start` to the current offset.
     func source(from start: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: text[start..<offset])
     }
 
     var isAtEnd: Bool { offset == end }
 
-    /// The byte here; 0, which JSON has nowhere, at the end.
+    /// The current byte; 0, which never occurs in JSON, at the end.
     var byte: UInt8 { offset < end ? text[offset] : 0 }
 
-    /// Over the byte here and the blanks behind it.
+    /// Skips the current byte and the blanks after it.
     mutating func skip() {
         offset += 1
         skipBlanks()
@@ -50,12 +50,12 @@ struct JSONScanner {
     }
 
     /// Reads a number by the grammar of RFC 8259 §6.
-    /// - Returns: Whether it has neither fraction nor exponent.
+    /// - Returns: whether it has neither fraction nor exponent.
     mutating func readNumber() throws(RealtimeError) -> Bool {
         if byte == UInt8(ascii: "-") { offset += 1 }
         if byte == UInt8(ascii: "0") {
             offset += 1
-            if byte.isASCIIDigit { throw unexpected("behind a leading zero") }
+            if byte.isASCIIDigit { throw unexpected("after a leading zero") }
         } else {
             try readDigits()
         }
@@ -74,8 +74,8 @@ struct JSONScanner {
         return isInteger
     }
 
-    /// Reads a string from its first quotation mark on.
-    /// - Returns: Whether it has no escape.
+    /// Reads a string, starting at its opening quotation mark.
+    /// - Returns: whether it has no escapes.
     mutating func readString() throws(RealtimeError) -> Bool {
         offset += 1
         var isPlain = true
@@ -96,14 +96,14 @@ struct JSONScanner {
         }
     }
 
-    /// What is wrong here: the byte, or the end of the text.
-    func unexpected(_ place: String) -> RealtimeError {
-        guard !isAtEnd else { return JSONTape.fault(at: offset, "the text ends \(place)") }
+    /// The error at this offset: an unexpected byte, or the end of the text.
+    func unexpected(_ context: String) -> RealtimeError {
+        guard !isAtEnd else { return JSONTape.fault(at: offset, "the text ends \(context)") }
         let found =
             (0x21...0x7E).contains(byte)
             ? String(decoding: [UInt8(ascii: "\""), byte, UInt8(ascii: "\"")], as: UTF8.self)
             : "a byte of value \(byte)"
-        return JSONTape.fault(at: offset, "\(found) \(place)")
+        return JSONTape.fault(at: offset, "\(found) \(context)")
     }
 
     private mutating func takes(_ word: StaticString) -> Bool {
@@ -120,7 +120,7 @@ struct JSONScanner {
         repeat { offset += 1 } while byte.isASCIIDigit
     }
 
-    /// An escape. A surrogate without its other half is refused: no UTF-8 can say it.
+    /// Reads an escape. A surrogate without its other half is an error: UTF-8 cannot encode it.
     private mutating func readEscape() throws(RealtimeError) {
         let start = offset
         offset += 1
@@ -135,11 +135,11 @@ struct JSONScanner {
                 case 0xDC00...0xDFFF = try readUnit()
             else { throw JSONTape.fault(at: start, "half a surrogate pair") }
         default:
-            throw unexpected("behind a backslash")
+            throw unexpected("after a backslash")
         }
     }
 
-    /// The four hexadecimal digits behind the "u" here.
+    /// Reads the four hexadecimal digits after the "u" here.
     private mutating func readUnit() throws(RealtimeError) -> UInt16 {
         var unit: UInt16 = 0
         for _ in 0..<4 {
@@ -153,8 +153,8 @@ struct JSONScanner {
         return unit
     }
 
-    /// Over what a string holds as it is, eight bytes at a time: up to a quotation mark, a
-    /// backslash, a control character or the end.
+    /// Skips unescaped bytes of a string, eight at a time, up to a quotation mark, a backslash, a
+    /// control character or the end.
     private mutating func skipPlain() {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let highs = ones << 7
@@ -163,8 +163,8 @@ struct JSONScanner {
                 littleEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
             let quotes = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
             let slashes = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
-            // The high bit of each byte that is zero, or less than a space; what a borrow sets
-            // wrongly is above the first that is right.
+            // The high bit of each byte that is zero, or less than a space. A borrow can set wrong
+            // bits, but only above the first right one.
             let found =
                 (((quotes &- ones) & ~quotes) | ((slashes &- ones) & ~slashes)
                     | ((word &- (ones << 5)) & ~word)) & highs

@@ -1,17 +1,17 @@
-/// A value's text as it came, borrowed: nothing is known of what is inside it.
+/// The text of a value, borrowed from the source. It is checked, but its content is not parsed.
 struct JSONSpan {
     let source: UnsafeRawBufferPointer
     let kind: JSONToken.Kind
-    /// A number without fraction and exponent; a string without escapes; an array or object that
-    /// is known to have no blanks.
+    /// A number without fraction and exponent; a string without escapes; an array or object that is
+    /// known to contain no blanks.
     let isPlain: Bool
 
-    /// A number that is written without fraction and exponent, and fits. -0 is 0.
+    /// The value of a number without fraction and exponent, if it fits. -0 is 0.
     var integer: Int64? {
         kind == .number && isPlain ? JSONNumber.integer(source) : nil
     }
 
-    /// Calls `body` with a string's bytes: those of the text where it has no escape.
+    /// Calls `body` with a string's bytes, which are those of the source if it has no escapes.
     /// - Returns: nil if the value is not a string.
     func withString<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
         guard kind == .string else { return nil }
@@ -29,13 +29,12 @@ struct JSONSpan {
         return isPlain ? Array(inside) : JSONString.unescaped(inside)
     }
 
-    /// What is between a string's quotation marks.
+    /// The bytes between a string's quotation marks.
     private var inside: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: source[1..<source.count - 1])
     }
 
-    /// The text without the blanks between its parts: numbers and strings stay as they were
-    /// written.
+    /// The text without blanks between tokens. Numbers and strings stay as written.
     var compact: [UInt8] {
         if isPlain { return Array(source) }
         return [UInt8](unsafeUninitializedCapacity: source.count) { bytes, count in
@@ -50,7 +49,8 @@ struct JSONSpan {
                 case UInt8(ascii: "\""):
                     isInString.toggle()
                 case UInt8(ascii: "\\"):
-                    // Only strings have it, and the byte that it escapes does not end one.
+                    // Backslashes occur only in strings, and an escaped byte does not end the
+                    // string.
                     bytes[count] = byte
                     bytes[count + 1] = source[index]
                     count += 2

@@ -1,13 +1,13 @@
-/// The escapes of JSON's strings (RFC 8259 §7).
+/// Reads and writes the escapes of JSON strings (RFC 8259 §7).
 enum JSONString {
-    /// What the inside of a string means, which a scanner has accepted. It is never longer.
+    /// Decodes the inside of a string that a scanner has accepted. The result is never longer.
     static func unescaped(_ inside: UnsafeRawBufferPointer) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: inside.count) { bytes, count in
             count = unescape(inside, into: UnsafeMutableRawBufferPointer(bytes))
         }
     }
 
-    /// The same into storage that is as long.
+    /// Decodes into storage of at least the same length.
     /// - Returns: the count of bytes written.
     static func unescape(
         _ inside: UnsafeRawBufferPointer, into bytes: UnsafeMutableRawBufferPointer
@@ -34,7 +34,7 @@ enum JSONString {
         }
     }
 
-    /// Copies up to a backslash or the end, eight bytes at a time.
+    /// Copies up to the next backslash or the end, eight bytes at a time.
     private static func copyPlain(
         _ inside: UnsafeRawBufferPointer, _ index: inout Int,
         _ bytes: UnsafeMutableRawBufferPointer, _ count: inout Int
@@ -56,7 +56,7 @@ enum JSONString {
         }
     }
 
-    /// Appends a string with its quotation marks: escaped is what must be, and nothing else.
+    /// Appends a string with quotation marks, and escapes only what must be escaped.
     static func write(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         var text = text
@@ -91,7 +91,8 @@ enum JSONString {
         }
     }
 
-    /// Writes the character of the digits at `index`, with the second half of a pair if it is one.
+    /// Writes the character of the four digits at `index`, and reads the second escape of a
+    /// surrogate pair.
     private static func writeScalar(
         _ inside: UnsafeRawBufferPointer, _ index: inout Int,
         _ bytes: UnsafeMutableRawBufferPointer, _ count: inout Int
@@ -102,8 +103,8 @@ enum JSONString {
             scalar = 0x10000 + (scalar & 0x3FF) << 10 + unit(inside, &index) & 0x3FF
         }
         let length = scalar < 0x80 ? 1 : scalar < 0x800 ? 2 : scalar < 0x10000 ? 3 : 4
-        for place in (1..<length).reversed() {
-            bytes[count + place] = UInt8(truncatingIfNeeded: 0x80 | scalar & 0x3F)
+        for position in (1..<length).reversed() {
+            bytes[count + position] = UInt8(truncatingIfNeeded: 0x80 | scalar & 0x3F)
             scalar >>= 6
         }
         let mark: UInt32 = length == 1 ? 0 : 0xF00 >> length
@@ -113,8 +114,8 @@ enum JSONString {
 
     private static func unit(_ inside: UnsafeRawBufferPointer, _ index: inout Int) -> UInt32 {
         var unit: UInt32 = 0
-        for place in index..<index + 4 {
-            unit = unit << 4 | UInt32(inside[place].hexDigitValue ?? 0)
+        for position in index..<index + 4 {
+            unit = unit << 4 | UInt32(inside[position].hexDigitValue ?? 0)
         }
         index += 4
         return unit
@@ -122,7 +123,7 @@ enum JSONString {
 }
 
 extension UInt64 {
-    /// Where a byte is first, of eight that were read little-endian; 8 for nowhere.
+    /// The position of a byte among eight that were read little-endian; 8 if it does not occur.
     fileprivate func firstByte(_ byte: UInt8) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let other = self ^ (ones &* UInt64(byte))

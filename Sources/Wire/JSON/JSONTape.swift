@@ -1,22 +1,23 @@
-/// A value, or a member's name, where it stands in its text.
+/// The position of a value, or of a member's name, in its text.
 struct JSONToken {
     enum Kind: UInt8 {
         case null, `false`, `true`, number, string, array, object
     }
 
-    /// Offsets in the text: of the first byte, and of the one behind the last.
+    /// Offsets in the text: of the first byte, and of the one after the last.
     var start: UInt32
     var end: UInt32
-    /// The token behind this one and all that are inside it. While an array or object is open: the
-    /// one around it.
+    /// The token after this one and everything inside it. While an array or object is open: the one
+    /// that contains it.
     var next: UInt32
     let kind: Kind
-    /// A number without fraction and exponent; a string without escapes. Of no array or object.
+    /// A number without fraction and exponent; a string without escapes. Always false for arrays
+    /// and objects.
     let isPlain: Bool
 }
 
-/// The tokens of a JSON text (RFC 8259) in its order: a member is its name's token, then those of
-/// its value. Storage is used again for the next text; nothing is copied out of the text.
+/// The tokens of a JSON text (RFC 8259) in order: a member is a token for its name, followed by
+/// those of its value. Storage is reused for the next text; nothing is copied from the text.
 struct JSONTape: ~Copyable {
     private(set) var tokens: UnsafeMutablePointer<JSONToken>?
     private(set) var count = 0
@@ -24,13 +25,13 @@ struct JSONTape: ~Copyable {
 
     deinit { tokens?.deallocate() }
 
-    /// Storage of more tokens than this does not outlive its text; 1 MiB.
+    /// Storage for more tokens than this, 1 MiB, is freed after the text.
     private static let keptTokens = 1 << 16
-    /// So that offsets fit into tokens.
+    /// The longest text in bytes, so that offsets fit into tokens.
     static let maximumBytes = Int(Int32.max)
 
     /// Reads a text. Its bytes are validated as UTF-8 (RFC 8259 §8.1); no byte order mark.
-    /// - Throws: `.protocolViolation`, which says where and what; the tape is empty then.
+    /// - Throws: `.protocolViolation` with the offset and the fault. The tape is empty then.
     mutating func read(
         _ text: UnsafeRawBufferPointer, maximumDepth: Int
     ) throws(RealtimeError) {
@@ -49,7 +50,7 @@ struct JSONTape: ~Copyable {
         }
     }
 
-    /// Forgets the text, and storage that was too much of it to keep.
+    /// Forgets the text, and frees storage that is too large to keep.
     mutating func clear() {
         count = 0
         guard capacity > JSONTape.keptTokens else { return }
@@ -62,8 +63,8 @@ struct JSONTape: ~Copyable {
         RealtimeError(.protocolViolation, "JSON, byte \(offset): \(what)")
     }
 
-    /// One turn is one value that begins at `at`, and all that end with it. The open arrays and
-    /// objects are a list through the tape, so depth needs no stack.
+    /// Each pass reads one value, and closes all arrays and objects that end with it. The open ones
+    /// are linked through the tape, so depth needs no stack.
     private mutating func readValues(
         _ scanner: JSONScanner, _ maximumDepth: Int
     ) throws(RealtimeError) {
@@ -104,7 +105,7 @@ struct JSONTape: ~Copyable {
             while innermost != JSONTape.none, let tokens {
                 let container = tokens + Int(innermost)
                 let kind = container.pointee.kind
-                if try scanner.goesOn(in: kind) {
+                if try scanner.continues(in: kind) {
                     if kind == .object { try readName(&scanner) }
                     break
                 }
@@ -116,17 +117,17 @@ struct JSONTape: ~Copyable {
             if innermost == JSONTape.none { break }
         }
         scanner.skipBlanks()
-        guard scanner.isAtEnd else { throw scanner.unexpected("behind the value") }
+        guard scanner.isAtEnd else { throw scanner.unexpected("after the value") }
     }
 
-    /// The array or object of this token has ended.
+    /// Completes the token of an array or object that has ended.
     private func close(_ index: Int, _ scanner: JSONScanner) {
         guard let tokens else { return }
         (tokens + index).pointee.next = UInt32(count)
         (tokens + index).pointee.end = UInt32(scanner.offset)
     }
 
-    /// A member's name and the colon.
+    /// Reads a member's name and the colon.
     private mutating func readName(_ scanner: inout JSONScanner) throws(RealtimeError) {
         let start = scanner.offset
         let name = try scanner.readName()
@@ -147,7 +148,7 @@ struct JSONTape: ~Copyable {
         count += 1
     }
 
-    /// A text has at most as many tokens as bytes, so they are bounded by it.
+    /// A text has at most as many tokens as bytes, which bounds the storage.
     private mutating func grow() {
         let grown = max(64, capacity * 2)
         let fresh = UnsafeMutablePointer<JSONToken>.allocate(capacity: grown)

@@ -1,21 +1,22 @@
-/// A JSON value (RFC 8259). Strings and members' names are compared byte for byte, members in any
-/// order; an integer never equals a number, as 1 and 1.0 are different texts.
+/// A JSON value (RFC 8259). `==` compares strings and names byte for byte, and members in any
+/// order. An integer never equals a number, because 1 and 1.0 are different texts.
 public enum JSONValue: Sendable, Equatable {
     case null
     case bool(Bool)
-    /// What is written without fraction and exponent and fits into 64 bits. Not -0, which is a
-    /// number, since its sign would be lost.
+    /// A number without fraction and exponent that fits into 64 bits, except -0: it is a `number`,
+    /// because an integer would lose its sign.
     case integer(Int64)
     case number(Double)
     case string(String)
     case array([JSONValue])
     case object(JSONObject)
 
-    /// Reads a whole text: valid UTF-8 without a byte order mark, one value, blanks around it.
-    /// Integers beyond 64 bits become the nearest number. Of members of one name the last counts.
-    /// - Throws: `.protocolViolation` with the offset: for what RFC 8259 does not allow, half a
-    ///   surrogate pair, a number beyond every `Double` (1e400), nesting deeper than
-    ///   `maximumDepth`, which is 512 at most.
+    /// Parses a whole text: valid UTF-8 without a byte order mark, one value, and blanks around it.
+    /// Integers beyond 64 bits become the nearest number. If several members have the same name,
+    /// the last counts.
+    /// - Throws: `.protocolViolation` with the offset if the text violates RFC 8259, has half a
+    ///   surrogate pair or a number beyond the range of `Double` (1e400), or is nested deeper than
+    ///   `maximumDepth`, which is at most 512.
     public init(
         parsing text: UnsafeRawBufferPointer, maximumDepth: Int = 128
     ) throws(RealtimeError) {
@@ -54,10 +55,10 @@ public enum JSONValue: Sendable, Equatable {
         }
     }
 
-    /// An object's member; nil where there is none, or no object.
+    /// A member of an object; nil if it does not exist, or the value is not an object.
     public subscript(name: String) -> JSONValue? { objectValue?[name] }
 
-    /// An array's element; nil where there is none, or no array.
+    /// An element of an array; nil if it does not exist, or the value is not an array.
     public subscript(index: Int) -> JSONValue? {
         guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
         return elements[index]
@@ -71,7 +72,7 @@ public enum JSONValue: Sendable, Equatable {
         if case .integer(let value) = self { value } else { nil }
     }
 
-    /// An integer or a number, the former rounded to the nearest `Double`.
+    /// An integer or a number; an integer is rounded to the nearest `Double`.
     public var doubleValue: Double? {
         switch self {
         case .integer(let value): Double(value)
@@ -94,8 +95,8 @@ public enum JSONValue: Sendable, Equatable {
 }
 
 extension JSONNode {
-    /// The value and all inside it, copied out of the text.
-    /// - Throws: `.protocolViolation` for a number beyond every `Double`.
+    /// A copy of the value and everything inside it.
+    /// - Throws: `.protocolViolation` for a number beyond the range of `Double`.
     package var value: JSONValue {
         get throws(RealtimeError) {
             switch kind {
@@ -127,7 +128,7 @@ extension JSONNode {
                 return .integer(integer)
             }
             guard let double else {
-                throw JSONTape.fault(at: offset, "a number beyond what can be told apart")
+                throw JSONTape.fault(at: offset, "a number beyond the range of a double")
             }
             return .number(double)
         }

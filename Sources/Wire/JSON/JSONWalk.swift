@@ -1,8 +1,8 @@
-// Arrays, objects and what is in them. Nothing is kept of what is walked over, so that memory is
-// that of the depth.
+// Reads arrays, objects and their content. Nothing is stored, so memory is needed only for the
+// depth.
 extension JSONScanner {
-    /// Over the first byte of an array or object.
-    /// - Returns: Whether something is inside; it has been left if not.
+    /// Skips the first byte of an array or object.
+    /// - Returns: false if it is empty; the closing byte is skipped then, too.
     @inline(__always)
     mutating func enters(_ kind: JSONToken.Kind) -> Bool {
         skip()
@@ -11,9 +11,10 @@ extension JSONScanner {
         return false
     }
 
-    /// Behind an element or member: over the comma to the next one, or out of the array or object.
+    /// Called after an element or member: skips the comma and returns true, or skips the closing
+    /// byte and returns false.
     @inline(__always)
-    mutating func goesOn(in kind: JSONToken.Kind) throws(RealtimeError) -> Bool {
+    mutating func continues(in kind: JSONToken.Kind) throws(RealtimeError) -> Bool {
         skipBlanks()
         if byte == UInt8(ascii: ",") {
             skip()
@@ -28,7 +29,7 @@ extension JSONScanner {
         unexpected("where \",\" or \(kind == .object ? "\"}\"" : "\"]\"") belongs")
     }
 
-    /// Reads a member's name, and goes over the colon behind it.
+    /// Reads a member's name, and skips the colon after it.
     mutating func readName() throws(RealtimeError) -> JSONSpan {
         let start = offset
         guard byte == UInt8(ascii: "\"") else {
@@ -42,7 +43,7 @@ extension JSONScanner {
         return name
     }
 
-    /// Reads the value here with all inside it, which is nested `levels` deep at most.
+    /// Reads the value here, nested at most `levels` deep.
     mutating func readSpan(levels: Int) throws(RealtimeError) -> JSONSpan {
         let start = offset
         let blanks = blanks
@@ -51,7 +52,7 @@ extension JSONScanner {
             source: source(from: start), kind: kind, isPlain: isPlain && self.blanks == blanks)
     }
 
-    /// Goes over the value here in the same way.
+    /// Skips the value here, nested at most `levels` deep.
     @discardableResult
     mutating func readValue(
         levels: Int
@@ -63,7 +64,7 @@ extension JSONScanner {
         case UInt8(ascii: "["):
             let levels = try inside(levels)
             guard enters(.array) else { return (.array, true) }
-            repeat { try readValue(levels: levels) } while try goesOn(in: .array)
+            repeat { try readValue(levels: levels) } while try continues(in: .array)
             return (.array, true)
         case UInt8(ascii: "{"):
             let levels = try inside(levels)
@@ -71,13 +72,13 @@ extension JSONScanner {
             repeat {
                 _ = try readName()
                 try readValue(levels: levels)
-            } while try goesOn(in: .object)
+            } while try continues(in: .object)
             return (.object, true)
         default: return (try readLiteral(), true)
         }
     }
 
-    /// The levels that are left inside an array or object here.
+    /// The levels that may still be nested inside an array or object here.
     func inside(_ levels: Int) throws(RealtimeError) -> Int {
         guard levels > 0 else { throw JSONTape.fault(at: offset, "nested too deep") }
         return levels - 1

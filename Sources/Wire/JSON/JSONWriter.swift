@@ -1,10 +1,10 @@
 extension JSONValue {
-    /// Appends the value as compact text (RFC 8259), as JavaScript's `JSON.stringify` writes it:
-    /// no blanks, members in their order, U+2028 and U+2029 as they are. A number is written by the
-    /// shortest digits that are read as the same value; one without fraction, such as 1.0, as 1,
-    /// and so is read as an integer. Unlike there, -0 keeps its sign.
-    /// - Throws: `.invalidArgument` for an infinite number or one that is none, and for nesting
-    ///   deeper than 512, which nobody could read; nothing is appended then.
+    /// Appends the value as compact text (RFC 8259), as JavaScript's `JSON.stringify` writes it: no
+    /// blanks, members in their order, U+2028 and U+2029 unescaped. A number is written with the
+    /// shortest digits that parse to the same value. One without a fraction, such as 1.0, is
+    /// written as 1, and so would be parsed as an integer. Unlike in JavaScript, -0 keeps its sign.
+    /// - Throws: `.invalidArgument` for an infinite number or NaN, and for nesting deeper than 512,
+    ///   which could not be parsed again. Nothing is appended then.
     public func write(to bytes: inout [UInt8]) throws(RealtimeError) {
         let count = bytes.count
         do throws(RealtimeError) {

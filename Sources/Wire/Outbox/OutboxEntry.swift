@@ -1,4 +1,4 @@
-/// What waits in an outbox to be sent.
+/// A message that waits in an outbox until it is sent.
 package struct OutboxMessage: Equatable, Sendable {
     package enum Kind: UInt8, Sendable {
         case text = 1
@@ -27,7 +27,8 @@ package struct OutboxMessage: Equatable, Sendable {
     }
 }
 
-/// A message with its place in the order: ids only grow, also over runs while anything waits.
+/// A message with its position in the order. Ids only increase, even across runs while messages
+/// wait.
 package struct OutboxEntry: Equatable, Sendable {
     package let id: UInt64
     package let message: OutboxMessage

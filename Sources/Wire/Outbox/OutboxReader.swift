@@ -1,28 +1,28 @@
-/// Walks over the bytes of an outbox's file, over damage, too: what is no record is skipped up to
-/// the next one that is.
+/// Reads the records in the bytes of an outbox file. It skips damaged bytes up to the next intact
+/// record.
 package struct OutboxReader {
     private let bytes: UnsafeRawBufferPointer
     private var offset: Int
-    /// The greatest id yet. Entries only grow, so what an earlier state of the file left behind is
-    /// none of this one.
+    /// The largest id so far. Ids only increase, so an entry with a smaller id was left behind by
+    /// an earlier state of the file and is skipped.
     package private(set) var lastID: UInt64 = 0
     /// Where the last record ends.
     package private(set) var end: Int
-    /// Bytes before `end` that are of no record.
+    /// Bytes before `end` that do not belong to a record.
     package private(set) var skipped = 0
 
-    /// - Throws: `.store` for what is no outbox's file.
+    /// - Throws: `.store` if the bytes are not an outbox file.
     package init(_ bytes: UnsafeRawBufferPointer) throws(RealtimeError) {
         guard bytes.starts(with: OutboxRecord.firstLine) else {
-            throw RealtimeError(.store, "is no outbox")
+            throw RealtimeError(.store, "is not an outbox")
         }
         self.bytes = bytes
         offset = OutboxRecord.firstLine.count
         end = offset
     }
 
-    /// Whether a file holds no more than a part of its first line: what a crash while it was made
-    /// leaves, with what was not written as zeros.
+    /// Whether a file holds only a part of its first line. A crash while the file was created
+    /// leaves such a file; the bytes that were not written are zeros.
     package static func isUnfinished(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let line = OutboxRecord.firstLine
         guard bytes.count <= line.count else { return false }
@@ -30,8 +30,8 @@ package struct OutboxReader {
         return written < line.count && bytes[written...].allSatisfy { $0 == 0 }
     }
 
-    /// The next record and where it stands; nil at the end.
-    package mutating func next() -> (record: OutboxRecord, place: Range<Int>)? {
+    /// The next record and its position in the file; nil at the end.
+    package mutating func next() -> (record: OutboxRecord, range: Range<Int>)? {
         while let start = nextMarker() {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
             guard let (record, count) = OutboxRecord.read(rest, at: UInt64(start)),

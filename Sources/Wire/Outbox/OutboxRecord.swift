@@ -1,5 +1,5 @@
-/// A record of an outbox's file: an entry, or the mark that an entry is done with. The file is a
-/// line that names the format, then records one after another. Numbers are little-endian:
+/// A record of an outbox file: an entry, or the mark that an entry is done. The file is a line that
+/// names the format, followed by records. Numbers are little-endian:
 ///
 ///     0  marker F5 4F 42 FA          16  bytes of the payload, 4
 ///     4  type: 1 entry, 2 done       20  bytes of the path, 4
@@ -7,10 +7,11 @@
 ///     6  0, 0                        26  bytes of the content type, 2
 ///     8  id, 8                       28  CRC-32 of the record's offset and bytes 0 to 27, 4
 ///
-/// Behind an entry's head come path, key, content type and payload, and the CRC-32 of those and of
-/// the head's. Since the offset counts, a record is one at its own place alone: neither a copy of a
-/// file in a payload, nor what an earlier file left behind, is taken for one. The marker, which
-/// text never holds, and the head's own checksum let a reader find its way after damage.
+/// An entry's head is followed by path, key, content type and payload, and by the CRC-32 of those
+/// and of the head. Because the checksum includes the offset, a record is valid only at its own
+/// position. So neither a copy of a file in a payload nor the remains of an earlier file is
+/// mistaken for a record. The marker, which never occurs in text, and the head's own checksum let a
+/// reader find the next record after damage.
 package enum OutboxRecord: Equatable, Sendable {
     case entry(OutboxEntry)
     case done(UInt64)
@@ -28,14 +29,14 @@ package enum OutboxRecord: Equatable, Sendable {
         }
     }
 
-    /// How many bytes a message's record has.
+    /// The size of a message's record, in bytes.
     package static func bytes(of message: OutboxMessage) -> Int {
         headBytes + message.path.utf8.count + message.key.utf8.count
             + message.contentType.utf8.count + message.payload.count + checksumBytes
     }
 
-    /// Appends the record as it stands at `offset` of the file.
-    /// - Throws: `.tooLarge` for a part that its length has no room for.
+    /// Appends the record, encoded for `offset` in the file.
+    /// - Throws: `.tooLarge` if the length of a part does not fit its field.
     package func write(at offset: UInt64, to bytes: inout [UInt8]) throws(RealtimeError) {
         switch self {
         case .done(let id):
@@ -64,8 +65,8 @@ package enum OutboxRecord: Equatable, Sendable {
         }
     }
 
-    /// Reads the record that begins with `bytes`, at `offset` of the file.
-    /// - Returns: nil for what is none, or is not whole; the record and how many bytes it has.
+    /// Reads the record at the beginning of `bytes`, which is at `offset` in the file.
+    /// - Returns: the record and its size in bytes; nil if there is none or it is incomplete.
     package static func read(
         _ bytes: UnsafeRawBufferPointer, at offset: UInt64
     ) -> (record: OutboxRecord, count: Int)? {
@@ -136,7 +137,7 @@ private struct OutboxHead {
 }
 
 extension OutboxHead {
-    /// Reads a head; nil for what is none.
+    /// Reads a head; nil if it is not valid.
     init?(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) {
         guard bytes.count >= OutboxRecord.headBytes,
             bytes.prefix(OutboxRecord.marker.count).elementsEqual(OutboxRecord.marker)
@@ -161,7 +162,7 @@ private func crc(of offset: UInt64) -> UInt32 {
 
 extension UnsafeRawBufferPointer {
     fileprivate var copied: [UInt8] {
-        // With no capacity the standard library writes to storage that all empty arrays share.
+        // With capacity 0 the standard library writes to storage that all empty arrays share.
         if isEmpty { return [] }
         return [UInt8](unsafeUninitializedCapacity: count) { bytes, used in
             UnsafeMutableRawBufferPointer(bytes).copyMemory(from: self)

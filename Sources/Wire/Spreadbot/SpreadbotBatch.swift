@@ -1,15 +1,15 @@
-/// Messages as JSON in one answer, `{"messages": [...]}` (docs/spreadbot.md, B6). It is checked as
-/// a whole; its elements are read one by one, and nothing is built of those that wait.
+/// Messages as JSON in one response, `{"messages": [...]}` (docs/spreadbot.md, B6). The text is
+/// checked as a whole, and its elements are read one by one. Waiting elements stay text.
 package struct SpreadbotBatch {
     /// The array.
     private var text: [UInt8] = []
-    /// Of the next element; 0 for none.
+    /// The offset of the next element; 0 if there is none.
     private var offset = 0
     /// Whether an element is a message.
     package private(set) var hasMessages = false
-    /// The last id of an element.
+    /// The last id in the batch.
     package private(set) var lastID: [UInt8]?
-    /// What the last element carries if no element has an id.
+    /// The id for the last element if no element has one.
     package var idOfAnswer: [UInt8]?
 
     package static let mediaType = "application/vnd.spreadbot.batch+json"
@@ -40,14 +40,14 @@ package struct SpreadbotBatch {
 
     package mutating func next() -> SpreadbotEnvelope? {
         guard !isEmpty else { return nil }
-        // It was read before: it does not fail now.
+        // The text was checked before, so this cannot fail.
         var next = 0
         let envelope = text.withUnsafeBytes { text -> SpreadbotEnvelope? in
             var scanner = JSONScanner(text, from: offset)
             guard let members = try? SpreadbotEnvelope.Members(&scanner, levels: Self.levels),
-                let goesOn = try? scanner.goesOn(in: .array)
+                let continues = try? scanner.continues(in: .array)
             else { return nil }
-            next = goesOn ? scanner.offset : 0
+            next = continues ? scanner.offset : 0
             return SpreadbotEnvelope(members)
         }
         offset = next
@@ -61,7 +61,7 @@ package struct SpreadbotBatch {
     private static let levels = JSONDocument.defaultDepth - 2
 
     /// Reads the object here.
-    /// - Returns: its last member of the name `messages`; nil for none.
+    /// - Returns: its last member with the name `messages`; nil if there is none.
     private mutating func readMembers(
         _ scanner: inout JSONScanner
     ) throws(RealtimeError) -> JSONSpan? {
@@ -74,7 +74,7 @@ package struct SpreadbotBatch {
             } else {
                 try scanner.readValue(levels: Self.levels + 1)
             }
-        } while try scanner.goesOn(in: .object)
+        } while try scanner.continues(in: .object)
         return list
     }
 
@@ -100,7 +100,7 @@ package struct SpreadbotBatch {
                 let members = try SpreadbotEnvelope.Members(&scanner, levels: Self.levels)
                 if members.data != nil { hasMessages = true }
                 if members.hasCursor { last = members }
-            } while try scanner.goesOn(in: .array)
+            } while try scanner.continues(in: .array)
         }
         lastID = last?.cursor
         return JSONSpan(source: scanner.source(from: start), kind: .array, isPlain: false)

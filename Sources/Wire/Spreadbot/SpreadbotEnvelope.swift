@@ -1,13 +1,14 @@
 /// A message as JSON: `{"id": …, "event": …, "data": …}` (docs/spreadbot.md, B6).
 package struct SpreadbotEnvelope: Equatable {
-    /// A string, or an integer in decimal; nil for none.
+    /// A string, or an integer in decimal; nil if there is none.
     package var id: [UInt8]?
     package let event: [UInt8]?
-    /// A string's text, or any other value as JSON without blanks; nil for an element of a batch
-    /// that is no message, whose id counts all the same.
+    /// A string's text, or any other value as JSON without blanks. nil for an element of a batch
+    /// that is not a message; its id counts anyway.
     package let data: [UInt8]?
 
-    /// Of one as JSON, and of a batch: what holds up the loop for no more than a blink.
+    /// The largest message as JSON, and the largest batch: parsing more would delay the loop
+    /// noticeably.
     package static let maximumBytes = 16 << 20
 
     init(_ members: Members) {
@@ -16,7 +17,7 @@ package struct SpreadbotEnvelope: Equatable {
         data = members.data.map { $0.stringBytes ?? $0.compact }
     }
 
-    /// - Returns: nil for what is no JSON object with a member `data`.
+    /// - Returns: nil if the bytes are not a JSON object with a member `data`.
     package static func message(
         _ bytes: UnsafeRawBufferPointer
     ) -> SpreadbotEnvelope? {
@@ -37,13 +38,14 @@ package struct SpreadbotEnvelope: Equatable {
         return scanner.byte == UInt8(ascii: "{")
     }
 
-    /// The members that count, where they stand; of those of one name the last.
+    /// The members that count, as spans of the text. If several have the same name, the last
+    /// counts.
     struct Members {
         private(set) var id: JSONSpan?
         private(set) var event: JSONSpan?
         private(set) var data: JSONSpan?
 
-        /// Reads the value here. If it is not an object, it has none of the members.
+        /// Reads the value here. If it is not an object, all members are nil.
         init(_ scanner: inout JSONScanner, levels: Int) throws(RealtimeError) {
             guard scanner.byte == UInt8(ascii: "{") else {
                 try scanner.readValue(levels: levels)
@@ -58,27 +60,27 @@ package struct SpreadbotEnvelope: Equatable {
                 case .data: data = try scanner.readSpan(levels: levels)
                 case .other: try scanner.readValue(levels: levels)
                 }
-            } while try scanner.goesOn(in: .object)
+            } while try scanner.continues(in: .object)
         }
 
         /// Whether the id can be a cursor.
         var hasCursor: Bool {
             switch id?.kind {
             case .string:
-                // An escape has six bytes at most, and a string two quotation marks.
+                // An escape has at most six bytes, and a string has two quotation marks.
                 guard let id, id.source.count <= 6 * SpreadbotID.longest + 2 else { return false }
                 return id.withString(SpreadbotID.isCursor) ?? false
             case .number:
                 guard let id, id.isPlain, id.source.count <= SpreadbotID.longest else {
                     return false
                 }
-                // Digits alone are an integer too when no type of ours holds it.
+                // Digits alone count as an integer even if they do not fit into 64 bits.
                 return id.source.first != UInt8(ascii: "-") || id.integer != nil
             default: return false
             }
         }
 
-        /// The id, if it can be one.
+        /// The id, if it can be a cursor.
         var cursor: [UInt8]? {
             guard hasCursor, let id else { return nil }
             if let bytes = id.stringBytes { return bytes }
@@ -91,7 +93,7 @@ package struct SpreadbotEnvelope: Equatable {
         case id, event, data, other
 
         init(_ name: JSONSpan) {
-            // The longest with six bytes for each of its own.
+            // The longest name, with each byte written as an escape of six.
             guard name.source.count <= 32 else {
                 self = .other
                 return

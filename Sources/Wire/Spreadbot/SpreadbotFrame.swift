@@ -3,13 +3,13 @@
 package struct SpreadbotFrame {
     package static let subprotocol = "ws+meta.nchan"
 
-    /// Parts of the frame; nil for a header that is not there, or an id that is no cursor.
+    /// Parts of the frame; nil for a missing header, or an id that is not a cursor.
     package private(set) var id: UnsafeRawBufferPointer?
     package private(set) var event: UnsafeRawBufferPointer?
     package private(set) var contentType: UnsafeRawBufferPointer?
     package private(set) var data: UnsafeRawBufferPointer
 
-    /// - Returns: nil for bytes that have no blank line, or a line before it that is no header.
+    /// - Returns: nil if there is no blank line, or a line before it is not a header.
     package init?(parsing frame: UnsafeRawBufferPointer) {
         var rest = frame
         data = frame

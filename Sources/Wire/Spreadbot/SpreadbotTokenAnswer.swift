@@ -1,26 +1,26 @@
-/// What the server of the tokens answered (RFC 6749 §5).
+/// The response of the token server (RFC 6749 §5).
 package struct SpreadbotTokenAnswer: Equatable, Sendable {
     package let access: String
-    /// nil when the one that was spent holds on.
+    /// nil if the refresh token that was sent stays valid.
     package let refresh: String?
     package let lifetime: Duration?
 
-    /// Of a body: far above that of any token that a header holds.
+    /// The largest body, far above that of any token that fits into a header.
     package static let maximumBytes = 256 << 10
 
-    /// Longer ones are no lifetimes, and would not fit a clock.
+    /// Longer lifetimes count as this, because they would not fit a clock.
     private static let longest: Int64 = 10 * 365 * 86_400
 
-    /// - Throws: `.auth` for what is no answer with an access token.
+    /// - Throws: `.auth` if the body is not a response with an access token.
     package init(parsing body: [UInt8]) throws(RealtimeError) {
         guard let value = try? JSONValue(parsing: body), let object = value.objectValue else {
-            throw RealtimeError(.auth, "the answer with the tokens is not a JSON object")
+            throw RealtimeError(.auth, "the token response is not a JSON object")
         }
         guard let access = object["access_token"]?.stringValue, !access.isEmpty else {
-            throw RealtimeError(.auth, "the answer with the tokens has no access_token")
+            throw RealtimeError(.auth, "the token response has no access_token")
         }
         if let type = object["token_type"], type.stringValue?.lowercased() != "bearer" {
-            throw RealtimeError(.auth, "the token_type of the answer with the tokens is not bearer")
+            throw RealtimeError(.auth, "the token_type of the token response is not bearer")
         }
         do throws(RealtimeError) {
             try HeaderField.validate(
@@ -36,7 +36,7 @@ package struct SpreadbotTokenAnswer: Equatable, Sendable {
         lifetime = seconds.flatMap { $0 > 0 ? .seconds(min($0, Self.longest)) : nil }
     }
 
-    /// The error code of a refusal, with its description (RFC 6749 §5.2).
+    /// The error code of a refusal, with its description if there is one (RFC 6749 §5.2).
     package static func errorCode(_ body: [UInt8]) -> String? {
         guard let object = (try? JSONValue(parsing: body))?.objectValue,
             let code = object["error"]?.stringValue

@@ -1,9 +1,9 @@
-/// The payload of a close frame: nothing, or a code and a reason. RFC 6455 §5.5.1.
+/// The payload of a close frame: empty, or a code and a reason (RFC 6455 §5.5.1).
 package enum ClosePayload {
-    /// The reason's longest form: a control frame's 125 bytes less the code's two.
+    /// The longest reason: a control frame's 125 bytes minus two for the code.
     package static let maximumReasonBytes = 123
 
-    /// The peer's code and reason, `noStatus` for an empty payload.
+    /// The peer's code and reason; `noStatus` if the payload is empty.
     package static func parse(
         _ payload: UnsafeRawBufferPointer
     ) throws(ProtocolFailure) -> (CloseCode, String) {

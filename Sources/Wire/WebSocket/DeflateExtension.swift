@@ -1,18 +1,18 @@
-/// What a client asks for of permessage-deflate (RFC 7692 §7.1). The defaults ask for nothing.
+/// A client's offer of permessage-deflate (RFC 7692 §7.1). By default it has no conditions.
 package struct DeflateOffer: Equatable, Sendable {
-    /// The window of what we compress, 9 to 15: less memory here and there.
+    /// The window for messages that we compress, 9 to 15. A smaller one saves memory on both sides.
     package var clientMaxWindowBits = 15
-    /// The window of what the server compresses, 8 to 15.
+    /// The window for messages that the server compresses, 8 to 15.
     package var serverMaxWindowBits = 15
-    /// We compress each message on its own.
+    /// Whether we compress each message on its own.
     package var clientNoContextTakeover = false
-    /// The server is to compress each message on its own.
+    /// Whether the server must compress each message on its own.
     package var serverNoContextTakeover = false
 
     package init() {}
 
-    /// The offer for Sec-WebSocket-Extensions. `client_max_window_bits` is always in it, since
-    /// without it a server may not ask for a smaller window (RFC 7692 §7.1.2.2).
+    /// The offer for Sec-WebSocket-Extensions. It always has `client_max_window_bits`: without it,
+    /// a server may not ask for a smaller window (RFC 7692 §7.1.2.2).
     package var headerValue: String {
         var value = "permessage-deflate"
         if serverNoContextTakeover { value += "; server_no_context_takeover" }
@@ -24,10 +24,10 @@ package struct DeflateOffer: Equatable, Sendable {
     }
 }
 
-/// What client and server agreed on.
+/// The parameters that client and server agreed on.
 package struct DeflateParameters: Equatable, Sendable {
-    /// The window that our messages may use, 8 to 15. With 8 they go uncompressed, which a sender
-    /// may always choose (RFC 7692 §6): zlib cannot compress with so small a window.
+    /// The window that our messages may use, 8 to 15. With 8 we send them uncompressed, which a
+    /// sender may always do (RFC 7692 §6), because zlib cannot compress with so small a window.
     package var clientMaxWindowBits: Int
     /// The window that the server's messages use, 8 to 15.
     package var serverMaxWindowBits: Int
@@ -47,10 +47,10 @@ package struct DeflateParameters: Equatable, Sendable {
     /// Whether our messages can be compressed under these parameters.
     package var canCompress: Bool { clientMaxWindowBits > 8 }
 
-    /// Reads the server's Sec-WebSocket-Extensions, one string per header, against what was
-    /// offered. nil when the server chose no extension.
-    /// - Throws: `.handshake` for every answer that RFC 6455 §4.1 or RFC 7692 §7.1 tells a client
-    ///   to fail the connection for.
+    /// Reads the server's Sec-WebSocket-Extensions, one string per header, and checks it against
+    /// the offer. nil if the server chose no extension.
+    /// - Throws: `.handshake` for each response that must fail the connection by RFC 6455 §4.1 or
+    ///   RFC 7692 §7.1.
     package static func agreed(
         answer headers: [String], offer: DeflateOffer?
     ) throws(RealtimeError) -> DeflateParameters? {
@@ -89,7 +89,8 @@ package struct DeflateParameters: Equatable, Sendable {
                         + parameter.name.quoted())
             }
         }
-        // An offer with either server parameter is accepted by repeating it (§7.1.1.1, §7.1.2.1).
+        // A server accepts an offer with either server parameter by repeating it (§7.1.1.1,
+        // §7.1.2.1).
         if offer.serverMaxWindowBits < 15, (serverBits ?? 15) > offer.serverMaxWindowBits {
             throw refused("did not keep to server_max_window_bits=\(offer.serverMaxWindowBits)")
         }
@@ -98,7 +99,7 @@ package struct DeflateParameters: Equatable, Sendable {
             throw refused("did not accept server_no_context_takeover")
         }
         serverMaxWindowBits = serverBits ?? 15
-        // Of the client's two we may always do more than was asked: a smaller window, no context.
+        // We may always do more than the server asked: use a smaller window, or no context.
         clientMaxWindowBits = min(clientBits ?? 15, offer.clientMaxWindowBits)
         clientNoContextTakeover =
             offer.clientNoContextTakeover || seen.contains("client_no_context_takeover")

@@ -2,7 +2,7 @@
 package struct ExtensionHeader: Equatable, Sendable {
     package struct Parameter: Equatable, Sendable {
         package var name: String
-        /// Unquoted; nil when the parameter has none.
+        /// Without quotes; nil if the parameter has no value.
         package var value: String?
 
         package init(_ name: String, _ value: String? = nil) {
@@ -20,7 +20,7 @@ package struct ExtensionHeader: Equatable, Sendable {
     }
 
     /// Reads one header's comma-separated extensions; empty elements are skipped (RFC 9110 §5.6.1).
-    /// - Throws: `.handshake` for what the grammar does not allow.
+    /// - Throws: `.handshake` if the grammar does not allow the text.
     package static func parse(_ text: String) throws(RealtimeError) -> [ExtensionHeader] {
         var scanner = Scanner(rest: Array(text.utf8)[...], text: text)
         var result: [ExtensionHeader] = []
@@ -49,7 +49,7 @@ private struct Scanner {
         rest = rest.drop(while: isBlank)
     }
 
-    /// Whether the next byte, after blanks, is this one, which is then behind us.
+    /// Skips blanks and then this byte. Returns false if the next byte is another.
     mutating func skip(_ byte: UInt8) -> Bool {
         skipBlanks()
         guard rest.first == byte else { return false }
@@ -80,7 +80,7 @@ private struct Scanner {
         return String(decoding: token, as: UTF8.self)
     }
 
-    /// What is in the quotes has to be a token, once unescaped (RFC 6455 §9.1).
+    /// The unescaped content of the quotes must be a token (RFC 6455 §9.1).
     private mutating func quotedToken() throws(RealtimeError) -> String {
         var value: [UInt8] = []
         rest.removeFirst()

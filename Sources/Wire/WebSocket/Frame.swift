@@ -1,4 +1,4 @@
-/// RFC 6455 §5.2: what a frame carries.
+/// The kinds of frame (RFC 6455 §5.2).
 package enum Opcode: UInt8, Sendable {
     case continuation = 0x0
     case text = 0x1
@@ -10,13 +10,13 @@ package enum Opcode: UInt8, Sendable {
     package var isControl: Bool { rawValue & 0x8 != 0 }
 }
 
-/// What a message holds: valid UTF-8 or any bytes. The numbers are the C ABI's.
+/// The kind of a message: valid UTF-8, or any bytes. The numbers are those of the C ABI.
 public enum MessageKind: Int32, Sendable {
     case text = 1
     case binary = 2
 }
 
-/// A close code, RFC 6455 §7.4.1 and the IANA registry.
+/// A close code (RFC 6455 §7.4.1 and the IANA registry).
 public struct CloseCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     public let rawValue: UInt16
 
@@ -26,9 +26,9 @@ public struct CloseCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     public static let goingAway = CloseCode(rawValue: 1001)
     public static let protocolError = CloseCode(rawValue: 1002)
     public static let unsupportedData = CloseCode(rawValue: 1003)
-    /// The peer's close frame had no code. Never on the wire.
+    /// The peer's close frame had no code. Never sent.
     public static let noStatus = CloseCode(rawValue: 1005)
-    /// There was no close frame. Never on the wire.
+    /// The connection ended without a close frame. Never sent.
     public static let abnormal = CloseCode(rawValue: 1006)
     public static let invalidPayload = CloseCode(rawValue: 1007)
     public static let policyViolation = CloseCode(rawValue: 1008)
@@ -36,8 +36,8 @@ public struct CloseCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     public static let extensionRequired = CloseCode(rawValue: 1010)
     public static let internalError = CloseCode(rawValue: 1011)
 
-    /// Whether a close frame may carry it: the registered codes, and 3000–4999 for libraries and
-    /// applications.
+    /// Whether a close frame may contain this code: the registered codes, and 3000–4999 for
+    /// libraries and applications.
     public var mayBeSent: Bool {
         switch rawValue {
         case 1000...1003, 1007...1014, 3000...4999: true
@@ -48,7 +48,7 @@ public struct CloseCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     public var description: String { String(rawValue) }
 }
 
-/// The peer broke the protocol: the close code it is told, and a sentence for our user.
+/// The peer violated the protocol: the close code to send, and a sentence for the user.
 package struct ProtocolFailure: Error, Equatable, Sendable {
     package let code: CloseCode
     package let message: String
@@ -59,19 +59,20 @@ package struct ProtocolFailure: Error, Equatable, Sendable {
     }
 }
 
-/// A server frame's header, RFC 6455 §5.2: 2, 4 or 10 bytes, since a server never masks (§5.1).
+/// The header of a server's frame (RFC 6455 §5.2): 2, 4 or 10 bytes, as a server never masks
+/// (§5.1).
 package struct FrameHeader: Equatable, Sendable {
     package static let maximumSize = 10
 
     package var isFinal: Bool
-    /// RSV1: with permessage-deflate, a compressed message begins (RFC 7692 §6).
+    /// RSV1: with permessage-deflate, the first frame of a compressed message (RFC 7692 §6).
     package var isCompressed: Bool
     package var opcode: Opcode
     package var payloadLength: Int
-    /// Bytes of the header itself.
+    /// The size of the header itself, in bytes.
     package var size: Int
 
-    /// The header at the start of `bytes`, nil when more bytes are needed to tell.
+    /// The header at `start`; nil if more bytes are needed.
     @inline(__always)
     package static func parse(
         _ bytes: UnsafeRawBufferPointer, from start: Int, allowsCompression: Bool
@@ -93,7 +94,8 @@ package struct FrameHeader: Equatable, Sendable {
         return try header.readLongLength(bytes, from: start)
     }
 
-    /// RFC 6455 §5.5: control frames are short, whole and, by RFC 7692 §6.1, never compressed.
+    /// Control frames are short and not fragmented (RFC 6455 §5.5), and never compressed (RFC 7692
+    /// §6.1).
     private func checkControl() throws(ProtocolFailure) {
         if payloadLength > 125 {
             throw ProtocolFailure(.protocolError, "control frame of more than 125 bytes")
@@ -102,7 +104,7 @@ package struct FrameHeader: Equatable, Sendable {
         if isCompressed { throw ProtocolFailure(.protocolError, "compressed control frame") }
     }
 
-    /// RFC 6455 §5.2: the shortest form must be used, and the top bit must be 0.
+    /// The shortest form must be used, and the top bit must be 0 (RFC 6455 §5.2).
     private mutating func readLongLength(
         _ bytes: UnsafeRawBufferPointer, from start: Int
     ) throws(ProtocolFailure) -> FrameHeader? {

@@ -1,34 +1,34 @@
-/// Cuts a server's bytes into frame headers and pieces of payload, at any split. It copies nothing
-/// but a header that is split over two inputs.
+/// Splits a server's bytes into frame headers and pieces of payload, at any split of the input. It
+/// copies only headers that are split over two inputs.
 package struct FrameReader: Sendable {
     package enum Step: Equatable, Sendable {
-        /// All input is used.
+        /// All input has been used.
         case needMoreBytes
-        /// A header was read; its payload follows as pieces, at least one, maybe empty.
+        /// A header. Its payload follows in one or more pieces, which may be empty.
         case header(FrameHeader)
         /// The next bytes of the payload, as a range of the input; `isLast` ends the frame.
         case payload(Range<Int>, isLast: Bool)
     }
 
-    /// Whether RSV1 is allowed (permessage-deflate was agreed).
+    /// Whether RSV1 is allowed, because permessage-deflate was agreed.
     package let allowsCompression: Bool
-    /// Payload bytes of the current frame still to come; nil between frames.
+    /// Payload bytes of the current frame still to arrive; nil between frames.
     private var remaining: Int?
-    /// The beginning of a header that the last input ended in.
+    /// The part of a header with which the last input ended.
     private var held = InlineArray<10, UInt8>(repeating: 0)
     private var heldCount = 0
 
     package init(allowsCompression: Bool) { self.allowsCompression = allowsCompression }
 
-    /// Between two frames, with nothing held.
+    /// Whether the reader is between two frames and holds no part of a header.
     @inline(__always)
     package var isAtFrameStart: Bool { remaining == nil && heldCount == 0 }
 
-    /// Payload bytes of the current frame that have not come yet.
+    /// Payload bytes of the current frame that have not arrived.
     package var missingPayload: Int { remaining ?? 0 }
 
-    /// Reads on from `offset`, which it moves.
-    /// - Parameter pieceLimit: the most bytes of payload that come as one piece.
+    /// Reads from `offset`, which it advances.
+    /// - Parameter pieceLimit: the most payload bytes in one piece.
     package mutating func next(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int, pieceLimit: Int = .max
     ) throws(ProtocolFailure) -> Step {
@@ -45,8 +45,8 @@ package struct FrameReader: Sendable {
         return .header(header)
     }
 
-    /// Notes that so many bytes of payload came elsewhere than in the input.
-    /// - Returns: whether they were the last of their frame.
+    /// Records payload that arrived in another way than through the input.
+    /// - Returns: whether it completed its frame.
     mutating func skipPayload(_ count: Int) -> Bool {
         guard let remaining, count < remaining else {
             remaining = nil
@@ -56,7 +56,7 @@ package struct FrameReader: Sendable {
         return false
     }
 
-    /// Puts back the last bytes of payload: the next input begins with them.
+    /// Puts back the last payload bytes; the next input must begin with them.
     mutating func unread(_ count: Int) { remaining = (remaining ?? 0) + count }
 
     private mutating func readHeader(
@@ -70,7 +70,7 @@ package struct FrameReader: Sendable {
                 return header
             }
         }
-        // The header is split: collect it byte by byte, which happens once a read at most.
+        // The header is split: collect it byte by byte. This happens at most once per read.
         while offset < input.count, heldCount < FrameHeader.maximumSize {
             held[heldCount] = input[offset]
             heldCount += 1

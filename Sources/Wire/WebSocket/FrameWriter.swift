@@ -1,7 +1,7 @@
 import CShims
 
-/// Masking keys, RFC 6455 §5.3: unpredictable, one a frame. They come from a strong generator in
-/// bulk, so that a frame costs no system call; the sessions of one loop share them.
+/// Masking keys: unpredictable, one for each frame (RFC 6455 §5.3). They are made in bulk by a
+/// strong generator, so a frame needs no system call. The sessions of a loop share them.
 package final class MaskKeys {
     // Used by one loop, one call at a time: the dynamic check of each access would cost more than
     // the key.
@@ -25,16 +25,16 @@ package final class MaskKeys {
             used = 0
         }
         let key = pool[used]
-        // A used key must not be found in memory later.
+        // A used key must not stay in memory.
         pool[used] = 0
         used += 1
         return key
     }
 }
 
-/// Writes a client's frames, masked, RFC 6455 §5.2 and §5.3.
+/// Writes a client's frames, masked (RFC 6455 §5.2, §5.3).
 package enum FrameWriter {
-    /// The longest header: two bytes, eight of length, four of key.
+    /// The longest header: two bytes, eight bytes of length, four of key.
     package static let maximumHeaderSize = 14
 
     /// Appends one frame to `output`: header, key and masked payload in one pass.
@@ -67,8 +67,8 @@ package enum FrameWriter {
         output.commit(size + length)
     }
 
-    /// Copies `count` bytes from `source` to `target`, each XORed with the key's byte in memory
-    /// order.
+    /// Copies `count` bytes from `source` to `target`, XORing each with the key's next byte in
+    /// memory order.
     @inline(__always)
     static func mask(
         _ source: UnsafeRawPointer, count: Int, key: UInt32, into target: UnsafeMutableRawPointer

@@ -1,15 +1,15 @@
-/// The client's side of the opening handshake (RFC 6455 §4.1): the request, and the check of what
-/// comes back.
+/// The client's side of the opening handshake (RFC 6455 §4.1): it writes the request and checks the
+/// response.
 package struct ClientHandshake: Sendable {
     package struct Outcome: Equatable, Sendable {
-        /// The subprotocol that the server chose, "" without.
+        /// The subprotocol that the server chose; "" if none.
         package var subprotocol: String
-        /// The server's Sec-WebSocket-Extensions as it came, "" without.
+        /// The server's Sec-WebSocket-Extensions, unchanged; "" if none.
         package var extensions: String
         package var deflate: DeflateParameters?
     }
 
-    /// The User-Agent when the caller sets none.
+    /// The User-Agent if the caller sets none.
     package static let userAgent = "librealtime/\(LibraryVersion.text)"
 
     private let url: HTTPURL
@@ -20,7 +20,7 @@ package struct ClientHandshake: Sendable {
 
     /// - Parameters:
     ///   - nonce: 16 random bytes, fresh for each connection.
-    ///   - subprotocols: each passed `validate(subprotocol:)`, none twice.
+    ///   - subprotocols: each passed `validate(subprotocol:)`, without duplicates.
     ///   - fields: each passed `validate(fieldName:value:)`.
     package init(
         url: HTTPURL, nonce: [UInt8], subprotocols: [String], fields: [HeaderField],
@@ -34,7 +34,7 @@ package struct ClientHandshake: Sendable {
         self.deflate = deflate
     }
 
-    /// The request as it goes to the server.
+    /// The bytes of the request.
     package var request: [UInt8] {
         var text = "GET \(url.target) HTTP/1.1\r\n"
         func add(_ name: String, _ value: String) { text += "\(name): \(value)\r\n" }
@@ -58,9 +58,9 @@ package struct ClientHandshake: Sendable {
         return Array((text + "\r\n").utf8)
     }
 
-    /// Checks the server's answer by every rule of RFC 6455 §4.1 and RFC 7692 §7.1.
-    /// - Throws: `.httpStatus` when the server answered anything but 101, `.handshake` when it
-    ///   broke a rule.
+    /// Checks the server's response against every rule of RFC 6455 §4.1 and RFC 7692 §7.1.
+    /// - Throws: `.httpStatus` if the status is not 101, `.handshake` if the response breaks a
+    ///   rule.
     package func verify(_ head: ResponseHead) throws(RealtimeError) -> Outcome {
         guard head.status == 101 else {
             throw ClientHandshake.refusal(by: url, HTTPResponse(head, body: []))
@@ -96,7 +96,7 @@ package struct ClientHandshake: Sendable {
     }
 
     private func chosenSubprotocol(_ values: [String]) throws(RealtimeError) -> String {
-        // Nchan answers an offer it knows nothing of with an empty value: none chosen.
+        // Nchan responds to an unknown offer with an empty value, which means that none was chosen.
         let values = values.filter { !$0.isEmpty }
         guard let value = values.first else { return "" }
         guard values.count == 1 else { throw failure("chose more than one subprotocol") }
@@ -106,7 +106,7 @@ package struct ClientHandshake: Sendable {
         return value
     }
 
-    /// What to say of an answer other than 101.
+    /// The error for a response other than 101.
     package static func refusal(
         by url: HTTPURL, _ response: HTTPResponse
     ) -> RealtimeError {
@@ -139,7 +139,7 @@ extension ClientHandshake {
     }
 
     /// Checks a subprotocol to offer.
-    /// - Throws: `.invalidSubprotocol` for what is no token (RFC 6455 §4.1).
+    /// - Throws: `.invalidSubprotocol` if it is not a token (RFC 6455 §4.1).
     package static func validate(subprotocol name: String) throws(RealtimeError) {
         guard name.utf8.isToken else {
             throw RealtimeError(

@@ -1,4 +1,4 @@
-/// What a peer may make us hold.
+/// Limits on what a peer can make us hold.
 package struct MessageLimits: Sendable, Equatable {
     /// The largest message that is received, after decompression. A larger one fails the connection
     /// with close code 1009.

@@ -1,10 +1,10 @@
 package import CShims
 
-/// Turns a server's bytes into whole messages and control frames: fragmentation (RFC 6455 §5.4),
-/// UTF-8 as it arrives (§8.1), decompression (RFC 7692 §7.2.2) and limits.
+/// Turns a server's bytes into whole messages and control frames. It joins fragments (RFC 6455
+/// §5.4), checks UTF-8 as it arrives (§8.1), decompresses (RFC 7692 §7.2.2) and enforces limits.
 ///
 /// A message that lies whole in one input is not copied. Others are assembled in one buffer, which
-/// the caller empties with `discardDelivered` after it has handed their bytes on.
+/// the caller empties with `discardDelivered` after it has delivered them.
 package struct MessageReader: ~Copyable {
     package enum Event: Equatable {
         case needMoreBytes
@@ -12,13 +12,13 @@ package struct MessageReader: ~Copyable {
         case message(MessageKind, Range<Int>)
         /// A whole message, as a range of `assembled`.
         case assembledMessage(MessageKind, Range<Int>)
-        /// A piece of a message, as a range of `assembled`; text is cut between characters. Only
-        /// where messages are streamed.
+        /// A piece of a message, as a range of `assembled`; only when streaming. Text is cut
+        /// between characters.
         case piece(MessageKind, Range<Int>, isFirst: Bool, isLast: Bool)
-        /// A whole control frame; its payload is in `control`.
+        /// A whole control frame. Its payload is in `control`.
         case control(Opcode)
-        /// The bytes that `allow` granted are inflated. Call `allow` again, then continue with the
-        /// rest of the input, which may begin in the middle of a message.
+        /// As many bytes were inflated as `allow` granted. Call `allow` again, then pass the rest
+        /// of the input, which may begin in the middle of a message.
         case allowanceSpent
     }
 
@@ -28,48 +28,48 @@ package struct MessageReader: ~Copyable {
     }
 
     private var frames: FrameReader
-    /// The data or control frame being read.
+    /// The header of the data or control frame being read.
     private var current: FrameHeader?
     private var state = State.betweenMessages
     private var utf8 = UTF8Validator()
     private var streams: Bool
-    /// The same for the next message.
+    /// The value of `streams` for the next message.
     private var willStream: Bool
-    /// No piece of the current message was told yet.
+    /// No piece of the current message was returned yet.
     private var isFirstPiece = true
-    /// A large frame was read into its place up to its end, or nearly.
+    /// A large frame was read directly into the assembly, at least nearly to its end.
     private var readLarge = false
     private var inflater: Inflater?
     private let deflate: DeflateParameters?
     private let limits: MessageLimits
     private var messageCount: UInt64 = 0
     private var payloadBytes: UInt64 = 0
-    /// Bytes of messages that did not lie whole in one input: delivered ones first, then the one
-    /// being assembled, which begins at `messageStart`.
+    /// Bytes of messages that did not lie whole in one input: first those delivered, then the
+    /// message being assembled, which begins at `messageStart`.
     private var assembly = ByteBuffer()
     private var messageStart = 0
     private var controlBytes = ByteBuffer()
-    /// Bytes that may be inflated until the next `allow`.
+    /// How many bytes may still be inflated before the next `allow`.
     private var allowance = Int.max
 
-    /// From so many missing bytes on they are read into their place, instead of copied there.
+    /// If at least this much is missing, it is read directly into the assembly and not copied
+    /// there.
     private static let directBytes = 32 << 10
-    /// So much at once, which the second-level cache holds beside what the kernel copies from.
+    /// The most in one direct read: the second-level cache holds it beside the kernel's source.
     private static let directPiece = 128 << 10
-    /// What the next read may have beyond the end of a frame that is larger than such a piece.
+    /// How far the next read may reach past the end of a frame that is larger than `directPiece`.
     private static let peekBytes = 4 << 10
-    /// Storage above this goes back to the system after each message.
+    /// Storage above this size is freed after each message.
     private static let storageLimit = 2 << 20
-    /// A frame's payload is awaited in storage of its size, up to this much: beyond it the peer
-    /// must first send.
+    /// The most storage reserved for a frame before its payload arrives.
     private static let expectedBytes = 1 << 20
 
-    /// One piece of a compressed frame that is inflated at once when messages are streamed: what
-    /// comes out is at most 1,032 times as much.
+    /// How much of a compressed frame is inflated at once when messages are streamed. The output is
+    /// at most 1,032 times as large.
     private static let inflatePiece = 4096
 
-    /// - Parameter streams: messages that do not lie whole in one input are told in pieces, and
-    ///   `limits.messageBytes` does not count.
+    /// - Parameter streams: whether messages that do not lie whole in one input are returned in
+    ///   pieces. `limits.messageBytes` then does not apply.
     package init(limits: MessageLimits, deflate: DeflateParameters?, streams: Bool = false) {
         self.limits = limits
         self.streams = streams
@@ -78,23 +78,23 @@ package struct MessageReader: ~Copyable {
         frames = FrameReader(allowsCompression: deflate != nil)
     }
 
-    /// The bytes that `assembledMessage` ranges speak of; valid until the next call.
+    /// The bytes to which `assembledMessage` and `piece` ranges refer; valid until the next call.
     package var assembled: UnsafeRawBufferPointer { assembly.readable }
 
     /// The payload of the last control frame, at most 125 bytes; valid until the next call.
     package var control: UnsafeRawBufferPointer { controlBytes.readable }
 
-    /// Lets `next` inflate about this many bytes before it returns `allowanceSpent`. A read of
-    /// 256 KiB can inflate to 256 MiB, and the caller has other work to do. Default: no limit.
+    /// Lets `next` inflate about this many bytes before it returns `allowanceSpent`. A read of 256
+    /// KiB can inflate to 256 MiB, and the caller has other work to do. Default: no limit.
     package mutating func allow(inflating bytes: Int) { allowance = bytes }
 
-    /// Whole messages that were found and are going to be found again: they do not count yet.
+    /// Removes messages from the counts, because `wholeMessages` will find them again.
     package mutating func giveBack(_ messages: UnsafeBufferPointer<rt_message>) {
         messageCount &-= UInt64(truncatingIfNeeded: messages.count)
         for message in messages { payloadBytes &-= message.length }
     }
 
-    /// Messages that ended since the last call, and their bytes after decompression.
+    /// Returns the messages completed since the last call, and their bytes after decompression.
     package mutating func takeCounts() -> (messages: UInt64, bytes: UInt64) {
         defer {
             messageCount = 0
@@ -103,13 +103,13 @@ package struct MessageReader: ~Copyable {
         return (messageCount, payloadBytes)
     }
 
-    /// Whether messages are told in pieces, from the next one on.
+    /// Sets whether messages are returned in pieces, starting with the next message.
     package mutating func setStreams(_ streams: Bool) {
         willStream = streams
         if case .betweenMessages = state { self.streams = streams }
     }
 
-    /// Reads on from `offset`, which it moves, up to the next event.
+    /// Reads from `offset`, which it advances, up to the next event.
     package mutating func next(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int
     ) throws(ProtocolFailure) -> Event {
@@ -134,14 +134,14 @@ package struct MessageReader: ~Copyable {
         }
     }
 
-    /// Trades the storage of `assembled` for another when there is nothing in it: one is enough for
-    /// all connections of a loop, and an idle one holds none.
+    /// Swaps the storage of `assembled` if it is empty. One storage serves all connections of a
+    /// loop, and an idle connection holds none.
     package mutating func exchangeStorage(_ other: inout ByteBuffer) {
         guard assembly.isEmpty, messageStart == 0 else { return }
         swap(&assembly, &other)
     }
 
-    /// Forgets assembled messages that were handed on.
+    /// Discards assembled messages, which the caller has delivered.
     package mutating func discardDelivered() {
         if case .inMessage = state {
             assembly.consume(messageStart)
@@ -151,14 +151,13 @@ package struct MessageReader: ~Copyable {
         messageStart = 0
     }
 
-    /// Gives zlib's memory back where no message needs what is in it.
+    /// Frees zlib's memory if the next message does not need its content.
     package mutating func releaseIdleMemory() { inflater?.releaseIdleMemory() }
 
-    /// The hot path: finds the messages at `offset` that are one plain frame each, whole in the
-    /// input, and moves `offset` behind them. It stops at the first frame that is anything else
-    /// (split, fragmented, compressed, control, wrong in any way), which `next` takes from there.
-    /// - Returns: how many `messages` it filled in; their offsets are counted from the input's
-    ///   start.
+    /// The hot path: finds messages at `offset` that are one plain frame each, whole in the input,
+    /// and advances `offset` past them. It stops at the first frame that is split, fragmented,
+    /// compressed, a control frame or invalid; `next` reads that one.
+    /// - Returns: how many `messages` it filled in. Their offsets count from the input's start.
     package mutating func wholeMessages(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int,
         into messages: UnsafeMutableBufferPointer<rt_message>
@@ -188,8 +187,8 @@ package struct MessageReader: ~Copyable {
         return count
     }
 
-    /// The message at `offset` when it is one compressed frame, whole in the input: nearly all are,
-    /// and need none of what frames in pieces need.
+    /// Reads the message at `offset` if it is one compressed frame, whole in the input. Nearly all
+    /// are, and need no state between calls.
     @inline(__always)
     private mutating func wholeCompressed(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int
@@ -212,8 +211,8 @@ package struct MessageReader: ~Copyable {
         return .assembledMessage(kind, start..<assembly.count)
     }
 
-    /// The allowance ended inside a frame that `wholeCompressed` began. From here on the frame is
-    /// treated like one whose last bytes have not arrived.
+    /// Called when the allowance ends inside a frame that `wholeCompressed` began. From here on the
+    /// frame is treated like one whose last bytes have not arrived.
     private mutating func suspend(
         _ kind: MessageKind, payload: Int, left: Int, _ offset: inout Int
     ) throws(ProtocolFailure) -> Event {
@@ -229,8 +228,8 @@ package struct MessageReader: ~Copyable {
         return .allowanceSpent
     }
 
-    /// The payload of the frame at `start` when it is final data and whole, and compressed if
-    /// `rsv1` is set.
+    /// The payload of the frame at `start` if it is a final data frame and whole in the input.
+    /// `rsv1` is 0x40 to find compressed frames.
     @inline(__always)
     private static func wholeMessage(
         _ input: UnsafeRawBufferPointer, _ start: Int, rsv1: UInt8 = 0
@@ -254,7 +253,7 @@ package struct MessageReader: ~Copyable {
             guard available >= 10 else { return nil }
             size = 10
             length = 0
-            // Eight bytes, of which any that fit into the input leave the first three 0.
+            // Eight bytes. If the payload fits into the input, the first three are 0.
             for index in 2..<10 { length = length << 8 | Int(input[start + index]) }
             guard length >= 65536 else { return nil }
         } else if length > 127 {
@@ -276,7 +275,7 @@ package struct MessageReader: ~Copyable {
             if header.isCompressed {
                 throw ProtocolFailure(.protocolError, "RSV1 set on a continuation frame")
             }
-            // A compressed message's size is known only while it is inflated.
+            // A compressed message's size is not known before it is inflated.
             if !isCompressed { try checkSize(header.payloadLength) }
         case (.text, .inMessage), (.binary, .inMessage):
             throw ProtocolFailure(.protocolError, "new message before the last one ended")
@@ -311,7 +310,8 @@ package struct MessageReader: ~Copyable {
             if left > 0 {
                 offset -= left
                 frames.unread(left)
-                // After a piece, the next call of `next` finds the allowance spent.
+                // If a piece is returned, the next call of `next` finds that the allowance is
+                // spent.
                 return try took(kind, from: before, false) ?? .allowanceSpent
             }
         } else {
@@ -320,8 +320,8 @@ package struct MessageReader: ~Copyable {
         return try took(kind, from: before, endsMessage)
     }
 
-    /// Where the rest of a large frame can be read into directly, at most what is missing of it;
-    /// nil where the usual way is better. `direct` must be told what came.
+    /// Space into which the rest of a large frame can be read directly, at most what is missing;
+    /// nil if an ordinary read is better. Report the bytes read with `direct`.
     package mutating func directSpace() -> UnsafeMutableRawBufferPointer? {
         guard case .inMessage(_, isCompressed: false) = state, !streams, let current,
             !current.opcode.isControl, frames.missingPayload >= MessageReader.directBytes
@@ -330,7 +330,7 @@ package struct MessageReader: ~Copyable {
         return UnsafeMutableRawBufferPointer(rebasing: assembly.reserve(missing)[..<missing])
     }
 
-    /// So many bytes came into `directSpace`.
+    /// Records `count` bytes that were read into `directSpace`.
     package mutating func direct(_ count: Int) throws(ProtocolFailure) -> Event? {
         guard let current, case .inMessage(let kind, _) = state else { return nil }
         let before = assembly.count
@@ -340,15 +340,15 @@ package struct MessageReader: ~Copyable {
         return try took(kind, from: before, isLast && current.isFinal)
     }
 
-    /// How many bytes the next read should have at most. Behind a large frame there is likely
-    /// another, of which all that is read with its header must be copied: so just its header.
+    /// The most bytes that the next read should take. A large frame is likely followed by another.
+    /// All bytes read with its header would have to be copied, so only the header is read.
     package mutating func takeReadLimit() -> Int {
         guard readLarge else { return .max }
         readLarge = false
         return min(frames.missingPayload, MessageReader.directBytes) + MessageReader.peekBytes
     }
 
-    /// Bytes of the message came behind `before`.
+    /// Handles new bytes of the message, from `before` to the end of the assembly.
     private mutating func took(
         _ kind: MessageKind, from before: Int, _ endsMessage: Bool
     ) throws(ProtocolFailure) -> Event? {
@@ -373,7 +373,7 @@ package struct MessageReader: ~Copyable {
         messageCount &+= 1
     }
 
-    /// What has come of a message that is streamed, as far as it can be told.
+    /// The next piece of a streamed message; nil if no whole character is there yet.
     private mutating func nextPiece(_ kind: MessageKind, isLast: Bool) -> Event? {
         let end = assembly.count - (kind == .text && !isLast ? incompleteTail : 0)
         guard isLast || end > messageStart else { return nil }
@@ -430,7 +430,7 @@ package struct MessageReader: ~Copyable {
         }
     }
 
-    /// Refuses a frame that would take its message above the limit, before its bytes are awaited.
+    /// Rejects a frame that would make its message too large, before its payload is awaited.
     @inline(__always)
     private func checkSize(_ frame: Int) throws(ProtocolFailure) {
         let limit = streams ? 0 : limits.messageBytes

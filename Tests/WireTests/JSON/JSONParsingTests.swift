@@ -80,7 +80,7 @@ struct JSONParsingTests {
                 "JSON, byte 1: a byte of value 10 within a string, where it must be escaped"
             ),
             ("\"a", "JSON, byte 2: the text ends within a string"),
-            ("1e400", "JSON, byte 0: a number beyond what can be told apart"),
+            ("1e400", "JSON, byte 0: a number beyond the range of a double"),
         ] {
             let error = #expect(throws: RealtimeError.self) { try JSONValue(parsing: text) }
             #expect(error?.message == message)

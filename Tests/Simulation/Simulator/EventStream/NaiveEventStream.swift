@@ -7,7 +7,7 @@ package struct NaiveEventStream {
         package var line = 0
         package var data = 0
         package var name = 0
-        package var tellsComments = true
+        package var reportsComments = true
 
         package init() {}
     }
@@ -56,7 +56,7 @@ package struct NaiveEventStream {
         let name = Array(line[..<(colon ?? line.count)])
         var value = Array(line[(colon.map { $0 + 1 } ?? line.count)...])
         if name.isEmpty {
-            guard rules.tellsComments else { return }
+            guard rules.reportsComments else { return }
             refuse(line.count, above: rules.line)
             if isWhole, !isTooLarge { told.append(.comment(text(value))) }
             return
