@@ -1,17 +1,18 @@
 package import Wire
 
-/// How an exchange failed below HTTP: no whole answer came.
+/// An exchange that failed below HTTP: no complete response arrived.
 package struct HTTPFailure: Error, Sendable {
     package let error: RealtimeError
-    /// The server cannot have seen the request: it may be sent again, whatever it does (R3).
+    /// The server cannot have seen the request, so it may be repeated even if it is not idempotent
+    /// (R3).
     package let precedesRequest: Bool
-    /// Trying again would end the same way: a public key that is not the pinned one.
+    /// Another attempt would fail in the same way: the public key is not the pinned one.
     package let isFinal: Bool
-    /// A connection that was kept from an earlier exchange died before a byte of the answer (R6),
-    /// and the request's body could not be sent again without its owner.
+    /// A connection kept from an earlier exchange died before the first byte of the response (R6),
+    /// and the request's body cannot be sent again without its owner.
     package let isStale: Bool
-    /// Of an answer that is refused for its very head, so that it was not handed on: its status
-    /// tells what became of the request.
+    /// The head of a response that was rejected because of it, and therefore not delivered. Its
+    /// status shows what became of the request.
     package let head: ResponseHead?
 
     package init(

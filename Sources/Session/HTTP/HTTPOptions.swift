@@ -1,4 +1,4 @@
-/// Options of all who make requests by HTTP.
+/// Options of all objects that make HTTP requests.
 package struct HTTPOptions: Sendable, Equatable {
     /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
     /// libbrotlidec and libzstd are installed. An answer that cannot be decoded is an

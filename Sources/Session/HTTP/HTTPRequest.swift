@@ -1,18 +1,18 @@
 package import Wire
 
-/// A request as it goes to the server: what one exchange over HTTP needs beside the network.
+/// A request as sent to the server: all that one HTTP exchange needs, except the network options.
 package struct HTTPRequest: Sendable {
-    /// The bytes behind the head.
+    /// The bytes after the head.
     package enum Body: Sendable, Equatable {
         case none
         case bytes([UInt8])
-        /// From the caller, as the connection takes it; of this length, chunked when it is nil.
+        /// From the caller, as fast as the connection accepts it. Chunked if `length` is nil.
         case stream(length: Int?)
     }
 
     package var method: String
     package var url: HTTPURL
-    /// Each passed `HTTPField.validate`.
+    /// Each passed `HeaderField.validate`.
     package var fields: [HeaderField]
     package var body: Body
 
@@ -34,7 +34,7 @@ package struct HTTPRequest: Sendable {
         return false
     }
 
-    /// Its body waits for the server's word (RFC 9110 §10.1.1).
+    /// Whether the body waits for the server's permission (RFC 9110 §10.1.1).
     package var expectsContinue: Bool {
         if body == .none || body == .bytes([]) { return false }
         return fields.contains {
@@ -43,18 +43,18 @@ package struct HTTPRequest: Sendable {
         }
     }
 
-    /// Sets a header in the place of all of its name; nil takes it away.
+    /// Sets a header, which replaces all with the same name. nil removes them.
     package mutating func set(_ name: String, _ value: String?) {
         set(name, content: value.map { FieldText($0) })
     }
 
-    /// The same with bytes that a server sent.
+    /// The same with the bytes of a server's header.
     package mutating func set(_ name: String, content: FieldText?) {
         fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
         if let content { fields.append(HeaderField(name: name, content: content)) }
     }
 
-    /// Lays these headers over others: each takes the place of all of its name.
+    /// Adds the other headers, except those whose names are among these headers.
     package mutating func lay(over others: [HeaderField]) {
         guard !fields.isEmpty else { return fields = others }
         guard !others.isEmpty else { return }

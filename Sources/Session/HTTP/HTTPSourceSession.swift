@@ -1,53 +1,53 @@
 package import Wire
 
-/// Where an event source or a long poll stands; the numbers are the C ABI's.
+/// The state of an event source or a long poll. The numbers are those of the C ABI.
 package enum HTTPSourceState: Int32, Sendable {
-    /// No answer yet, or the last attempt failed.
+    /// No response yet, or the last attempt failed.
     case connecting = 0
-    /// The server answers; it may have held a poll for its whole time.
+    /// The server responds. A poll that it held for the whole time counts, too.
     case open = 1
     case closed = 2
 }
 
-/// What an event source and a long poll have in common to those who drive them.
+/// The common interface of the sessions of event sources and long polls.
 package protocol HTTPSourceSession: Sendable {
     associatedtype Configuration: HTTPSourceConfiguration
 
     var state: HTTPSourceState { get }
-    /// When it wants to be called; nil for never.
+    /// When `timeReached` should be called; nil for never.
     var wakeUp: Instant? { get }
-    /// The request of the attempt that was begun, after redirects.
+    /// The request of the current attempt, after redirects.
     var request: HTTPRequest { get }
     /// The number of the attempt that is due.
     var attempt: Int { get }
-    /// Whether the attempt that is due can be made: what its handler changed may be out of reach,
-    /// and then it waits for the network.
+    /// Whether the attempt that is due can be made. If the handler changed the URL to an
+    /// unreachable host, the attempt waits for the network.
     func mayBegin() -> Bool
-    /// Begins an attempt, from the first URL.
+    /// Begins an attempt, with the original URL.
     /// - Parameter configuration: the caller may have changed it.
     mutating func beginAttempt(_ configuration: Configuration, now: Instant)
     /// - Parameter random: uniform in [0, 1).
     mutating func setOnline(_ online: Bool, now: Instant, random: Double)
 
-    /// Whether an answer refuses, so that its body, which may say why, is read first.
+    /// Whether a response is a refusal. Then its body is read first, which may say why.
     func refuses(_ head: ResponseHead) -> Bool
-    /// Whether it waits for credentials.
+    /// Whether the session waits for the caller's credentials.
     var isAuthorizing: Bool { get }
-    /// They are in the configuration now.
+    /// The caller has put its credentials into the configuration.
     mutating func authorized(_ configuration: Configuration, now: Instant)
-    /// Ends it for good.
+    /// Ends the session for good.
     mutating func fail(_ error: RealtimeError, status: Int) -> HTTPSourceFailure
-    /// Its user ends it.
+    /// The user ends the session.
     mutating func close()
 }
 
 extension HTTPSourceSession {
-    /// The caller has no credentials to give.
+    /// Called if the caller has no credentials.
     package mutating func unauthorized(_ response: HTTPResponse) -> HTTPSourceFailure {
         fail(refusal(response), status: response.status)
     }
 
-    /// An answer that is not what was asked for.
+    /// The error for an unexpected response.
     func refusal(_ response: HTTPResponse) -> RealtimeError {
         let name = request.url.displayName
         let reason = response.reason.isEmpty ? "" : " " + response.reason.quoted(upTo: 60)
@@ -63,14 +63,14 @@ package protocol HTTPSourceConfiguration: RequestHeaders, Sendable {
     var http: HTTPOptions { get }
 }
 
-/// An attempt that ended, as its user sees it (docs/eventsource.md, C12).
+/// The end of an attempt, as reported to the user (docs/eventsource.md, C12).
 package struct HTTPSourceFailure: Sendable {
     package let error: RealtimeError
-    /// The answer's, 0 without one.
+    /// The status of the response; 0 if there is none.
     package let status: Int
-    /// When the next attempt is due; nil when there is none, or it waits for the network.
+    /// The delay until the next attempt; nil if there is none, or it waits for the network.
     package let retryIn: Duration?
-    /// The number of the next attempt since the last that was stable, from 1.
+    /// The number of the next attempt, counted from 1 after the last stable one.
     package let attempt: Int
     package let isFatal: Bool
     /// The server cannot have seen the request.
@@ -87,7 +87,7 @@ package struct HTTPSourceFailure: Sendable {
         self.isFatal = isFatal
     }
 
-    /// For the log: what failed, and when the next attempt follows.
+    /// For the log: the error, and when the next attempt follows.
     package var line: String {
         guard !isFatal else { return error.message }
         let when = retryIn.map { $0.fromNow } ?? "when there is a network again"

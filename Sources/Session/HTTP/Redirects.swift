@@ -1,7 +1,7 @@
 package import Wire
 
-/// The rules of redirects for all of HTTP and for the WebSocket's handshake (RFC 9110 §15.4;
-/// docs/http.md, G7 and G8), and how many were followed.
+/// The rules for redirects in HTTP and in the WebSocket handshake (RFC 9110 §15.4; docs/http.md, G7
+/// and G8), and how many were followed.
 package struct Redirects: Sendable {
     package struct Rules: Sendable, Equatable {
         /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
@@ -26,36 +26,38 @@ package struct Redirects: Sendable {
     }
 
     private var hops: UInt8 = 0
-    /// Once a redirect has led to another origin, credentials do not come back.
+    /// After a redirect to another origin, credentials are not sent again, even if a later one
+    /// leads back.
     private var leftOrigin = false
 
     private static let statuses = [301, 302, 303, 307, 308]
 
-    /// What another origin may see of the caller's headers (G8).
+    /// The caller's headers that another origin may see (G8).
     private static let harmlessNames = [
         "Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "Content-Type",
         "Last-Event-ID", "User-Agent",
     ]
 
-    /// Whether a header may be shown to an origin that it was not meant for (G8).
+    /// Whether a header may be sent to an origin for which it was not meant (G8).
     package static func isHarmless(_ name: String, _ rules: Rules) -> Bool {
         (harmlessNames + rules.safeNames).contains { $0.equalsIgnoringASCIICase(name) }
     }
 
     package init() {}
 
-    /// Whether an answer is a redirect, and such ones are followed.
+    /// Whether a response is a redirect, and redirects are followed.
     package static func follows(_ head: ResponseHead, _ rules: Rules) -> Bool {
         rules.maximum > 0 && statuses.contains(head.status)
     }
 
-    /// Follows a redirect, if the answer is one and they are followed.
+    /// Follows a redirect, if the response is one and redirects are followed.
     /// - Parameters:
-    ///   - url: where the answer came from; becomes the next place.
-    ///   - fields: lose what the next place may not see.
-    ///   - origin: the first URL, whose user and password go along while its origin lasts.
-    /// - Returns: whether there is a next place.
-    /// - Throws: `.redirect` for one that cannot be followed, `.insecureRedirect`.
+    ///   - url: the URL of the response; becomes the next URL.
+    ///   - fields: the headers of the next request. Those that its origin may not see are removed.
+    ///   - origin: the first URL. Its user and password are kept for as long as its origin is not
+    ///     left.
+    /// - Returns: whether to request the next URL.
+    /// - Throws: `.redirect` if it cannot be followed, `.insecureRedirect`.
     package mutating func follow(
         _ head: ResponseHead, _ url: inout HTTPURL, _ fields: inout [HeaderField],
         from origin: HTTPURL, _ rules: Rules
@@ -65,9 +67,9 @@ package struct Redirects: Sendable {
         guard hops < rules.maximum else {
             throw RealtimeError(
                 .redirect,
-                "\(name) redirects, having been redirected \(hops) times (max_redirects)")
+                "\(name) redirects again after \(hops) redirects (max_redirects)")
         }
-        let next = try Redirects.place(head, url)
+        let next = try Redirects.location(head, url)
         if url.isSecure, !next.isSecure, !rules.allowsInsecure {
             throw RealtimeError(
                 .insecureRedirect,
@@ -83,7 +85,7 @@ package struct Redirects: Sendable {
         return true
     }
 
-    /// Follows a redirect of a request, whose method and body may change with it (RFC 9110 §15.4).
+    /// Follows a redirect of a request, which may change its method and body (RFC 9110 §15.4).
     package mutating func follow(
         _ head: ResponseHead, _ request: inout HTTPRequest, from origin: HTTPURL, _ rules: Rules
     ) throws(RealtimeError) -> Bool {
@@ -104,20 +106,20 @@ package struct Redirects: Sendable {
         return true
     }
 
-    private static func place(
+    private static func location(
         _ head: ResponseHead, _ url: HTTPURL
     ) throws(RealtimeError) -> HTTPURL {
         let locations = head.contents("Location").map { $0.bytes }
         guard let location = locations.first, locations.count == 1, !location.isEmpty else {
             throw RealtimeError(
-                .redirect, "\(url.displayName) answered \(head.status) without one Location")
+                .redirect, "\(url.displayName) answered \(head.status) without a unique Location")
         }
         do throws(RealtimeError) {
             return try url.resolving(redirect: location)
         } catch {
             throw RealtimeError(
                 .redirect,
-                "\(url.displayName) redirects to what cannot be followed: \(error.message)")
+                "\(url.displayName) sent a redirect that cannot be followed: \(error.message)")
         }
     }
 }

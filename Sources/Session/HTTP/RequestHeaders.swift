@@ -1,6 +1,6 @@
 package import Wire
 
-/// What has the headers of a request among its options: an object's configuration.
+/// A configuration with request headers.
 package protocol RequestHeaders {
     var headers: HeaderFields { get set }
 
@@ -9,13 +9,13 @@ package protocol RequestHeaders {
 }
 
 extension RequestHeaders {
-    /// Adds a header; one of that name that is there stays.
+    /// Adds a header. Others with the same name are kept.
     package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
         try Self.check(name, value)
         headers.append(HeaderField(name: name, value: value))
     }
 
-    /// Sets a header in the place of all of its name; nil removes them.
+    /// Sets a header, which replaces all with the same name. nil removes them.
     package mutating func setHeader(name: String, value: String?) throws(RealtimeError) {
         try Self.check(name, value ?? "")
         headers.set(name, value)

@@ -1,11 +1,11 @@
 package import Wire
 
-/// How connections are made: what TLS trusts and shows, which proxy is taken, which address is
-/// connected to, how the socket is set. One value serves any number of objects.
+/// The options of connections: TLS trust and client certificate, proxy, addresses, socket options.
+/// One value can serve any number of objects.
 /// - Object: network, Network, value
 package struct NetworkConfiguration: Sendable, Equatable {
     package enum Proxy: Sendable, Equatable {
-        /// By http_proxy, HTTPS_PROXY and ALL_PROXY.
+        /// The one in http_proxy, HTTPS_PROXY or ALL_PROXY.
         case environment
         case none
         case url(String)
@@ -22,7 +22,7 @@ package struct NetworkConfiguration: Sendable, Equatable {
         case v6 = 6
     }
 
-    /// A PEM file, and the file of its key when that is another one.
+    /// A PEM file, and the file of its key if that is a different one.
     package struct ClientCertificate: Sendable, Equatable {
         package var certificateFile: String
         package var keyFile: String?
@@ -40,7 +40,7 @@ package struct NetworkConfiguration: Sendable, Equatable {
     /// - Option: ca_path, path
     package var caPath: String?
     package private(set) var clientCertificate: ClientCertificate?
-    /// `sha256//` and the base64 of a digest each.
+    /// Each is `sha256//` followed by a digest in base64.
     package private(set) var pinnedPublicKeys: [String] = []
     /// The oldest TLS accepted.
     /// - Option: min_tls_version, choice rt_tls_version RT_TLS TLSVersion v1_2="1.2" v1_3="1.3",
@@ -51,9 +51,9 @@ package struct NetworkConfiguration: Sendable, Equatable {
     /// - Option: insecure_skip_verification, flag
     package var skipsVerification = false
 
-    // The way
+    // The route
     package private(set) var proxy = Proxy.environment
-    /// Nil for the environment's.
+    /// nil to use the environment's list.
     package private(set) var noProxy: NoProxyList?
     /// A Unix socket to connect to instead of the URL's host, which is still what the Host header
     /// and the certificate are about; no proxy is used.
@@ -69,7 +69,8 @@ package struct NetworkConfiguration: Sendable, Equatable {
     /// Small writes go out at once instead of waiting for an acknowledgement (TCP_NODELAY).
     /// - Option: tcp_no_delay, flag
     package var tcpNoDelay = true
-    // The longest that the kernel takes (TCP_KEEPIDLE): libcurl would keep quiet about its refusal.
+    // The limit is the kernel's (TCP_KEEPIDLE). libcurl would not report that the kernel rejects
+    // more.
 
     /// How long a connection may be idle before the kernel probes the peer, and the time between
     /// probes: whole seconds, rounded down, at least one. The kernel gives a connection up after as
@@ -116,22 +117,22 @@ package struct NetworkConfiguration: Sendable, Equatable {
         pinnedPublicKeys.append(pin)
     }
 
-    /// - Parameter url: `http`, `https`, `socks4`, `socks4a`, `socks5` or `socks5h`, with
-    ///   user and password where they are needed; "" for no proxy, whatever the environment says.
+    /// - Parameter url: `http`, `https`, `socks4`, `socks4a`, `socks5` or `socks5h`, with user and
+    ///   password if needed; "" for no proxy, even if the environment sets one.
     package mutating func setProxy(_ url: String) throws(RealtimeError) {
         guard !url.isEmpty else { return proxy = .none }
         try ProxyURL.check(url)
         proxy = .url(url)
     }
 
-    /// - Parameter hosts: names, domains, addresses and networks that are reached without a proxy,
+    /// - Parameter hosts: names, domains, addresses and networks to which no proxy is used,
     ///   separated by commas; "*" for all.
     package mutating func setNoProxy(_ hosts: String) throws(RealtimeError) {
         noProxy = try NoProxyList(parsing: hosts)
     }
 
-    /// The URL of the proxy that leads to `url`, as it was given; nil when none does.
-    /// - Parameter environment: a variable of the process's environment.
+    /// The URL of the proxy for `url`, as it was set; nil if no proxy is used.
+    /// - Parameter environment: returns a variable of the process's environment.
     package func proxyURL(
         to url: HTTPURL, environment: (_ name: String) -> String?
     ) -> String? {
@@ -143,7 +144,7 @@ package struct NetworkConfiguration: Sendable, Equatable {
             switch proxy {
             case .none: nil
             case .url(let text): text
-            // Never HTTP_PROXY: in a CGI program it is a header of the request's.
+            // Never HTTP_PROXY: in a CGI program it contains a header of the request.
             case .environment where url.isSecure:
                 variable("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
             case .environment: variable("http_proxy", "all_proxy", "ALL_PROXY")
@@ -155,7 +156,7 @@ package struct NetworkConfiguration: Sendable, Equatable {
         return exceptions?.contains(url.host) ?? false ? nil : chosen
     }
 
-    /// Makes a host's port lead to an address, without asking the resolver.
+    /// Maps a host and port to an address, bypassing the resolver.
     /// - Parameter address: IPv4 or IPv6, without brackets.
     package mutating func addResolve(
         host: String, port: Int, address: String
@@ -185,7 +186,7 @@ private func checked(_ path: String, _ what: String) throws(RealtimeError) -> St
     return path
 }
 
-/// libcurl would take what is before it.
+/// libcurl would use only the text before the NUL.
 private func checkNoNUL(_ text: String, _ what: String) throws(RealtimeError) {
     guard !text.utf8.contains(0) else {
         throw RealtimeError(.invalidArgument, "\(what) has a NUL character")
@@ -201,7 +202,7 @@ private func isBase64Digit(_ byte: UInt8) -> Bool {
     }
 }
 
-/// What stands in a name; ":" and "[" would change the meaning of libcurl's form.
+/// A character of a host name. ":" and "[" would change the meaning of libcurl's format.
 func isHostByte(_ byte: UInt8) -> Bool {
     isTokenByte(byte) && byte != UInt8(ascii: "*")
 }

@@ -1,17 +1,17 @@
 package import Wire
 
-/// The hosts that are reached without a proxy: names, domains, addresses and networks (NO_PROXY).
+/// The hosts to which no proxy is used: names, domains, addresses and networks (NO_PROXY).
 package struct NoProxyList: Sendable, Equatable {
     private enum Entry: Sendable, Equatable {
         case all
-        /// The name itself, and every name that ends in "." and this.
+        /// The name itself, and every name that ends in "." followed by it.
         case domain(String)
         case network(IPAddress, bits: Int)
     }
 
     private let entries: [Entry]
 
-    /// - Throws: `.invalidArgument` that names the entry that can match no host.
+    /// - Throws: `.invalidArgument`, naming the first entry that cannot match any host.
     package init(parsing text: String) throws(RealtimeError) {
         guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw RealtimeError(.invalidArgument, "the no-proxy list has a control character")
@@ -21,7 +21,7 @@ package struct NoProxyList: Sendable, Equatable {
         self.entries = entries
     }
 
-    /// Of the environment, where what cannot match is nobody's to report.
+    /// From the environment. Entries that cannot match are ignored.
     package init(ofEnvironment text: String) {
         entries = words(text).compactMap { word in try? NoProxyList.entry(word) }
     }
@@ -42,7 +42,7 @@ package struct NoProxyList: Sendable, Equatable {
 
     private static func entry(_ word: Substring) throws(RealtimeError) -> Entry {
         func invalid(_ fault: String) -> RealtimeError {
-            // A URL, maybe, with a password.
+            // It may be a URL with a password.
             let text = String(word)
             let shown = text.contains("@") ? HTTPURL.redacted(text) : text.quoted(upTo: 100)
             return RealtimeError(
@@ -52,8 +52,8 @@ package struct NoProxyList: Sendable, Equatable {
         if word == "*" { return .all }
         let parts = word.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         let isBracketed = parts[0].hasPrefix("[") && parts[0].hasSuffix("]")
-        let place = isBracketed ? parts[0].dropFirst().dropLast() : parts[0]
-        if let address = IPAddress(String(place)) {
+        let name = isBracketed ? parts[0].dropFirst().dropLast() : parts[0]
+        if let address = IPAddress(String(name)) {
             let most = address.family.bitCount
             guard parts.count == 2 else { return .network(address, bits: most) }
             guard parts[1].utf8.allSatisfy({ $0.isASCIIDigit }), let bits = Int(parts[1]),
@@ -61,8 +61,8 @@ package struct NoProxyList: Sendable, Equatable {
             else { throw invalid("whose length is not in 0 to \(most)") }
             return .network(address, bits: bits)
         }
-        guard parts.count == 1 else { throw invalid("which is no network as 10.0.0.0/8") }
-        var domain = place.hasPrefix(".") ? place.dropFirst() : place
+        guard parts.count == 1 else { throw invalid("which is not a network such as 10.0.0.0/8") }
+        var domain = name.hasPrefix(".") ? name.dropFirst() : name
         if domain.hasSuffix(".") { domain = domain.dropLast() }
         guard !domain.isEmpty, domain.utf8.allSatisfy(isHostByte) else {
             throw invalid("which is neither a host, a domain, an address nor \"*\"")

@@ -1,10 +1,10 @@
-/// The lines of /etc/hosts (hosts(5)): a name that is found there may lead to this very machine,
-/// for which no network is needed.
+/// The lines of /etc/hosts (hosts(5)). A name that is found there may lead to this machine, for
+/// which no network is needed.
 package enum HostsFile {
-    /// What is read of it, at most.
+    /// The most bytes of the file that are read.
     package static let limit = 256 << 10
 
-    /// The addresses of a name.
+    /// The addresses that the file lists for a name.
     package static func addresses(of name: String, in bytes: [UInt8]) -> [IPAddress] {
         bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
             let fields = line.prefix { $0 != UInt8(ascii: "#") }

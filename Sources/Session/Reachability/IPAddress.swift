@@ -1,6 +1,6 @@
 internal import CShims
 
-/// An IPv4 or IPv6 address; an IPv4 address in IPv6's clothes (RFC 4291 §2.5.5.2) is IPv4.
+/// An IPv4 or IPv6 address. An IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) counts as IPv4.
 package struct IPAddress: Hashable, Sendable {
     package enum Family: UInt8, Sendable {
         case v4 = 2
@@ -13,7 +13,7 @@ package struct IPAddress: Hashable, Sendable {
     /// The address as a number; the upper bits of an IPv4 address are 0.
     private let bits: UInt128
 
-    /// Of 4 or 16 bytes in network order; nil for another count.
+    /// From 4 or 16 bytes in network order; nil for any other count.
     package init?(_ bytes: some Collection<UInt8>) {
         let bits = bytes.prefix(17).reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
         switch bytes.count {
@@ -25,7 +25,7 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// Of text without brackets and zone.
+    /// From text without brackets and zone.
     package init?(_ text: String) {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = text.withCString { shim_address_parse($0, &bytes) }
@@ -37,10 +37,10 @@ package struct IPAddress: Hashable, Sendable {
         self.bits = bits
     }
 
-    /// "0.0.0.0" or "::", to which the kernel connects as to the loopback interface.
+    /// "0.0.0.0" or "::". The kernel connects to them as to the loopback interface.
     package static func any(_ family: Family) -> IPAddress { IPAddress(family: family, bits: 0) }
 
-    /// This machine, whatever its interfaces are (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
+    /// Whether it is this machine, whatever interfaces it has (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
     package var isLoopback: Bool {
         switch family {
         case .v4: bits >> 24 == 127 || bits == 0
@@ -48,7 +48,7 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// Of one link alone (RFC 3927, RFC 4291 §2.5.6).
+    /// Whether it is valid only on one link (RFC 3927, RFC 4291 §2.5.6).
     package var isLinkLocal: Bool {
         switch family {
         case .v4: bits >> 16 == 0xA9FE

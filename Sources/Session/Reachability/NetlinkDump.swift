@@ -1,8 +1,8 @@
-/// Reads the kernel's answers to questions for all links, addresses or routes (rtnetlink(7)) into a
-/// `NetworkView`. The bytes are not trusted: each length is checked, what is not understood is
-/// passed over, and what is kept is bounded.
+/// Reads the kernel's responses to requests for all links, addresses or routes (rtnetlink(7)) into
+/// a `NetworkView`. It does not trust the bytes: it checks each length, skips unknown data, and
+/// limits how much it keeps.
 package struct NetlinkDump {
-    /// What is asked for; the numbers are the kernel's.
+    /// The kinds of request. The numbers are the kernel's.
     package enum Question: UInt16, CaseIterable, Sendable {
         /// RTM_GETLINK
         case links = 18
@@ -13,14 +13,14 @@ package struct NetlinkDump {
     }
 
     package enum Step: Equatable, Sendable {
-        /// The answer goes on in another datagram.
+        /// The response continues in another datagram.
         case more
         case done
-        /// What was asked for changed meanwhile (NLM_F_DUMP_INTR): part of it may be missing.
+        /// The data changed during the response (NLM_F_DUMP_INTR), so a part may be missing.
         case interrupted
-        /// The kernel refused, with this errno.
+        /// The kernel rejected the request with this errno.
         case refused(Int32)
-        /// No answer of this form is known.
+        /// The datagram is not a valid response.
         case malformed
     }
 
@@ -30,20 +30,20 @@ package struct NetlinkDump {
 
     package init() {}
 
-    /// Before the answer to the question of this number.
+    /// Prepares for the response to the request with this number.
     package mutating func begin(_ sequence: UInt32) {
         self.sequence = sequence
         isInterrupted = false
     }
 
-    /// Takes one datagram.
+    /// Reads one datagram.
     package mutating func read(_ datagram: UnsafeRawBufferPointer) -> Step {
         var rest = Bytes(datagram)
         while !rest.isEmpty {
             guard let length = rest.u32(0), let type = rest.u16(4), let flags = rest.u16(6),
                 let number = rest.u32(8), let message = rest.take(Int(length), least: 16)
             else { return .malformed }
-            // An answer to a question that was given up.
+            // A response to an earlier request that was abandoned.
             guard number == sequence else { continue }
             if flags & Flags.interrupted != 0 { isInterrupted = true }
             let body = message.dropping(16)
@@ -63,7 +63,7 @@ package struct NetlinkDump {
 
     /// struct ifinfomsg
     private mutating func readLink(_ body: Bytes) {
-        // Of a bridge's port, AF_BRIDGE, another message tells the same.
+        // AF_BRIDGE messages repeat the ports of a bridge.
         guard body.u8(0) == 0, let index = body.u32(4), let flags = body.u32(8),
             flags & Flags.loopback == 0, flags & Flags.usable == Flags.usable
         else { return }
@@ -74,7 +74,7 @@ package struct NetlinkDump {
     private mutating func readAddress(_ body: Bytes) {
         var found: IPAddress?
         body.dropping(8).eachAttribute { type, value in
-            // Of a point-to-point link the plain one is the peer's.
+            // On a point-to-point link, IFA_ADDRESS is the peer's address.
             if type == Attribute.localAddress || type == Attribute.address && found == nil {
                 found = IPAddress(value.raw) ?? found
             }
@@ -105,7 +105,7 @@ package struct NetlinkDump {
         view.add(route)
     }
 
-    /// A row of struct rtnexthop, each with attributes of its own.
+    /// Reads a sequence of struct rtnexthop, each with its own attributes.
     private static func nextHops(_ value: Bytes) -> [Int32] {
         var rest = value
         var links: [Int32] = []
@@ -135,11 +135,11 @@ private enum Flags {
     static let usable: UInt32 = 0x41
     /// IFF_LOOPBACK
     static let loopback: UInt32 = 8
-    /// RTN_UNICAST: not a route to this machine itself, nor one that leads nowhere.
+    /// RTN_UNICAST: neither a route to this machine itself nor a blackhole.
     static let unicast: UInt8 = 1
     /// RTNH_F_DEAD
     static let dead: UInt32 = 1
-    /// RTNH_F_DEAD, and RTM_F_CLONED: an entry of the cache.
+    /// RTNH_F_DEAD, and RTM_F_CLONED, which marks a cache entry.
     static let notARoute: UInt32 = dead | 0x200
 }
 
@@ -153,7 +153,7 @@ private enum Attribute {
     static let multipath: UInt16 = 9
 }
 
-/// Bytes that are read in the machine's order, and only where there are any.
+/// Bytes in the machine's byte order. Reads beyond the end return nil.
 private struct Bytes {
     let raw: UnsafeRawBufferPointer
 
@@ -177,8 +177,8 @@ private struct Bytes {
         Bytes(UnsafeRawBufferPointer(rebasing: raw.dropFirst(count)))
     }
 
-    /// Takes `length` bytes off the front, and what fills them up to a multiple of four; nil when
-    /// there are fewer, or when it is less than `least`.
+    /// Takes `length` bytes from the front, and the padding up to a multiple of four. nil if there
+    /// are fewer bytes, or `length` is less than `least`.
     mutating func take(_ length: Int, least: Int) -> Bytes? {
         guard length >= least, length <= raw.count else { return nil }
         defer { self = dropping((length + 3) & ~3) }
@@ -191,7 +191,7 @@ private struct Bytes {
         while let length = rest.u16(0), let type = rest.u16(2),
             let attribute = rest.take(Int(length), least: 4)
         {
-            // Two bits say how the value is written (NLA_F_NESTED, NLA_F_NET_BYTEORDER).
+            // Two bits say how the value is encoded (NLA_F_NESTED, NLA_F_NET_BYTEORDER).
             body(type & 0x3FFF, attribute.dropping(4))
         }
     }

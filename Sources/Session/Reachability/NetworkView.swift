@@ -1,9 +1,9 @@
-/// The machine's links, addresses and routes, as far as they decide what can be reached (R9).
+/// The machine's links, addresses and routes, as far as they decide which hosts are reachable (R9).
 package struct NetworkView: Equatable, Sendable {
     package struct Route: Hashable, Sendable {
         package var destination: IPAddress
         package var prefixLength: Int
-        /// The links it may take; empty when the kernel names none.
+        /// The links that it may use; empty if the kernel names none.
         package var links: [Int32]
 
         package init(destination: IPAddress, prefixLength: Int, links: [Int32]) {
@@ -16,18 +16,18 @@ package struct NetworkView: Equatable, Sendable {
         var isLocal: Bool { destination.isLinkLocal || destination.isMulticast }
     }
 
-    /// Where a connection leads.
+    /// The destination of a connection.
     package enum Host: Hashable, Sendable {
         /// The loopback interface or a Unix socket.
         case here
         case address(IPAddress)
-        /// To be looked up, whose answer nobody knows.
+        /// A name, whose address is not known.
         case name(String)
     }
 
-    /// The most of each that is kept. A machine with more is a router: its links alone decide.
+    /// The most of each kind that is kept. A machine with more is a router: only its links decide.
     package static let limit = 4096
-    /// The most next hops of a route that are looked at.
+    /// The most next hops of a route that are checked.
     package static let linksPerRoute = 256
 
     private var links: Set<Int32> = []
@@ -56,11 +56,11 @@ package struct NetworkView: Equatable, Sendable {
         return count < NetworkView.limit
     }
 
-    /// Whether hosts that are known by name count as reachable.
+    /// Whether hosts that are known only by name count as reachable.
     package var isOnline: Bool { reaches(.name("")) }
 
-    /// Whether a connection to this host may succeed. In doubt it may: a false yes costs an attempt
-    /// that fails, a false no would never connect.
+    /// Whether a connection to this host may succeed. In doubt this is true: a wrong "true" costs a
+    /// failed attempt, but a wrong "false" would prevent every connection.
     package func reaches(_ host: Host) -> Bool {
         switch host {
         case .here: return true
@@ -70,8 +70,8 @@ package struct NetworkView: Equatable, Sendable {
             return hasRoute {
                 $0.isDefault || address.begins(with: $0.destination, length: $0.prefixLength)
             }
-        // Without a default route it may lie in a network that is at hand; one of a single link's
-        // (RFC 6762 §3), in that link.
+        // Without a default route, the host may be in a network that has a route. A name in .local
+        // (RFC 6762 §3) may be on any link.
         case .name(let name):
             let isOfLink = name.lowercased().hasSuffix(".local")
             return hasRoute { !$0.isLocal || isOfLink && $0.destination.isLinkLocal }

@@ -1,9 +1,9 @@
 package import Wire
 
-/// The hosts that a connection to a URL may first lead to: it is worth an attempt when one of them
-/// can be reached.
+/// The hosts to which a connection for a URL may lead first. An attempt makes sense if one of them
+/// is reachable.
 package enum ReachabilityTarget {
-    /// - Parameter environment: a variable of the process's environment.
+    /// - Parameter environment: returns a variable of the process's environment.
     package static func hosts(
         of url: HTTPURL, by network: NetworkConfiguration,
         environment: (_ name: String) -> String?
@@ -16,7 +16,7 @@ package enum ReachabilityTarget {
     }
 
     private static func host(of url: HTTPURL, _ network: NetworkConfiguration) -> NetworkView.Host {
-        // libcurl takes the last one given.
+        // libcurl uses the last matching entry.
         let resolved = network.resolves.last {
             let key = "\(url.host):\(url.port):"
             return $0.utf8.count > key.utf8.count
@@ -29,7 +29,7 @@ package enum ReachabilityTarget {
     /// - Parameter text: a name, or an address without brackets.
     private static func host(named text: String) -> NetworkView.Host {
         if let address = IPAddress(text) { return address.isLoopback ? .here : .address(address) }
-        // libcurl looks neither of them up (RFC 6761 §6.3).
+        // libcurl does not look up either of them (RFC 6761 §6.3).
         let suffix = ".localhost"
         let isLocal =
             text.equalsIgnoringASCIICase("localhost")
@@ -40,8 +40,8 @@ package enum ReachabilityTarget {
 }
 
 extension Duration {
-    /// How long one who waited for the network waits on when it is there again, so that not all of
-    /// a machine's connections, or of a site's, come at once.
+    /// How long a connection still waits after the network has returned, so that not all
+    /// connections of a machine, or of a site, start at once.
     /// - Parameter random: uniform in [0, 1).
     package static func onceOnline(random: Double) -> Duration {
         .nanoseconds(Int64(random * 1e9))

@@ -1,34 +1,34 @@
 package import Wire
 
 /// The attempts of one object: how many failed in a row, when the next is due, and whether there is
-/// a network to make it by. All objects count in this way; what their protocols want otherwise is
-/// in the backoff, in the ceiling, and in what is said of an end.
+/// a network for it. All objects count like this. What differs between protocols is in the backoff,
+/// in the ceiling, and in the arguments of `ended`.
 ///
-/// The calls of one attempt: `begin`, `opened` when it came to something, and then `ended` or
-/// `schedule`. While `wakeUp` is nil, nothing is due, or there is no network.
+/// The calls for one attempt: `begin`, `opened` if it succeeded, then `ended` or `schedule`. While
+/// `wakeUp` is nil, nothing is due, or there is no network.
 package struct Attempts: Sendable {
     package enum End {
-        /// It counts as a failure, but not without a network.
+        /// Counts as a failure, unless there is no network.
         case failure
-        /// It had served its purpose: failures before it are forgotten, and it is none.
+        /// The attempt served its purpose. It is not a failure, and earlier failures are forgotten.
         case served
     }
 
     package enum Next: Equatable {
         case retry(after: Duration)
-        /// When there is a network; nothing was counted.
+        /// When there is a network. The attempt was not counted.
         case waitForNetwork
-        /// None is left.
+        /// No attempts are left.
         case exhausted
     }
 
     private var backoff: Backoff
-    /// The ceiling on requests, whatever the delays are.
+    /// Limits requests, regardless of the delays.
     private var pacer: RequestPacer?
     package private(set) var isOnline = true
-    /// When the next is due; nil when none is waited for.
+    /// When the next attempt is due; nil if none is.
     private var due: Instant?
-    /// The peer, or the protocol, wants it no earlier, also when a network comes back.
+    /// The peer or the protocol allows no earlier attempt, even when a network returns.
     private var notBefore = Instant(nanoseconds: 0)
     private var openedAt: Instant?
     private var askedForCredentials = false
@@ -38,11 +38,11 @@ package struct Attempts: Sendable {
         pacer = ceiling
     }
 
-    /// What a server may ask to wait, in all protocols.
+    /// The longest wait that a server can ask for, in all protocols.
     package static let longestAsked = Duration.seconds(300)
 
-    /// What an answer asks to wait.
-    /// - Parameter wallClock: seconds since 1970, for one that names a date.
+    /// How long a response asks the client to wait.
+    /// - Parameter wallClock: seconds since 1970, for a response that contains a date.
     package static func asked(by head: ResponseHead, wallClock: Int64) -> Duration {
         capped(retryTime(of: head, wallClock: wallClock))
     }
@@ -58,22 +58,22 @@ package struct Attempts: Sendable {
     /// Failures in a row.
     package var failures: Int { backoff.failures }
 
-    /// It may be another for each attempt; what was counted counts on.
+    /// Changes the backoff, which may differ for each attempt. The count of failures stays.
     package mutating func configure(_ backoff: BackoffConfiguration) {
         self.backoff.configuration = backoff
     }
 
     // MARK: One attempt
 
-    /// The next is due now, whatever was asked for before, and this is no failure.
+    /// Makes the next attempt due now, whatever wait was requested before. Not a failure.
     package mutating func restart(now: Instant) {
         _ = closed(now: now)
         notBefore = now
         due = now
     }
 
-    /// The next is due at a time that the protocol names; a network that comes back does not make
-    /// it earlier.
+    /// Makes the next attempt due at a time that the protocol chooses. A network that returns does
+    /// not make it earlier.
     package mutating func schedule(at time: Instant) {
         notBefore = time
         due = max(time, earliest)
@@ -85,14 +85,15 @@ package struct Attempts: Sendable {
         askedForCredentials = false
     }
 
-    /// A request goes out.
+    /// Counts a request against the ceiling.
     package mutating func sent(now: Instant) { pacer?.sent(now: now) }
 
-    /// It came to something: once that has lasted, failures before it no longer count.
+    /// The attempt succeeded. Once it has lasted for the stable time, earlier failures are
+    /// forgotten.
     package mutating func opened(now: Instant) { openedAt = now }
 
-    /// What it came to has ended.
-    /// - Returns: whether it had lasted.
+    /// The connection of this attempt has ended.
+    /// - Returns: whether it lasted for the stable time.
     package mutating func closed(now: Instant) -> Bool {
         defer { openedAt = nil }
         let isStable = openedAt.map { now - $0 >= backoff.configuration.stableTime } ?? false
@@ -100,18 +101,18 @@ package struct Attempts: Sendable {
         return isStable
     }
 
-    /// What it brought is worth more than time: failures before it no longer count.
+    /// Forgets earlier failures at once, because the attempt delivered something.
     package mutating func forgetFailures() { backoff.reset() }
 
-    /// Whether the caller may be asked for credentials: once in an attempt.
+    /// Whether to ask the caller for credentials: only once per attempt.
     package mutating func mayAskForCredentials() -> Bool {
         defer { askedForCredentials = true }
         return !askedForCredentials
     }
 
-    /// It failed, or what it had come to ended.
+    /// The attempt failed, or its connection ended.
     /// - Parameters:
-    ///   - asked: what the peer asked to wait.
+    ///   - asked: how long the peer asked to wait.
     ///   - random: uniform in [0, 1).
     package mutating func ended(
         _ end: End = .failure, asked: Duration = .zero, now: Instant, random: Double
@@ -138,22 +139,22 @@ package struct Attempts: Sendable {
 
     private var earliest: Instant { pacer?.earliest ?? Instant(nanoseconds: 0) }
 
-    /// - Parameter option: what limits them, for the message.
+    /// - Parameter option: the option that limits the attempts, for the message.
     package func exhausted(_ last: RealtimeError, option: String) -> RealtimeError {
         RealtimeError(
             .reconnectsExhausted,
-            "\(backoff.configuration.attemptLimit) reconnects in a row did not hold (\(option));"
-                + " the last: \(last.message)",
+            "gave up after \(backoff.configuration.attemptLimit) reconnects in a row (\(option));"
+                + " the last error: \(last.message)",
             response: last.response, systemError: last.systemError)
     }
 
     // MARK: Time and the network
 
-    /// When the next is to begin; nil without a network.
+    /// When the next attempt is due; nil without a network.
     package var wakeUp: Instant? { isOnline ? due : nil }
 
-    /// There is a network, or none, to reach the peer by (R9). One that comes back shortens the
-    /// wait: within a second, spread, unless the peer asked for more.
+    /// Sets whether there is a network to reach the peer (R9). If it returns, the next attempt
+    /// follows within a second, at a random time, unless the peer asked for a longer wait.
     /// - Parameter random: uniform in [0, 1).
     /// - Returns: whether this is a change.
     @discardableResult

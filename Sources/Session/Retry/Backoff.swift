@@ -1,7 +1,7 @@
 import Wire
 
-/// How the delays between attempts are spread, so that the clients of a server that restarted do
-/// not all come back at once. U is uniform in [0, 1).
+/// How delays between attempts are spread, so that the clients of a restarted server do not all
+/// return at once. d is the delay, and U is uniform in [0, 1).
 package enum Jitter: Int32, Sendable {
     /// d.
     case none = 0
@@ -13,7 +13,7 @@ package enum Jitter: Int32, Sendable {
     case decorrelated = 3
 }
 
-/// How often and how soon something that failed is tried again.
+/// The delays between attempts after a failure, and how many attempts may follow.
 /// - Object: backoff, Backoff, value
 package struct BackoffConfiguration: Sendable, Equatable {
     /// The delay after the first failure; 0 tries again at once.
@@ -37,8 +37,8 @@ package struct BackoffConfiguration: Sendable, Equatable {
     /// How long a connection must last before attempts are counted anew.
     /// - Option: stable_time, delay
     package var stableTime = Duration.seconds(10)
-    /// No delay is shorter than the initial one, whose own is spread above it by up to a fifth;
-    /// those that grow begin with at least 250 ms (docs/eventsource.md, C9). There is no jitter.
+    /// No delay is shorter than the initial one. The first is longer by up to a fifth at random;
+    /// later ones grow from at least 250 ms (docs/eventsource.md, C9). `jitter` is not used.
     package private(set) var isAboveInitial = false
 
     package init() {}
@@ -51,7 +51,7 @@ package struct BackoffConfiguration: Sendable, Equatable {
         self.isAboveInitial = isAboveInitial
     }
 
-    /// The same with another initial delay, and a maximum that is not below it.
+    /// A copy with another initial delay, and a maximum of at least that.
     package func beginning(with initial: Duration) -> BackoffConfiguration {
         var copy = self
         copy.initial = initial
@@ -60,7 +60,7 @@ package struct BackoffConfiguration: Sendable, Equatable {
     }
 }
 
-/// Counts failures in a row, and says how long to wait after each.
+/// Counts failures in a row, and computes the delay after each.
 package struct Backoff: Sendable {
     package var configuration: BackoffConfiguration
     package private(set) var failures = 0
@@ -71,16 +71,16 @@ package struct Backoff: Sendable {
         previous = nanoseconds(configuration.initial)
     }
 
-    /// Another failure.
+    /// Counts a failure.
     /// - Parameter random: uniform in [0, 1).
-    /// - Returns: the delay before the next attempt; nil when there is to be none.
+    /// - Returns: the delay before the next attempt; nil if none is left.
     package mutating func failed(random: Double) -> Duration? {
         failures += 1
         if configuration.attemptLimit > 0, failures > configuration.attemptLimit { return nil }
         return delay(random: random)
     }
 
-    /// The delay after the failures there were; without one, as after the first.
+    /// The delay after the failures so far; with none, the same as after the first.
     package mutating func delay(random: Double) -> Duration {
         previous = configuration.isAboveInitial ? aboveInitial(random) : spread(random)
         return .nanoseconds(Int64(previous))

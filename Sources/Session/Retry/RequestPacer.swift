@@ -1,18 +1,18 @@
-/// A ceiling on the requests that a server's answers can cause: a token bucket. `burst` requests
-/// may follow one another without a pause; after that, one request per `interval`.
+/// A ceiling on the requests that a server can cause: a token bucket. `burst` requests may follow
+/// one another without a pause; after that, one request per `interval`.
 ///
-/// Every request counts, also redirects and requests that are repeated with fresh credentials. Only
-/// the start of an attempt waits, so one attempt may exceed the ceiling by its redirects.
+/// Every request counts, including redirects and repetitions with fresh credentials. Only the start
+/// of an attempt waits, so an attempt may exceed the ceiling by its redirects.
 package struct RequestPacer: Sendable {
     private let interval: UInt64
-    /// How far ahead of the clock `paidUntil` may be: the burst, as time.
+    /// How far `paidUntil` may be ahead of the clock: the burst, as time.
     private let tolerance: UInt64
     /// Each request adds `interval` to this time. While it is in the past, the bucket is full.
     private var paidUntil: UInt64 = 0
 
     /// - Parameter burst: at least 1.
     package init(burst: UInt64, interval: Duration) {
-        precondition(burst > 0, "a burst of none would never begin")
+        precondition(burst > 0, "a burst of 0 would never begin")
         self.interval = interval.clampedNanoseconds
         tolerance = (burst - 1) * self.interval
     }
