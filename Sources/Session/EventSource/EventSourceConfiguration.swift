@@ -1,11 +1,11 @@
 package import Wire
 
-/// What a user can set on an event source before it starts.
+/// The options of an event source.
 /// - Object: eventsource, EventSource.Options, before start
 package struct EventSourceConfiguration: HTTPSourceConfiguration {
     package var url: HTTPURL
     package private(set) var method = "GET"
-    /// Sent with each attempt as it is.
+    /// The request body, sent unchanged with each attempt.
     package var body: [UInt8]?
     /// Sent with each request. Accept is kept when it names text/event-stream; Cache-Control and
     /// Last-Event-ID are the source's own.
@@ -22,7 +22,7 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     /// servers and proxies that ignore the header.
     /// - Option: id_query_parameter, text, parameter name, python id_query_param
     package var idQueryParameter: String?
-    /// Where ids are kept between runs, and under which name; nil names it by the URL.
+    /// The file that keeps ids between runs, and the source's key in it; without a key, its URL.
     package private(set) var idFile: String?
     package private(set) var storeKey: String?
 
@@ -69,7 +69,7 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     /// - Options: EventStreamParser.Limits
     package var limits = EventStreamParser.Limits()
 
-    /// Statuses that pass: for servers behind proxies that restart.
+    /// Statuses that are often temporary, for servers behind proxies that restart.
     package static let resilientStatuses = [408, 425, 429, 500, 502, 503, 504]
 
     package init(url: String) throws(RealtimeError) {
@@ -91,7 +91,7 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
         self.method = method
     }
 
-    /// - Parameter id: "" for none, whatever a store says.
+    /// - Parameter id: "" for none, even if an id is stored.
     package mutating func setLastEventID(_ id: String) throws(RealtimeError) {
         guard EventIDFile.isValid(id: id) else {
             throw RealtimeError(.invalidArgument, "the last event id has a CR, LF or NUL")
@@ -99,7 +99,7 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
         lastEventID = id
     }
 
-    /// - Parameter path: nil for no file: the caller keeps ids under the key.
+    /// - Parameter path: nil if the caller itself stores ids under the key.
     package mutating func setIDFile(_ path: String?, key: String?) throws(RealtimeError) {
         if let path, path.isEmpty || path.utf8.contains(0) {
             throw RealtimeError(.invalidArgument, "the path of the id file is empty or has a NUL")
@@ -120,11 +120,11 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
         retryStatuses.insert(status)
     }
 
-    /// The reconnection time until the server names one.
+    /// The reconnection time until the server sets one.
     package var initialDelay: Duration { backoff?.initial ?? reconnectionTime }
 
-    /// C9.
-    /// - Parameter initial: the server's wish, or the one here.
+    /// The delays between attempts (C9).
+    /// - Parameter initial: the time that the server has set, or the configured one.
     func delays(from initial: Duration) -> BackoffConfiguration {
         if let backoff { return backoff.beginning(with: initial) }
         var delays = BackoffConfiguration(
@@ -134,7 +134,7 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
         return delays
     }
 
-    /// What an id is stored under (C14).
+    /// The key under which an id is stored (C14).
     package var key: String {
         if let storeKey { return storeKey }
         let scheme = url.isSecure ? "https" : "http"

@@ -2,18 +2,19 @@ package import Wire
 
 package typealias EventSourceState = HTTPSourceState
 
-/// The brain of an event source (docs/eventsource.md, C1 to C13): which request is made, what its
-/// answer means, when the next attempt is due. `EventSourceConnection` in Engine has the hands.
+/// The machine of an event source (docs/eventsource.md, C1 to C13). It decides which request is
+/// made, what the response means, and when the next attempt is due. `EventSourceConnection` in
+/// Engine does the I/O.
 ///
-/// The calls of one attempt: `beginAttempt`, `received(head)` for each answer, `received` and
-/// `dispatched` while it is open, `ended`. `wakeUp` says when `timeReached` wants to be called.
+/// The calls for one attempt: `beginAttempt`, `received(head)` for each response, `received` and
+/// `dispatched` while it is open, `ended`. Call `timeReached` at `wakeUp`.
 package struct EventSourceSession: HTTPSourceSession {
     package enum Answer {
         /// The stream begins.
         case open
-        /// `request` is another one: send it.
+        /// Send the new `request`.
         case again
-        /// The caller is asked for credentials; then `authorized`.
+        /// Ask the caller for credentials, then call `authorized`.
         case unauthorized
         case failed(HTTPSourceFailure)
     }
@@ -22,7 +23,7 @@ package struct EventSourceSession: HTTPSourceSession {
         case nothing
         /// Begin an attempt.
         case begin
-        /// The attempt, or the stream, took too long: drop it.
+        /// The attempt or the stream took too long: drop it.
         case failed(HTTPSourceFailure)
     }
 
@@ -30,9 +31,9 @@ package struct EventSourceSession: HTTPSourceSession {
         case idle
         case connecting(since: Instant)
         case open
-        /// For the time of the next attempt, or for the network.
+        /// Until the next attempt is due, or until there is a network.
         case waiting
-        /// The caller fetches credentials.
+        /// Until the caller has provided credentials.
         case authorizing
         case closed
     }
@@ -41,16 +42,16 @@ package struct EventSourceSession: HTTPSourceSession {
     private var phase = Phase.idle
     private var redirects = Redirects()
     package private(set) var request: HTTPRequest
-    /// The id that the next attempt sends.
+    /// The id to send with the next attempt.
     package var lastEventID: String
-    /// The server's wish, or the configured one.
+    /// The time that the server has set, or the configured one.
     private var reconnectionTime: Duration
     private var attempts: Attempts
     private var hasDispatched = false
-    /// What its `retry` field asked for.
+    /// The reconnection time of the stream's `retry` field; zero without one.
     private var askedDelay = Duration.zero
     private var lastByteAt = Instant(nanoseconds: 0)
-    /// The caller wants nothing now, so that what the server sends is not seen.
+    /// The caller has paused delivery, so what the server sends is not seen.
     private var isPaused = false
     private var name: String { request.url.displayName }
 
@@ -72,14 +73,14 @@ package struct EventSourceSession: HTTPSourceSession {
         }
     }
 
-    /// Where the stream comes from, after redirects (HTML §9.2.6).
+    /// The origin of the stream, after redirects (HTML §9.2.6).
     package var origin: String { request.url.origin }
 
     package var reconnectionMilliseconds: Int64 {
         Int64(clamping: reconnectionTime.clampedNanoseconds / 1_000_000)
     }
 
-    /// The first attempt is due at once, or as soon as there is a network.
+    /// Makes the first attempt due now, or as soon as there is a network.
     package mutating func start(now: Instant) {
         attempts.restart(now: now)
         phase = .waiting
@@ -87,15 +88,15 @@ package struct EventSourceSession: HTTPSourceSession {
 
     // MARK: One attempt
 
-    /// The number of the attempt that is due: 1 for the first, and for the first after a stable
+    /// The number of the attempt that is due: 1 for the first one, and for the first after a stable
     /// one.
     package var attempt: Int { attempts.failures + 1 }
 
-    /// Whether the attempt that is due can be made: what its handler changed may be out of reach,
-    /// and then it waits for the network.
+    /// Whether the attempt that is due can be made. If the handler changed the URL to an
+    /// unreachable host, the attempt waits for the network.
     package func mayBegin() -> Bool { attempts.isOnline }
 
-    /// Begins an attempt, from the first URL (C8).
+    /// Begins an attempt, with the original URL (C8).
     /// - Parameter configuration: the caller may have changed it.
     package mutating func beginAttempt(_ configuration: EventSourceConfiguration, now: Instant) {
         self.configuration = configuration
@@ -111,7 +112,7 @@ package struct EventSourceSession: HTTPSourceSession {
         makeRequest()
     }
 
-    /// C1 and C2.
+    /// Builds the request (C1, C2).
     private mutating func makeRequest() {
         var url = configuration.url
         if let parameter = configuration.idQueryParameter, !lastEventID.isEmpty {
@@ -137,7 +138,7 @@ package struct EventSourceSession: HTTPSourceSession {
         }
     }
 
-    /// Whether an answer opens no stream, so that its body, which may say why, is read first.
+    /// Whether a response does not open a stream. Then its body is read first, which may say why.
     package func refuses(_ head: ResponseHead) -> Bool {
         guard case .connecting = phase else { return false }
         return !Redirects.follows(head, configuration.redirects)
@@ -148,9 +149,9 @@ package struct EventSourceSession: HTTPSourceSession {
         MediaType(head.values("Content-Type").first ?? "")?.matches("text/event-stream") == true
     }
 
-    /// An answer has come: its head, and of one that opens no stream the beginning of its body.
+    /// Handles a response: its head and, if it does not open a stream, the beginning of its body.
     /// - Parameters:
-    ///   - canAuthorize: the caller gives credentials when it is asked.
+    ///   - canAuthorize: the caller provides credentials when asked.
     ///   - wallClock: seconds since 1970, for Retry-After.
     package mutating func received(
         _ head: ResponseHead, body: [UInt8] = [], canAuthorize: Bool, now: Instant,
@@ -184,7 +185,7 @@ package struct EventSourceSession: HTTPSourceSession {
             return .open
         case 204:
             return .failed(
-                fail(.noContent, "\(name) answered 204: it wants no more requests", head, []))
+                fail(.noContent, "\(name) answered 204, which tells clients to stop", head, []))
         case 401 where canAuthorize && attempts.mayAskForCredentials(),
             407 where canAuthorize && attempts.mayAskForCredentials():
             phase = .authorizing
@@ -200,19 +201,19 @@ package struct EventSourceSession: HTTPSourceSession {
         }
     }
 
-    /// Whether the caller was asked for credentials and has not answered.
+    /// Whether the session waits for the caller's credentials.
     package var isAuthorizing: Bool { phase == .authorizing }
 
-    /// The caller gave credentials, in its headers; the request goes out once more.
+    /// The caller has put credentials into the headers. Repeats the request.
     package mutating func authorized(_ configuration: EventSourceConfiguration, now: Instant) {
         self.configuration = configuration
         connect(now)
     }
 
-    /// Bytes of the stream have come, comments too.
+    /// Bytes of the stream have arrived, possibly only comments.
     package mutating func received(now: Instant) { lastByteAt = now }
 
-    /// The caller wants no events now, or wants them again: silence counts from then on.
+    /// The caller has paused or resumed delivery. After a resume, silence is measured anew.
     package mutating func setPaused(_ paused: Bool, now: Instant) {
         if isPaused, !paused { lastByteAt = now }
         isPaused = paused
@@ -221,15 +222,15 @@ package struct EventSourceSession: HTTPSourceSession {
     /// An event was dispatched.
     package mutating func dispatched() { hasDispatched = true }
 
-    /// The server sent a `retry` field, already within its bounds (P8). A time below the shortest
-    /// one is raised to it, as browsers do (Firefox: 500 ms).
+    /// The server sent a `retry` field, already limited to its maximum (P8). A shorter time than
+    /// the configured minimum is raised to it, as browsers do (Firefox: 500 ms).
     package mutating func setReconnectionTime(milliseconds: Int64) {
         let asked = Duration.milliseconds(milliseconds)
         reconnectionTime = max(asked, configuration.minReconnectionTime)
         askedDelay = reconnectionTime
     }
 
-    /// The attempt, or the stream, ended: nil for a clean end (C7).
+    /// The attempt or the stream ended. `failure` is nil for a clean end (C7).
     package mutating func ended(
         _ failure: HTTPFailure?, now: Instant, random: Double
     ) -> HTTPSourceFailure {
@@ -237,18 +238,19 @@ package struct EventSourceSession: HTTPSourceSession {
         let error =
             failure?.error
             ?? RealtimeError(.closed, "\(name) ended the stream")
-        // One that ended the stream itself meant this wait; one that was lost did not.
+        // The server set this delay for the end of the stream, not for a lost connection.
         let asked = failure == nil ? askedDelay : .zero
-        // The server answers polls: an event, then the end.
+        // The server behaves as for polls: it sends an event and ends the stream.
         let isPoll = failure == nil && hasDispatched
-        var told = end(
+        var report = end(
             error, status: error.proxyRefusal, now: now, random: random, asked: asked,
             isPoll: isPoll)
-        told.precedesRequest = failure?.precedesRequest ?? false
-        return told
+        report.precedesRequest = failure?.precedesRequest ?? false
+        return report
     }
 
-    /// The stream cannot be read on (P13): the server would send the same again.
+    /// Ends the source for good. For a stream that cannot be parsed further (P13), because the
+    /// server would send the same again.
     package mutating func fail(_ error: RealtimeError, status: Int = 0) -> HTTPSourceFailure {
         phase = .closed
         return HTTPSourceFailure(
@@ -263,13 +265,13 @@ package struct EventSourceSession: HTTPSourceSession {
             status: head.status)
     }
 
-    /// C9 and C10.
+    /// Counts the end of an attempt, and schedules the next one (C9, C10).
     private mutating func end(
         _ error: RealtimeError, status: Int, now: Instant, random: Double, asked: Duration,
         isPoll: Bool = false
     ) -> HTTPSourceFailure {
         attempts.configure(configuration.delays(from: reconnectionTime))
-        // By time alone: a server that sends one event and drops the connection is not stable.
+        // Only time counts: a server that sends an event and drops the connection is not stable.
         let hasServed = attempts.closed(now: now) || isPoll
         let next = attempts.ended(
             hasServed ? .served : .failure, asked: asked, now: now, random: random)
@@ -301,8 +303,8 @@ package struct EventSourceSession: HTTPSourceSession {
         }
     }
 
-    /// - Parameter requestStarted: when the request of this attempt could go out, nil before; until
-    ///   then the connect timeout counts, which is the transfer's own.
+    /// - Parameter requestStarted: when the request of this attempt could be sent; nil before.
+    ///   Until then the connect timeout applies, which the transfer enforces.
     package mutating func timeReached(
         _ now: Instant, requestStarted: Instant?, random: Double
     ) -> Timer {
@@ -333,14 +335,14 @@ package struct EventSourceSession: HTTPSourceSession {
 
     // MARK: The network and the user
 
-    /// Whether the server can be reached at all has changed (C13).
+    /// The server has become reachable, or unreachable (C13).
     package mutating func setOnline(_ online: Bool, now: Instant, random: Double) {
         attempts.setOnline(online, now: now, random: random)
     }
 
-    /// What is there was dropped; the next attempt is due at once, and nothing counts (C13).
+    /// The current attempt was dropped. The next one is due now, and nothing is counted (C13).
     package mutating func restart(now: Instant) {
-        // Credentials that are being fetched are waited for: their answer makes a request anyway.
+        // If credentials are being fetched, wait for them: they cause a request anyway.
         guard phase != .closed, phase != .idle, phase != .authorizing else { return }
         start(now: now)
     }

@@ -1,11 +1,11 @@
 import Wire
 
-/// Which polls may follow one another at once: the ones that the server's answers show to be worth
-/// it. A server that is asked where it was asked before may give the same answers for ever.
+/// Decides which polls may follow each other at once. A server that is asked again with the same
+/// cursor may return the same response forever.
 ///
-/// Without a cursor, a server that knows by itself what its reader has seen hands out what has
-/// gathered, and then holds a poll. One that never does has a page for everyone: the same each
-/// time, or another with each look.
+/// Without a cursor, one kind of server knows which messages its client has seen: it returns those
+/// that are waiting, and then holds a poll. Another kind never holds polls. It has one page for all
+/// clients, which may change with each request.
 struct LongPollBurst: Sendable {
     private struct Body: Sendable, Equatable {
         var checksum: UInt32 = 0
@@ -14,28 +14,28 @@ struct LongPollBurst: Sendable {
 
     private var last: Body?
     private var current = Body()
-    /// Messages in a row that came at once.
+    /// Messages in a row that arrived at once.
     private var messages = 0
-    /// Those in a row that equalled the one before.
+    /// Messages in a row that equalled the one before.
     private var repeats = 0
 
-    /// Where the latest polls began, since one was held.
-    private var places: [LongPollCursor] = []
+    /// The cursors of the latest polls since the server last held one.
+    private var positions: [LongPollCursor] = []
 
-    private static let mostPlaces = 8
+    private static let mostPositions = 8
     private static let mostMessages = 20
-    /// A queue may well hold the same message a few times.
+    /// A queue may hold the same message several times.
     private static let mostRepeats = 4
 
     mutating func beginAnswer() { current = Body() }
 
-    /// Bytes of the answer's body have come.
+    /// Counts bytes of the response's body.
     mutating func received(_ bytes: UnsafeRawBufferPointer) {
         current.checksum = crc(bytes, after: current.checksum)
         current.count += bytes.count
     }
 
-    /// The answer was delivered.
+    /// The response was delivered.
     /// - Returns: whether the next poll must wait, because the burst is over.
     mutating func delivered(wasHeld: Bool) -> Bool {
         if wasHeld {
@@ -48,18 +48,19 @@ struct LongPollBurst: Sendable {
         return messages > LongPollBurst.mostMessages || repeats > LongPollBurst.mostRepeats
     }
 
-    /// The answer was delivered, and names a cursor.
-    /// - Returns: whether the next poll must wait, because one of the latest asked the same.
+    /// The response was delivered, and contains a cursor.
+    /// - Returns: whether the next poll must wait, because one of the latest polls had the same
+    ///   cursor.
     mutating func delivered(
-        from place: LongPollCursor, to next: LongPollCursor,
+        from position: LongPollCursor, to next: LongPollCursor,
         _ configuration: LongPollConfiguration, wasHeld: Bool
     ) -> Bool {
         if wasHeld { self.wasHeld() }
-        if places.count == LongPollBurst.mostPlaces { places.removeFirst() }
-        places.append(place)
-        return !places.allSatisfy { next.asksForMore(than: $0, configuration) }
+        if positions.count == LongPollBurst.mostPositions { positions.removeFirst() }
+        positions.append(position)
+        return !positions.allSatisfy { next.asksForMore(than: $0, configuration) }
     }
 
-    /// A poll was held, whatever its answer: the burst is whole again.
-    mutating func wasHeld() { (messages, repeats, places) = (0, 0, []) }
+    /// A poll was held, with any response: a new burst may begin.
+    mutating func wasHeld() { (messages, repeats, positions) = (0, 0, []) }
 }

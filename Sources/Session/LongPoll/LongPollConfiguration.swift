@@ -1,8 +1,8 @@
 package import Wire
 
-/// How a poll says what it has seen already.
+/// How a poll sends its position to the server.
 package enum LongPollCursorMode: Int32, Sendable {
-    /// The latest answer's Last-Modified and ETag, as If-Modified-Since and If-None-Match.
+    /// Last-Modified and ETag of the latest response, as If-Modified-Since and If-None-Match.
     case validators = 0
     /// An id, as Last-Event-ID.
     case headerID = 1
@@ -11,7 +11,7 @@ package enum LongPollCursorMode: Int32, Sendable {
     case none = 3
 }
 
-/// What a user can set on a long poll before it starts.
+/// The options of a long poll.
 /// - Object: longpoll, LongPoll.Options, before start
 package struct LongPollConfiguration: HTTPSourceConfiguration {
     package var url: HTTPURL
@@ -26,9 +26,9 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     package var redirects = Redirects.Rules()
 
     package private(set) var cursorMode = LongPollCursorMode.validators
-    /// The validators of the latest answer go along with an id.
+    /// Whether validators are sent in addition to an id.
     package var sendsValidatorsToo = false
-    /// A query parameter that an id is sent as, too.
+    /// A query parameter that also carries the id.
     package var secondIDParameter: String?
     package private(set) var lastEventID: String?
     package private(set) var idQueryParameter = "last_event_id"
@@ -58,7 +58,7 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     /// cursor is cleared, and polls go on.
     /// - Option: fail_when_gone, flag
     package var failsWhenGone = false
-    /// A 504 that comes at once is a failure, and not the end of a poll that was held.
+    /// Whether a 504 that comes at once is a failure, and not the end of a poll that was held.
     package var countsGatewayTimeouts = false
 
     /// The largest answer, after decompression. A larger one ends the long poll with
@@ -74,14 +74,15 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     /// - Option: backoff, backoff, once
     package var backoff: BackoffConfiguration?
 
-    /// L6.
+    /// The delays after failures (L6).
     var delays: BackoffConfiguration { backoff ?? BackoffConfiguration(maximum: maxDelay) }
 
     package init(url: String) throws(RealtimeError) {
         self.url = try HTTPURL(parsing: url, as: .http)
     }
 
-    /// Servers that have both would answer an Accept that names an event stream with one (L1).
+    /// Rejects an Accept that names an event stream, because servers that offer both would send one
+    /// (L1).
     package static func check(_ name: String, _ value: String) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value)
         guard name.equalsIgnoringASCIICase("Accept") else { return }
@@ -92,7 +93,7 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
         }
     }
 
-    /// - Parameter queryParameter: the name of an id's, with `.queryID`.
+    /// - Parameter queryParameter: the name of the query parameter, with `.queryID`.
     package mutating func setCursor(
         _ mode: LongPollCursorMode, queryParameter: String? = nil
     ) throws(RealtimeError) {
@@ -105,7 +106,7 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
         cursorMode = mode
     }
 
-    /// Begins behind this message; "" begins anew.
+    /// Continues after the message with this id. "" means without a cursor.
     package mutating func setLastEventID(_ id: String) throws(RealtimeError) {
         guard !id.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw RealtimeError(.invalidArgument, "the last event id has a control character")

@@ -1,17 +1,18 @@
 package import Wire
 
-/// What a long poll has seen already (docs/long-polling.md, L2 and L3).
+/// The position up to which a long poll has received messages (docs/long-polling.md, L2 and L3).
 package struct LongPollCursor: Sendable, Equatable {
-    /// As the latest answer had them, byte for byte; nil for one it did not have.
+    /// Byte for byte as in the latest response; nil if it had none.
     private var lastModified: FieldText?
     private var tag: FieldText?
-    /// What stands for the place on every transport; "" for none.
+    /// The id that denotes the position on every transport; "" for none.
     package private(set) var id = ""
 
     package init() {}
 
-    /// Behind the message with this id.
-    /// - Throws: `.invalidArgument` when validators are needed and the id is not made of them.
+    /// The position after the message with this id.
+    /// - Throws: `.invalidArgument` if the cursor is made of validators, and the id does not
+    ///   contain them.
     package init(id: String, _ mode: LongPollCursorMode) throws(RealtimeError) {
         self.id = id
         guard mode == .validators, !id.isEmpty else { return }
@@ -26,7 +27,7 @@ package struct LongPollCursor: Sendable, Equatable {
         tag = FieldText(String(parts[1]))
     }
 
-    /// The place that an answer of 200 says it reaches; nil when it says none.
+    /// The position that a response with status 200 contains; nil if it contains none.
     package init?(_ head: ResponseHead) {
         lastModified = head.contents("Last-Modified").first.flatMap { $0.text.isEmpty ? nil : $0 }
         tag = head.contents("ETag").first.flatMap { $0.text.isEmpty ? nil : $0 }
@@ -38,16 +39,16 @@ package struct LongPollCursor: Sendable, Equatable {
         if lastModified == nil, tag == nil, id.isEmpty { return nil }
     }
 
-    /// Moves to where an answer of 200 says it reaches. One that names validators alone leaves the
-    /// id where it was, for those who poll by ids (docs/spreadbot.md, B13).
+    /// Moves to the position in a response with status 200. If it contains only validators, the id
+    /// stays, for sources that poll by ids (docs/spreadbot.md, B13).
     package mutating func move(to head: ResponseHead, _ mode: LongPollCursorMode) {
         guard var reached = LongPollCursor(head) else { return }
         if reached.id.isEmpty, mode != .validators { reached.id = id }
         self = reached
     }
 
-    /// Whether a request from here differs from one from `other`, by what this configuration sends:
-    /// a server that is asked the same again may give the same answer for ever.
+    /// Whether a request with this cursor differs from one with `other` under this configuration. A
+    /// server that gets the same request again may return the same response forever.
     package func asksForMore(
         than other: LongPollCursor, _ configuration: LongPollConfiguration
     ) -> Bool {
@@ -60,7 +61,7 @@ package struct LongPollCursor: Sendable, Equatable {
         return sendsID && !HeaderField.haveSameBytes(id, other.id)
     }
 
-    /// Says it to the server.
+    /// Adds the cursor to a request.
     package func apply(
         to request: inout HTTPRequest, _ mode: LongPollCursorMode, parameter: String
     ) {
@@ -78,6 +79,6 @@ package struct LongPollCursor: Sendable, Equatable {
         request.set("If-None-Match", content: tag)
     }
 
-    /// Stands behind a message of the latest answer that has an id of its own.
+    /// Moves to a message of the latest response that has its own id.
     package mutating func move(to id: String) { self.id = id }
 }

@@ -2,26 +2,27 @@ package import Wire
 
 package typealias LongPollState = HTTPSourceState
 
-/// The brain of a long poll (docs/long-polling.md, L1 to L9): which request is made, what its
-/// answer means, when the next is due. `LongPollConnection` in Engine has the hands.
+/// The machine of a long poll (docs/long-polling.md, L1 to L9). It decides which request is made,
+/// what the response means, and when the next poll is due. `LongPollConnection` in Engine does the
+/// I/O.
 ///
-/// The calls of one poll: `beginAttempt`, `received(head)` for each answer, `received(bytes)`,
-/// `ended`; after a message `delivered`. `wakeUp` says when `timeReached` wants to be called.
+/// The calls for one poll: `beginAttempt`, `received(head)` for each response, `received(bytes)`,
+/// `ended`, and after a message `delivered`. Call `timeReached` at `wakeUp`.
 package struct LongPollSession: HTTPSourceSession {
     package enum Answer {
-        /// Its body is read; `ended` says what it means.
+        /// Read the body, then call `ended`.
         case read
-        /// `request` is another one: send it.
+        /// Send the new `request`.
         case again
-        /// The caller is asked for credentials; then `authorized`.
+        /// Ask the caller for credentials, then call `authorized`.
         case unauthorized
         case failed(HTTPSourceFailure)
     }
 
     package enum Outcome {
-        /// The body is for the caller; then `delivered`.
+        /// Deliver the body to the caller, then call `delivered`.
         case message
-        /// Nothing new: the next poll has its time.
+        /// Nothing new; the next poll is scheduled.
         case nothing
         case failed(HTTPSourceFailure)
     }
@@ -30,22 +31,21 @@ package struct LongPollSession: HTTPSourceSession {
         case nothing
         /// Begin a poll.
         case begin
-        /// The poll was held for its time: drop it.
+        /// The server held the poll for the whole time: drop it.
         case held
-        /// The answer took too long: drop it.
+        /// The response took too long: drop it.
         case failed(HTTPSourceFailure)
     }
 
     private enum Phase: Equatable {
         case idle
-        /// The request is out; `start` is when it could go out, once that is known.
+        /// The request was made. `start` is when it could be sent; nil until that is known.
         case polling(begun: Instant, start: Instant?)
-        /// The head has come, and bytes behind it until `last`.
+        /// The head has arrived; the last bytes of the body arrived at `last`.
         case reading(start: Instant, last: Instant)
-        /// The caller has the body, which came whole after the server had held the poll for so
-        /// long.
+        /// The complete body is delivered to the caller. The server held the poll for `held`.
         case delivering(start: Instant, held: Duration)
-        /// For the time of the next poll, or for the network.
+        /// Until the next poll is due, or until there is a network.
         case waiting
         case authorizing
         case closed
@@ -57,10 +57,10 @@ package struct LongPollSession: HTTPSourceSession {
     package private(set) var request: HTTPRequest
     private var cursor: LongPollCursor
     private var head: ResponseHead?
-    /// The beginning of a body that says why the server refuses.
+    /// The beginning of a refusal's body, which may say why the server refuses.
     private var refusedBody: [UInt8] = []
     private var attempts: Attempts
-    /// Empty answers of 200 in a row that came at once (L8).
+    /// Empty responses with status 200 in a row that came at once (L8).
     private var hastyAnswers = 0
     private var burst = LongPollBurst()
     private var isGood = false
@@ -68,11 +68,11 @@ package struct LongPollSession: HTTPSourceSession {
     private var bodyBytes = 0
     private var name: String { request.url.displayName }
 
-    /// The ceiling for a server that moves the cursor with each answer. A backlog of messages is
-    /// read without a pause up to the burst. Above it, a poll each 10 ms is more than a server in
-    /// another city can answer, and leaves a processor idle.
+    /// The ceiling for a server that moves the cursor with each response. A backlog of messages is
+    /// read without a pause up to the burst. After that, a poll every 10 ms is more than a server
+    /// in another city can answer, and leaves a processor idle.
     private static let ceiling = RequestPacer(burst: 1000, interval: .milliseconds(10))
-    /// What is read of a body that nobody wants, so that the connection can be used again.
+    /// How much of an unwanted body is read, so that the connection can be reused.
     private static let wasteBytes = 64 << 10
 
     package init(_ configuration: LongPollConfiguration) throws(RealtimeError) {
@@ -88,13 +88,13 @@ package struct LongPollSession: HTTPSourceSession {
         return isGood ? .open : .connecting
     }
 
-    /// Of the last message delivered; "" for none.
+    /// The id of the last message delivered; "" for none.
     package var lastEventID: String { cursor.id }
 
     /// The number of the attempt that is due: 1 unless the last one failed.
     package var attempt: Int { attempts.failures + 1 }
 
-    /// The first poll is due at once, or as soon as there is a network.
+    /// Makes the first poll due now, or as soon as there is a network.
     package mutating func start(now: Instant) {
         attempts.restart(now: now)
         phase = .waiting
@@ -102,11 +102,11 @@ package struct LongPollSession: HTTPSourceSession {
 
     // MARK: One poll
 
-    /// Whether the poll that is due can be made: what its handler changed may be out of reach, and
-    /// then it waits for the network.
+    /// Whether the poll that is due can be made. If the handler changed the URL to an unreachable
+    /// host, the poll waits for the network.
     package func mayBegin() -> Bool { attempts.isOnline }
 
-    /// Begins a poll, from the first URL.
+    /// Begins a poll, with the original URL.
     /// - Parameter configuration: the caller may have changed it.
     package mutating func beginAttempt(_ configuration: LongPollConfiguration, now: Instant) {
         self.configuration = configuration
@@ -114,14 +114,14 @@ package struct LongPollSession: HTTPSourceSession {
         makeRequest(now)
     }
 
-    /// L1 and L2.
+    /// Builds the request (L1, L2).
     private mutating func makeRequest(_ now: Instant) {
         redirects = Redirects()
         head = nil
         attempts.sent(now: now)
         phase = .polling(begun: now, start: nil)
         request = HTTPRequest("GET", configuration.url, fields: configuration.fields)
-        // An event stream is what an Accept that names one would bring.
+        // The caller's Accept cannot name an event stream; without one, accept anything.
         if request.values("Accept").isEmpty { request.set("Accept", "*/*") }
         request.set("Cache-Control", "no-cache")
         cursor.apply(
@@ -132,19 +132,19 @@ package struct LongPollSession: HTTPSourceSession {
         }
     }
 
-    /// Whether an answer is for the caller as a failure, so that its body, which may say why, is
-    /// read before `received`.
+    /// Whether a response is reported as a failure. Then the beginning of its body, which may say
+    /// why, is read before `received`.
     package func refuses(_ head: ResponseHead) -> Bool {
         guard case .polling = phase else { return false }
         return ![200, 204, 304, 408].contains(head.status)
             && !Redirects.follows(head, configuration.redirects)
     }
 
-    /// An answer's head has come.
+    /// Handles a response's head.
     /// - Parameters:
-    ///   - body: of one that refuses, the beginning.
-    ///   - requestStarted: when the request could go out.
-    ///   - canAuthorize: the caller gives credentials when it is asked.
+    ///   - body: the beginning of the body of a refusal.
+    ///   - requestStarted: when the request could be sent.
+    ///   - canAuthorize: the caller provides credentials when asked.
     package mutating func received(
         _ head: ResponseHead, body: [UInt8] = [], requestStarted: Instant?, canAuthorize: Bool,
         now: Instant
@@ -183,17 +183,17 @@ package struct LongPollSession: HTTPSourceSession {
 
     package var isAuthorizing: Bool { phase == .authorizing }
 
-    /// The caller gave credentials, in its headers; the request goes out once more.
+    /// The caller has put credentials into the headers. Repeats the request.
     package mutating func authorized(_ configuration: LongPollConfiguration, now: Instant) {
         self.configuration = configuration
         makeRequest(now)
     }
 
-    /// Whether the body that comes is for the caller, and is to be kept.
+    /// Whether the body is for the caller, and must be kept.
     package var keepsBody: Bool { head?.status == 200 }
 
-    /// Bytes of the body have come.
-    /// - Returns: false when no more of them is wanted: drop the exchange, and call `ended`.
+    /// Handles bytes of the body.
+    /// - Returns: false if no more bytes are wanted. Then drop the exchange, and call `ended`.
     package mutating func received(
         _ bytes: UnsafeRawBufferPointer, now: Instant
     ) throws(RealtimeError) -> Bool {
@@ -209,12 +209,12 @@ package struct LongPollSession: HTTPSourceSession {
         return true
     }
 
-    /// The answer goes on: bytes of it come, or have come and wait to be decoded.
+    /// The response continues: bytes have arrived, or arrived earlier and wait to be decoded.
     package mutating func noteProgress(_ now: Instant) {
         if case .reading(let start, _) = phase { phase = .reading(start: start, last: now) }
     }
 
-    /// The poll is over: nil when the answer is whole.
+    /// The poll ended. `failure` is nil if the response is complete.
     package mutating func ended(
         _ failure: HTTPFailure?, now: Instant, wallClock: Int64, random: Double
     ) -> Outcome {
@@ -231,7 +231,7 @@ package struct LongPollSession: HTTPSourceSession {
         case 200:
             isGood = true
             if bodyBytes > 0 {
-                // It counts as good when it was delivered: its body may be none that can be.
+                // Not counted as good before it is delivered: the body may be malformed.
                 phase = .delivering(start: start, held: now - start)
                 return .message
             }
@@ -246,7 +246,7 @@ package struct LongPollSession: HTTPSourceSession {
             pollAgain(start, held: now - start, now)
         case 410:
             let gone = RealtimeError(
-                .gone, "\(name) answered 410: what was polled is gone", response: answer())
+                .gone, "\(name) answered 410: the polled resource is gone", response: answer())
             guard !configuration.failsWhenGone else {
                 return .failed(fail(gone, status: 410))
             }
@@ -265,20 +265,20 @@ package struct LongPollSession: HTTPSourceSession {
         return .nothing
     }
 
-    /// The answer's type, while its message is delivered.
+    /// The response's type, while its message is delivered.
     package var contentType: String { head?.values("Content-Type").first ?? "" }
 
-    /// The id that its last message carries; "" for none.
+    /// The id of the response's last message; "" for none.
     package var messageID: String { head.flatMap { LongPollCursor($0)?.id } ?? "" }
 
-    /// The caller found an id inside the message: it goes before the answer's.
+    /// The caller found an id inside the message, which overrides the response's id.
     package mutating func found(id: String) { messageIDInside = id }
 
-    /// The caller has had the whole answer: now the cursor moves (L4).
-    /// - Parameter isEmpty: it was a batch without a message.
+    /// The caller has received the whole response. Now the cursor moves (L4).
+    /// - Parameter isEmpty: the response was a batch without messages.
     package mutating func delivered(isEmpty: Bool = false, now: Instant) {
         let before = cursor
-        // Also when it was closed meanwhile: another run begins behind it.
+        // Also if the poll was closed meanwhile: another run continues after this message.
         if let head { cursor.move(to: head, configuration.cursorMode) }
         attempts.forgetFailures()
         if let id = messageIDInside { cursor.move(to: id) }
@@ -287,7 +287,7 @@ package struct LongPollSession: HTTPSourceSession {
         guard case .delivering(let begun, let held) = phase else { return }
         if isEmpty { return cameEmpty(begun, held: held, now) }
         hastyAnswers = 0
-        // The same request may bring the same answer, as from any static URL.
+        // The same request may return the same response, as any static URL does.
         let isPaced =
             hasCursor
             ? burst.delivered(from: before, to: cursor, configuration, wasHeld: !isHasty(held))
@@ -296,28 +296,29 @@ package struct LongPollSession: HTTPSourceSession {
         wait(until: now)
     }
 
-    /// Whether requests say what has been seen. A server may also know it by itself: by a cookie,
-    /// or because it gives each message once.
+    /// Whether requests contain a cursor. Without one, a server may know the position by a cookie,
+    /// or because it delivers each message only once.
     private var hasCursor: Bool { cursor.asksForMore(than: LongPollCursor(), configuration) }
 
-    /// An answer of 200 with nothing.
+    /// Handles an empty response with status 200.
     private mutating func cameEmpty(_ start: Instant, held: Duration, _ now: Instant) {
         hastyAnswers = held < .milliseconds(100) ? hastyAnswers + 1 : 0
         pollAgain(start, held: held, now)
     }
 
-    /// What came is not built as it says: it is asked for once more.
+    /// The body is malformed. It is requested again.
     package mutating func rejected(
         _ error: RealtimeError, now: Instant, random: Double
     ) -> HTTPSourceFailure {
-        let error = RealtimeError(error.code, "the answer of \(name): \(error.message)")
+        let error = RealtimeError(error.code, "the response of \(name): \(error.message)")
         return retry(error, now: now, random: random)
     }
 
-    /// It was not held.
+    /// Whether the server did not hold the poll.
     private func isHasty(_ held: Duration) -> Bool { held < configuration.minHold }
 
-    /// L5 and L8, also for a message that leaves the cursor where it was lately, or ends a burst.
+    /// Schedules the next poll (L5, L8). Also called for a message that ends a burst, or does not
+    /// move the cursor to a new position.
     private mutating func pollAgain(_ start: Instant, held: Duration, _ now: Instant) {
         if !isHasty(held) { burst.wasHeld() }
         let isHasty = isHasty(held) || hastyAnswers >= 3
@@ -330,14 +331,15 @@ package struct LongPollSession: HTTPSourceSession {
         phase = .waiting
     }
 
-    /// It ends for good.
+    /// Ends the long poll for good.
     package mutating func fail(_ error: RealtimeError, status: Int = 0) -> HTTPSourceFailure {
         phase = .closed
         return HTTPSourceFailure(
             error: error, status: status, attempt: attempts.failures, isFatal: true)
     }
 
-    /// L6: equal(min(max_delay, 1000 · 2^n)), or what the server asks for.
+    /// Schedules a retry (L6): equal(min(max_delay, 1000 · 2^n)), or the delay that the server asks
+    /// for.
     private mutating func retry(
         _ error: RealtimeError, status: Int = 0, now: Instant, random: Double,
         asked: Duration = .zero
@@ -370,8 +372,8 @@ package struct LongPollSession: HTTPSourceSession {
         }
     }
 
-    /// - Parameter requestStarted: when the request of this poll could go out, nil before; until
-    ///   then the connect timeout counts, which is the transfer's own.
+    /// - Parameter requestStarted: when the request of this poll could be sent; nil before. Until
+    ///   then the connect timeout applies, which the transfer enforces.
     package mutating func timeReached(
         _ now: Instant, requestStarted: Instant?, random: Double
     ) -> Timer {
@@ -383,7 +385,7 @@ package struct LongPollSession: HTTPSourceSession {
                 phase = .polling(begun: begun, start: start)
                 return .nothing
             }
-            // Without a byte: nothing new (L5), as from a server that has nothing to say.
+            // No response in time means that there was nothing new (L5).
             attempts.forgetFailures()
             isGood = true
             pollAgain(start, held: now - start, now)
@@ -391,7 +393,7 @@ package struct LongPollSession: HTTPSourceSession {
         case .reading:
             let limit = configuration.pollTimeout
             let error = RealtimeError(
-                .timeout, "\(name) stopped in the middle of its answer for \(limit.readable)")
+                .timeout, "\(name) sent no more of its response within \(limit.readable)")
             return .failed(retry(error, now: now, random: random))
         case .waiting: return .begin
         case .idle, .delivering, .authorizing, .closed: return .nothing
@@ -400,14 +402,14 @@ package struct LongPollSession: HTTPSourceSession {
 
     // MARK: The network and the user
 
-    /// Whether the server can be reached at all has changed (R9).
+    /// The server has become reachable, or unreachable (R9).
     package mutating func setOnline(_ online: Bool, now: Instant, random: Double) {
         attempts.setOnline(online, now: now, random: random)
     }
 
-    /// What is there was dropped; the next poll is due at once.
+    /// The current poll was dropped. The next one is due now.
     package mutating func restart(now: Instant) {
-        // Credentials that are being fetched are waited for: their answer makes a request anyway.
+        // If credentials are being fetched, wait for them: they cause a request anyway.
         guard phase != .closed, phase != .idle, phase != .authorizing else { return }
         head = nil
         start(now: now)
