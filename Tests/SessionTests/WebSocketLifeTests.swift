@@ -72,7 +72,7 @@ private final class Life {
     func close() -> WebSocketLife.OnClose { life.close() }
     func closed(by code: CloseCode) { life.closed(by: code, "because") }
     func ignore(_ count: Int) -> WebSocketLife.Ending? { life.ignored(count) }
-    func endWait(_ goesOn: Bool) -> Bool { life.endWait(goesOn: goesOn) }
+    func endWait(_ goesOn: Bool) -> Bool { life.endWait(continues: goesOn) }
     func goes(online: Bool, at time: UInt64) -> Bool {
         life.setOnline(online, now: at(time), random: 0)
     }

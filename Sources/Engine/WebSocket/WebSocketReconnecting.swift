@@ -61,7 +61,7 @@ extension WebSocketConnection {
         }
         // It may have closed or given back the connection.
         guard life.stage == .waiting else { return }
-        guard life.endWait(goesOn: goesOn && becomeConnecting()) else {
+        guard life.endWait(continues: goesOn && becomeConnecting()) else {
             return finish(life.ending)
         }
         dropSession()

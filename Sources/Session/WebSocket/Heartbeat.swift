@@ -1,4 +1,4 @@
-/// Pings, their pongs, and the round trip between them. RFC 6455 §5.5.2 and §5.5.3.
+/// Sends pings, and measures the time until their pongs (RFC 6455 §5.5.2, §5.5.3).
 struct Heartbeat: Sendable {
     enum OnTime: Equatable {
         case nothing
@@ -6,7 +6,7 @@ struct Heartbeat: Sendable {
         case timedOut
     }
 
-    /// A pong that answers pings of ours: the one of this number, and all before it.
+    /// A pong that answers our ping with this number, and all before it.
     struct Answer: Equatable {
         var roundTrip: Duration
         var number: UInt64
@@ -18,7 +18,7 @@ struct Heartbeat: Sendable {
         var sentAt: Instant
     }
 
-    /// A peer that never answers must not make us remember pings without end.
+    /// The most pings that are remembered, in case a peer never answers.
     private static let maximumOutstanding = 16
 
     private let interval: Duration
@@ -26,7 +26,7 @@ struct Heartbeat: Sendable {
     private var nextPing: Instant?
     private var deadline: Instant?
     private var isPaused = false
-    /// A ping was due and not sent, so that the deadline is for what waits to be sent.
+    /// A ping was due but not sent. Until the deadline, the peer must accept queued bytes instead.
     private(set) var isPingOwed = false
     private var hasProgress = false
     private var outstanding: [Outstanding] = []
@@ -45,9 +45,9 @@ struct Heartbeat: Sendable {
         return deadline.map { min($0, nextPing) } ?? nextPing
     }
 
-    /// - Parameter isCrowded: much waits to be sent. A ping would come behind it, and a peer that
-    ///   does not read would be sent pings without end: none is sent, and within the timeout the
-    ///   peer must take some of it instead.
+    /// - Parameter isCrowded: many bytes wait to be sent. A ping would come after them, and a peer
+    ///   that does not read would get pings indefinitely. So none is sent; instead, the peer
+    ///   must accept some of those bytes within the timeout.
     mutating func timeReached(_ now: Instant, isCrowded: Bool = false) -> OnTime {
         if let deadline, !isPaused, now >= deadline {
             guard isPingOwed, hasProgress else { return .timedOut }
@@ -56,7 +56,7 @@ struct Heartbeat: Sendable {
         }
         guard let due = nextPing, now >= due else { return .nothing }
         nextPing = now + interval
-        // While paused no pong can be read: a ping would only grow the peer's buffers.
+        // Pongs are not read during a pause, so a ping would only fill the peer's buffers.
         if isPaused { return .nothing }
         if timeout > .zero, deadline == nil || (isPingOwed && !isCrowded) {
             deadline = now + timeout
@@ -66,16 +66,16 @@ struct Heartbeat: Sendable {
         return isCrowded ? .nothing : .ping(remember(ownPayload(), now))
     }
 
-    /// The peer took some of what waits to be sent.
+    /// The peer accepted some of the queued bytes.
     mutating func progressed() { hasProgress = true }
 
-    /// The payload to send for a ping of the caller's, whose number is `lastNumber` then.
+    /// The payload to send for a ping by the caller. `lastNumber` is then its number.
     mutating func ping(_ payload: UnsafeRawBufferPointer, now: Instant) -> [UInt8] {
         remember(payload.isEmpty ? ownPayload() : Array(payload), now)
     }
 
-    /// The answer, when the pong answers one of ours. It answers those before it too: a peer
-    /// may answer only the last of several pings.
+    /// The answer, if the pong belongs to one of our pings. It also answers the pings before: a
+    /// peer may answer only the last of several.
     mutating func received(pong payload: UnsafeRawBufferPointer, now: Instant) -> Answer? {
         guard let index = outstanding.lastIndex(where: { $0.payload.elementsEqual(payload) }) else {
             return nil

@@ -1,7 +1,7 @@
 package import Wire
 
-/// Compresses messages sent, RFC 7692 §7.2.1. zlib's state is made at the first message. An object,
-/// since most connections have none, and then it shall cost them nothing.
+/// Compresses sent messages (RFC 7692 §7.2.1). zlib's state is allocated with the first message. A
+/// class, so that the many connections that do not compress need only a pointer.
 package final class MessageCompressor {
     private let level: Int
     private let memoryLevel: Int
@@ -9,7 +9,7 @@ package final class MessageCompressor {
     @exclusivity(unchecked) private var deflater: Deflater?
     @exclusivity(unchecked) private var scratch = ByteBuffer()
 
-    /// Nil when messages go uncompressed: by level 0, or since zlib has no window of 8 bits.
+    /// nil if messages are sent uncompressed: level 0, or a window of 8 bits, which zlib lacks.
     package convenience init?(
         _ configuration: CompressionConfiguration, agreed: DeflateParameters
     ) {
@@ -23,8 +23,8 @@ package final class MessageCompressor {
         self.agreed = agreed
     }
 
-    /// The compressed message or piece of one, valid until the next call. It must be sent, even
-    /// where it is not smaller: zlib's window holds it from now on.
+    /// The compressed message or piece, valid until the next call. It must be sent even if it is
+    /// not smaller, because zlib's window contains it from now on.
     package func compress(
         _ message: UnsafeRawBufferPointer, endsMessage: Bool = true
     ) throws(RealtimeError) -> UnsafeRawBufferPointer {
@@ -37,9 +37,9 @@ package final class MessageCompressor {
         return scratch.readable
     }
 
-    /// Call when the compressed bytes were copied; a large scratch buffer is given back.
+    /// Call when the compressed bytes have been copied. Frees a large scratch buffer.
     package func didSend() { scratch.removeAll(keeping: 4096) }
 
-    /// Gives zlib's memory back where no message needs what is in it.
+    /// Frees zlib's memory if the next message does not need its content.
     package func releaseIdleMemory() { deflater?.releaseIdleMemory() }
 }

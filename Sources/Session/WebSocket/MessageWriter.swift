@@ -1,9 +1,9 @@
 package import Wire
 
-/// Turns messages into frames: whole ones, or pieces as they come; compressed where that was agreed
-/// and wanted (RFC 7692 §7.2.1).
+/// Turns messages, whole or in pieces, into frames. It compresses them if that was agreed and
+/// requested (RFC 7692 §7.2.1).
 package struct MessageWriter: ~Copyable {
-    /// A message that is sent in pieces: what its next frame is.
+    /// The next frame of a message that is sent in pieces.
     private struct Streaming {
         var opcode: Opcode
         var isCompressed: Bool
@@ -11,7 +11,7 @@ package struct MessageWriter: ~Copyable {
 
     private var streaming: Streaming?
     private let compressor: MessageCompressor?
-    /// The most payload of one frame, `Int.max` for any.
+    /// The most payload in one frame; `Int.max` for no limit.
     private let frameLimit: Int
     private let minimumCompressed: Int
     private var messageCount: UInt64 = 0
@@ -27,10 +27,10 @@ package struct MessageWriter: ~Copyable {
 
     package var isStreaming: Bool { streaming != nil }
 
-    /// Gives zlib's memory back where no message needs what is in it.
+    /// Frees zlib's memory if the next message does not need its content.
     package func releaseIdleMemory() { compressor?.releaseIdleMemory() }
 
-    /// Messages that were written since the last call, and their bytes before compression.
+    /// Returns the messages written since the last call, and their bytes before compression.
     package mutating func takeCounts() -> (messages: UInt64, bytes: UInt64) {
         defer {
             messageCount = 0

@@ -1,31 +1,31 @@
 package import Wire
 
-/// Whether and when a connection that ended is made again. A class, since most connections have
-/// none; it is used by one of them.
+/// Decides whether and when a lost connection is made again. A class, because most connections do
+/// not have one. Each belongs to one connection.
 package final class Reconnection {
     package enum Decision: Equatable {
         case giveUp
-        /// Try again after this long; the number of the attempt, from 1 since the last success.
+        /// Try again after this time. `attempt` counts from 1 after the last success.
         case retry(after: Duration, attempt: Int)
-        /// Try again when the peer can be reached. Nothing is counted: the number is that of the
-        /// attempt that was lost, 0 when it was none.
+        /// Try again when the peer is reachable. This is not counted: `attempt` is the number of
+        /// the attempt that failed, 0 if none did.
         case waitForNetwork(attempt: Int)
     }
 
     private var attempts: Attempts
     private let comesBackAfterNormalClose: Bool
 
-    /// Answers of a server that another attempt may change (RFC 9110 §15.5, §15.6, RFC 6585 §4);
-    /// other 4xx say that this request will never do.
+    /// Statuses that may change with another attempt (RFC 9110 §15.5, §15.6, RFC 6585 §4). With any
+    /// other 4xx, the same request would be refused again.
     private static let passingStatuses = [408, 425, 429]
 
-    /// Codes after which coming back would only repeat what went wrong, and the normal end.
+    /// The normal end, and codes after which another connection would repeat the fault.
     private static let finalCodes: [CloseCode] = [
         .normal, .protocolError, .unsupportedData, .invalidPayload, .policyViolation,
         .messageTooBig, .extensionRequired,
     ]
 
-    /// - Parameter afterNormalClose: whether to reconnect after close code 1000, too.
+    /// - Parameter afterNormalClose: whether to reconnect after close code 1000.
     package init(_ configuration: BackoffConfiguration, afterNormalClose: Bool = false) {
         attempts = Attempts(configuration)
         comesBackAfterNormalClose = afterNormalClose
@@ -34,10 +34,10 @@ package final class Reconnection {
     package func opened(now: Instant) { attempts.opened(now: now) }
 
     /// - Parameters:
-    ///   - code: of the peer's close frame; nil without one.
-    ///   - error: what failed, if anything did.
-    ///   - isReachable: whether there is a network to come back by.
-    ///   - wallClock: seconds since 1970, for a server that asks to wait until a date.
+    ///   - code: from the peer's close frame; nil without one.
+    ///   - error: the failure, if there was one.
+    ///   - isReachable: whether there is a network to reach the peer.
+    ///   - wallClock: seconds since 1970, for a Retry-After that is a date.
     ///   - random: uniform in [0, 1).
     package func ended(
         code: CloseCode?, error: RealtimeError?, isReachable: Bool, now: Instant,
@@ -54,13 +54,13 @@ package final class Reconnection {
         }
     }
 
-    /// The number of the attempt that is due, as it was told.
+    /// The number of the attempt that is due, as reported to the user.
     package var attempt: Int { attempts.failures }
 
     /// When the next attempt is due; nil without a network.
     package var wakeUp: Instant? { attempts.wakeUp }
 
-    /// As `Attempts.setOnline`.
+    /// See `Attempts.setOnline`.
     package func setOnline(_ online: Bool, now: Instant, random: Double) -> Bool {
         attempts.setOnline(online, now: now, random: random)
     }

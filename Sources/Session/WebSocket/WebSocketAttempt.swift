@@ -1,7 +1,7 @@
 package import Wire
 
-/// Where one attempt to connect goes and what its request says: as configured at first, and then as
-/// redirects change it.
+/// The URL and headers of one attempt to connect: as configured at first, then as redirects change
+/// them.
 package struct WebSocketAttempt: Sendable {
     package private(set) var url: HTTPURL
     package private(set) var fields: [HeaderField]
@@ -12,7 +12,7 @@ package struct WebSocketAttempt: Sendable {
         fields = configuration.fields
     }
 
-    /// As `Redirects.follow`.
+    /// Follows a redirect, see `Redirects.follow`.
     package mutating func follows(
         _ head: ResponseHead, _ configuration: WebSocketConfiguration
     ) throws(RealtimeError) -> Bool {

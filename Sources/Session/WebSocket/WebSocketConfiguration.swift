@@ -1,6 +1,6 @@
 package import Wire
 
-/// What a user can set on a WebSocket before it starts.
+/// The options of a WebSocket.
 /// - Object: websocket, WebSocket.Options, before start
 package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     package var url: HTTPURL
@@ -18,7 +18,7 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
         get { networkBox?.value ?? NetworkConfiguration() }
         set { networkBox = Box(newValue) }
     }
-    /// Boxed, as most connections have none of their own.
+    /// Boxed, because most connections do not set one.
     private var networkBox: Box<NetworkConfiguration>?
     /// - Options: Redirects.Rules, max_redirects = 5
     package var redirects = Redirects.Rules(maximum: 5)
@@ -49,7 +49,7 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     /// and opening handshake together.
     /// - Option: open_timeout, limit
     package var openTimeout: Duration = .seconds(10)
-    /// From a connection that stands to the end of the handshake, within `openTimeout`.
+    /// The time limit from a ready connection to the end of the handshake, within `openTimeout`.
     package var answerTimeout: Duration = .zero
     /// How long the closing handshake may take, from this side's close frame to the end of the
     /// connection. A peer that broke the protocol has 10 s in any case.
@@ -83,7 +83,7 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     package var sendLimit = 64 << 20
     /// - Options: CompressionConfiguration
     package var compression = CompressionConfiguration()
-    /// Messages are told in pieces as they come, not as a whole.
+    /// Whether messages are delivered in pieces as they arrive, not as a whole.
     package var deliversPieces = false
 
     package init(url: String) throws(RealtimeError) {
@@ -103,7 +103,7 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     }
 }
 
-/// A value in memory of its own.
+/// A value stored on the heap.
 private final class Box<Value: Sendable & Equatable>: Sendable, Equatable {
     let value: Value
 
@@ -112,15 +112,15 @@ private final class Box<Value: Sendable & Equatable>: Sendable, Equatable {
     static func == (a: Box, b: Box) -> Bool { a === b || a.value == b.value }
 }
 
-/// Whether one message is compressed, where permessage-deflate was agreed.
+/// Whether a message is compressed, if permessage-deflate was agreed.
 package enum CompressionChoice: Int32, Sendable {
-    /// From `CompressionConfiguration.minimumBytes` on.
+    /// If it has at least `CompressionConfiguration.minimumBytes`.
     case automatic = 0
     case always = 1
     case never = 2
 }
 
-/// permessage-deflate, RFC 7692: what is offered, and how messages sent are compressed.
+/// The options of permessage-deflate (RFC 7692): the offer, and how sent messages are compressed.
 package struct CompressionConfiguration: Sendable, Equatable {
     /// Whether permessage-deflate is offered.
     /// - Option: compression, flag, python elsewhere compression

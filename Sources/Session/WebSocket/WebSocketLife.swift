@@ -1,23 +1,23 @@
 package import Wire
 
-/// The brain of a WebSocket's life: the attempt to connect, the handshake, a refusal, the end, and
-/// what follows from it. What passes in between is `WebSocketSession`'s. `WebSocketConnection` in
-/// Engine has the hands, and does what each call returns.
+/// The machine of a WebSocket's life: attempts, the handshake, a refusal, the end, and whether to
+/// reconnect. `WebSocketSession` handles the messages of an open connection. `WebSocketConnection`
+/// in Engine does the I/O, and acts on the result of each call.
 ///
-/// The calls of one attempt: `begin`, `connected`, `received` for each answer, and then `finish`,
-/// by way of `lost` or otherwise. `wakeUp` says when `timeReached` wants to be called.
+/// The calls for one attempt: `begin`, `connected`, `received` until the connection is open or
+/// failed, and at last `finish`. Call `timeReached` at `wakeUp`.
 package struct WebSocketLife: ~Copyable {
     package enum Stage {
         /// Not started, or between two attempts.
         case idle
         case connecting
         case handshaking
-        /// The answer was no; its body is read.
+        /// The server refused, and the body of its response is read.
         case refused
         case open
-        /// For the time of the next attempt, or for the network.
+        /// Until the next attempt is due, or until there is a network.
         case waiting
-        /// There is no connection any more, and its end is not told.
+        /// The connection is gone, and its end is not reported yet.
         case over
         case ended
     }
@@ -27,26 +27,26 @@ package struct WebSocketLife: ~Copyable {
         package var code: CloseCode
         package var reason: String
         package var isClean: Bool
-        /// The code is that of a close frame of the peer's.
+        /// The code is from a close frame of the peer.
         package var isPeers = false
 
         package init(code: CloseCode, reason: String = "", isClean: Bool = false) {
             (self.code, self.reason, self.isClean) = (code, reason, isClean)
         }
 
-        /// Without a close frame (RFC 6455 §7.1.5).
+        /// The end of a connection without a close frame (RFC 6455 §7.1.5).
         package static let abnormal = Ending(code: .abnormal)
     }
 
     package private(set) var stage = Stage.idle
     private var opening: WebSocketOpening?
-    /// Where an open connection goes, when redirects led elsewhere than it was configured.
+    /// The URL of an open connection, if redirects changed it.
     private var redirected: Redirected?
     private var end: End?
-    /// Nil when the first connection is the last.
+    /// nil if the connection is not made again.
     private var reconnection: Reconnection?
 
-    // In memory of their own: most connections are open, and have none of these.
+    // Boxed, so that open connections, which rarely have any of these, do not pay for them.
 
     private final class Redirected {
         let url: HTTPURL
@@ -55,22 +55,22 @@ package struct WebSocketLife: ~Copyable {
     }
 
     private final class End {
-        /// Known before the connection has ended.
+        /// Known before the connection ended.
         var ending: Ending?
-        /// Why it, or the attempt, failed.
+        /// Why the connection or the attempt failed.
         var error: RealtimeError?
-        /// Bytes that came behind it.
+        /// Bytes that came after `ending` was known.
         var ignored = 0
     }
 
-    /// What a peer may go on sending behind its end before it is not waited for any longer.
+    /// How much a peer may send after its end before we stop waiting for it.
     private static let mostIgnored = 2 << 20
 
     package init() {}
 
     // MARK: An attempt
 
-    /// Begins an attempt: a connection to `url` is to be made, within `timeLeft`.
+    /// Begins an attempt. The caller must connect to `url` within `timeLeft`.
     package mutating func begin(_ configuration: WebSocketConfiguration, now: Instant) {
         opening = WebSocketOpening(configuration, now)
         redirected = nil
@@ -83,7 +83,7 @@ package struct WebSocketLife: ~Copyable {
         stage = .connecting
     }
 
-    /// Where the attempt under way, or the last one, goes.
+    /// The URL of the current attempt, or of the last one.
     package func url(_ configuration: WebSocketConfiguration) -> HTTPURL {
         opening?.attempt.url ?? redirected?.url ?? configuration.url
     }
@@ -92,14 +92,15 @@ package struct WebSocketLife: ~Copyable {
         opening?.deadline.map { $0 - now }
     }
 
-    /// No connection can be begun; that is told in the next turn, never inside of start.
+    /// Notes that no connection can be begun. This is reported in the next turn, never inside
+    /// start.
     package func failsLater(_ error: RealtimeError) { opening?.failure = error }
 
     package var laterFailure: RealtimeError? {
         stage == .connecting ? opening?.failure : nil
     }
 
-    /// A connection is there: the request is to be written.
+    /// A connection was made. The caller must write the request next.
     /// - Parameter nonce: 16 random bytes.
     package mutating func connected(
         _ configuration: WebSocketConfiguration, nonce: [UInt8], now: Instant
@@ -120,8 +121,8 @@ package struct WebSocketLife: ~Copyable {
         stage = .handshaking
     }
 
-    /// Writes what is left of the request.
-    /// - Parameter write: returns how many bytes were taken; nil when no more are taken for now.
+    /// Writes the rest of the request.
+    /// - Parameter write: returns how many bytes were accepted; nil if no more are accepted now.
     package func writeRequest(_ write: (UnsafeRawBufferPointer) -> Int?) {
         guard stage == .handshaking, let opening else { return }
         while opening.sent < opening.request.count {
@@ -134,16 +135,16 @@ package struct WebSocketLife: ~Copyable {
     }
 
     package enum Answer {
-        /// More of it is to come.
+        /// More bytes are needed.
         case incomplete
-        /// The connection is open; what follows the bytes used are frames.
+        /// The connection is open. The bytes after the first `used` are frames.
         case open(ClientHandshake.Outcome, ResponseHead, used: Int)
-        /// The connection is to be dropped, and another one made, to `url`.
+        /// Drop the connection, and connect to the new `url`.
         case redirected(status: Int)
         case failed(RealtimeError)
     }
 
-    /// Bytes have come before the connection is open.
+    /// Handles bytes that came before the connection was open.
     package mutating func received(
         _ input: UnsafeRawBufferPointer, _ configuration: WebSocketConfiguration, now: Instant
     ) -> Answer {
@@ -184,7 +185,7 @@ package struct WebSocketLife: ~Copyable {
         return .failed(refusal)
     }
 
-    /// The server's answer, or as much of it as was waited for.
+    /// The error of a refusal, with as much of the body as has arrived.
     private var refusal: RealtimeError {
         guard let opening, let refusal = opening.refusal else {
             return RealtimeError(.handshake, "the server refused the handshake")
@@ -195,7 +196,7 @@ package struct WebSocketLife: ~Copyable {
 
     // MARK: The end
 
-    /// A failure is told: it decides about another attempt.
+    /// A failure was reported. It decides whether another attempt follows.
     package mutating func failed(_ error: RealtimeError) { known().error = error }
 
     private mutating func known() -> End {
@@ -205,28 +206,28 @@ package struct WebSocketLife: ~Copyable {
         return end
     }
 
-    /// The peer's close frame has come.
+    /// The peer's close frame has arrived.
     package mutating func closed(by code: CloseCode, _ reason: String) {
         var ending = Ending(code: code, reason: reason, isClean: true)
         ending.isPeers = true
         known().ending = ending
     }
 
-    /// The peer broke the protocol.
-    /// - Returns: what is to be told.
+    /// The peer violated the protocol.
+    /// - Returns: the error to report.
     package mutating func violated(
         _ failure: ProtocolFailure, _ configuration: WebSocketConfiguration
     ) -> RealtimeError {
         known().ending = Ending(code: failure.code)
         return RealtimeError(
             failure.code == .messageTooBig ? .tooLarge : .protocolViolation,
-            "\(url(configuration).displayName) sent what is not allowed: \(failure.message)"
+            "data from \(url(configuration).displayName) was rejected: \(failure.message)"
                 + " (closed with \(failure.code))")
     }
 
-    /// Bytes have come behind a close frame or a violation. A peer that goes on sending is not
-    /// waited for until the close timeout: the client may drop the connection (RFC 6455 §7.1.1).
-    /// - Returns: how it ends, when it does.
+    /// Counts bytes after a close frame or a violation. If a peer sends too
+    /// many, its connection is dropped before the close timeout (RFC 6455 §7.1.1).
+    /// - Returns: the end of the connection, if too many bytes came.
     package func ignored(_ count: Int) -> Ending? {
         guard let end else { return nil }
         end.ignored += count
@@ -235,16 +236,16 @@ package struct WebSocketLife: ~Copyable {
 
     package enum Loss {
         case nothing
-        /// This is to be told; then `finish` with `.abnormal`.
+        /// Report this, then call `finish` with `.abnormal`.
         case failed(RealtimeError)
-        /// What `finish` is called with.
+        /// Call `finish` with this.
         case ended(Ending)
     }
 
-    /// The peer ended the stream, or it broke.
+    /// The peer closed the connection, or it broke.
     /// - Parameters:
-    ///   - cause: what broke it.
-    ///   - isOpen: without a closing handshake before.
+    ///   - cause: why it broke.
+    ///   - isOpen: whether no closing handshake had begun.
     package func lost(
         _ cause: String?, isTLS: Bool = false, systemError: Int32 = 0, isOpen: Bool,
         _ configuration: WebSocketConfiguration
@@ -270,14 +271,14 @@ package struct WebSocketLife: ~Copyable {
         }
     }
 
-    /// How it ends as far as it is known, when the closing handshake is not waited for any longer.
+    /// The end as far as it is known, when the closing handshake is not awaited any longer.
     package var ending: Ending { end?.ending ?? .abnormal }
 
     package enum OnClose {
         case nothing
-        /// The connection is dropped; a turn of its own tells the end.
+        /// Drop the connection; the end is reported in a later turn.
         case drop
-        /// By the session's closing handshake.
+        /// Do the session's closing handshake.
         case handshake
     }
 
@@ -294,20 +295,20 @@ package struct WebSocketLife: ~Copyable {
     }
 
     package enum Next {
-        /// The end is told already.
+        /// The end was reported before.
         case nothing
-        /// Another attempt of this number follows after the delay; nil when there is a network
-        /// again.
+        /// Another attempt with this number follows after the delay. Without a delay, it follows
+        /// when there is a network again.
         case wait(Duration?, attempt: Int)
-        /// It is over, and is told now.
+        /// The life is over. Report this now.
         case end
     }
 
-    /// The connection is dropped.
+    /// Handles the end of a connection, which the caller has dropped.
     /// - Parameters:
-    ///   - isWanted: the user wants another one.
-    ///   - isReachable: there is a network to come back by; asked when it is.
-    ///   - wallClock: seconds since 1970, for a server that asks to wait until a date.
+    ///   - isWanted: the user wants another connection.
+    ///   - isReachable: there is a network to reach the peer. Only evaluated if needed.
+    ///   - wallClock: seconds since 1970, for a Retry-After that is a date.
     ///   - random: uniform in [0, 1).
     package mutating func finish(
         _ ending: Ending, isWanted: Bool, isReachable: @autoclosure () -> Bool, now: Instant,
@@ -334,23 +335,23 @@ package struct WebSocketLife: ~Copyable {
         return .wait(delay, attempt: attempt)
     }
 
-    /// The wait is over.
-    /// - Parameter goesOn: what the user says; then `begin`.
-    /// - Returns: false when `finish` follows with `ending`.
-    package mutating func endWait(goesOn: Bool) -> Bool {
+    /// Ends the wait before an attempt.
+    /// - Parameter continues: whether the user wants the attempt. If so, call `begin` next.
+    /// - Returns: `continues`; false also if there was no wait. Then call `finish` with `ending`.
+    package mutating func endWait(continues: Bool) -> Bool {
         guard stage == .waiting else { return false }
         stage = .idle
-        if !goesOn { reconnection = nil }
-        return goesOn
+        if !continues { reconnection = nil }
+        return continues
     }
 
-    /// Why it failed, if it did.
+    /// Why the connection or the attempt failed, if it did.
     package var error: RealtimeError? { end?.error }
 
-    /// The connection is dropped, and its end is known but not told.
+    /// The connection was dropped, and its end is known but not reported.
     package var owesEnd: Bool { stage == .over && end?.ending != nil }
 
-    /// Nothing is to be told any more.
+    /// Ends the life without reporting anything more.
     package mutating func abandon() {
         stage = .ended
         (opening, redirected, end) = (nil, nil, nil)
@@ -358,7 +359,7 @@ package struct WebSocketLife: ~Copyable {
 
     // MARK: Time and the network
 
-    /// - Parameter session: when that of an open connection wants to wake up.
+    /// - Parameter session: `wakeUp` of the open connection's session.
     package func wakeUp(session: @autoclosure () -> Instant?) -> Instant? {
         switch stage {
         case .idle, .over, .ended: return nil
@@ -373,23 +374,24 @@ package struct WebSocketLife: ~Copyable {
 
     package enum OnTime {
         case nothing
-        /// No connection came about within this limit; libcurl may say why.
+        /// No connection was made within this limit; libcurl may know why.
         case connectTimedOut(limit: String)
         case failed(RealtimeError)
-        /// The session's time has come.
+        /// Call the session's `timeReached`.
         case session
-        /// The user is asked whether this attempt is made; then `endWait`.
+        /// Ask the user whether to make this attempt, then call `endWait`.
         case attempt(Int)
-        /// There is no network for it.
+        /// There is no network for the attempt.
         case waitForNetwork(attempt: Int)
     }
 
-    /// - Parameter isReachable: asked when an attempt is due.
+    /// - Parameter isReachable: evaluated when an attempt is due.
     package mutating func timeReached(
         _ now: Instant, _ configuration: WebSocketConfiguration,
         isReachable: @autoclosure () -> Bool
     ) -> OnTime {
-        // One with a limit for the answer is a leg of Spreadbot's, where options have other names.
+        // Only legs of Spreadbot have a limit for the response, and Spreadbot's options have other
+        // names.
         let option = configuration.answerTimeout > .zero ? "connect_timeout" : "open_timeout"
         let limit = "\(configuration.openTimeout.readable) (\(option))"
         switch stage {
@@ -413,9 +415,9 @@ package struct WebSocketLife: ~Copyable {
         }
     }
 
-    /// There is a network, or none, to come back by.
+    /// Sets whether there is a network to reach the peer.
     /// - Parameter random: uniform in [0, 1).
-    /// - Returns: whether `wakeUp` is another.
+    /// - Returns: whether `wakeUp` has changed.
     package func setOnline(_ online: Bool, now: Instant, random: Double) -> Bool {
         guard stage == .waiting, let reconnection else { return false }
         return reconnection.setOnline(online, now: now, random: random)

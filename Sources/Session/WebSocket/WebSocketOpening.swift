@@ -1,17 +1,17 @@
 import Wire
 
-/// One attempt to come to an open connection. A class, since a connection that is open has none.
+/// One attempt to open a connection. A class, because open connections do not have one.
 final class WebSocketOpening {
     var attempt: WebSocketAttempt
     var deadline: Instant?
-    /// The time is that for an answer.
+    /// The deadline is that for the response.
     var isAnswerDue = false
     var handshake: ClientHandshake?
     var reader: ResponseHeadReader
     var request: [UInt8] = []
     var sent = 0
     var refusal: Refusal?
-    /// It failed where nothing could be told.
+    /// A failure that could not be reported at once.
     var failure: RealtimeError?
 
     init(_ configuration: WebSocketConfiguration, _ now: Instant) {
@@ -21,13 +21,13 @@ final class WebSocketOpening {
         deadline = limit > .zero ? now + limit : nil
     }
 
-    /// The answer of a server that refused, while its body comes.
+    /// The response of a server that refuses, until its body is read.
     struct Refusal {
         let head: ResponseHead
         var body: RefusalBody
         let deadline: Instant
 
-        /// A person is to read it: neither much of it nor much waiting for it is of use.
+        /// The limits on the body, which is for a person to read.
         static let bodyLimit = 64 << 10
         static let patience = Duration.seconds(2)
 

@@ -1,11 +1,11 @@
 package import CShims
 package import Wire
 
-/// The life of a WebSocket after its handshake: messages in and out, pings, the closing handshake.
-/// A machine without I/O: bytes and the time come in as arguments, bytes to write wait in
-/// `outgoing`, and `wakeUp` says when `timeReached` wants to be called.
+/// A WebSocket after its handshake: messages in and out, pings, the closing handshake. A machine
+/// without I/O: bytes and the time come in as arguments, bytes to write wait in `outgoing`, and
+/// `wakeUp` says when to call `timeReached`.
 package struct WebSocketSession: ~Copyable {
-    /// What the next bytes of the input meant.
+    /// The meaning of the next bytes of the input.
     package enum Step: Equatable {
         case needMoreBytes
         /// A message, as a range of the input.
@@ -14,31 +14,31 @@ package struct WebSocketSession: ~Copyable {
         case assembledMessage(MessageKind, Range<Int>)
         /// A piece of a message, as a range of `assembled`; only with `deliversPieces`.
         case piece(MessageKind, Range<Int>, isFirst: Bool, isLast: Bool)
-        /// One of our pings was answered after this long, and with it all of lower numbers.
+        /// One of our pings was answered after this time, and all pings with lower numbers with it.
         case pong(Duration, number: UInt64)
-        /// Something that concerns nobody outside: go on.
+        /// Nothing that the caller needs to know: call `next` again.
         case nothing
-        /// The bytes that `allow` granted are inflated. Deliver what is assembled, call `allow`
-        /// again in a later turn, then continue with the rest of the input.
+        /// As many bytes were inflated as `allow` granted. Deliver the assembled messages, call
+        /// `allow` again in a later turn, then pass the rest of the input.
         case allowanceSpent
-        /// The end came behind assembled messages that were not handed on: hand them on, call
-        /// `discardDelivered` and then `next` again. Until then the connection is still open, so
-        /// that those messages can be answered.
+        /// The connection ends after assembled messages that were not delivered yet. Deliver them,
+        /// call `discardDelivered` and then `next` again. Until then the connection is open, so the
+        /// user can answer those messages.
         case deliverFirst
-        /// The peer's close frame. Ours is in `outgoing` or was sent before; the server closes the
+        /// The peer's close frame. Ours is in `outgoing` or was sent before. The server closes the
         /// connection next (RFC 6455 §7.1.1).
         case closed(CloseCode, reason: String)
-        /// The peer broke the protocol while the connection was open; a close frame is in
+        /// The peer violated the protocol while the connection was open. A close frame is in
         /// `outgoing`.
         case failed(ProtocolFailure)
     }
 
-    /// What passing time brought.
+    /// The result of `timeReached`.
     package enum OnTime: Equatable {
         case nothing
         /// A ping is in `outgoing`.
         case pinged
-        /// No pong or no message in time; a close frame with this code is in `outgoing`.
+        /// No pong or no message came in time. A close frame with this code is in `outgoing`.
         case failed(RealtimeError, CloseCode)
         /// The closing handshake took too long: drop the connection.
         case closeTimedOut
@@ -46,15 +46,15 @@ package struct WebSocketSession: ~Copyable {
 
     package enum State: Equatable {
         case open
-        /// Our close frame is queued, the peer's is awaited.
+        /// Our close frame is queued, and the peer's is awaited.
         case closing
-        /// The peer's close frame came, or it broke the protocol: nothing more is read. The end of
-        /// the connection is awaited.
+        /// The peer's close frame came, or the peer violated the protocol. No more input is read,
+        /// and the end of the connection is awaited.
         case finished
     }
 
     package private(set) var state = State.open
-    /// Assembled messages were returned that `discardDelivered` was not called for.
+    /// Assembled messages were returned, and `discardDelivered` was not called yet.
     private var owesDelivery = false
     private var isPaused = false
     /// Bytes for the peer, in order.
@@ -70,17 +70,17 @@ package struct WebSocketSession: ~Copyable {
     private var heartbeat: Heartbeat
     private let keys: MaskKeys
     private var closeDeadline: Instant?
-    /// When the last message came, or receiving began; nil while it does not matter.
+    /// When the last message came, or receiving began; nil if there is no idle timeout.
     private var lastMessage: Instant?
     /// The end that `deliverFirst` announced.
     private var pendingEnd: PendingEnd?
-    /// The payload of a ping that came while `outgoing` was crowded; answered when it drains.
+    /// The payload of a ping that came while `outgoing` was crowded. Answered once it is empty.
     private var delayedPong: [UInt8]?
 
     private var pingsSent: UInt64 = 0
     private var pongsReceived: UInt64 = 0
 
-    /// What went through.
+    /// Counts of messages, bytes, pings and pongs.
     package struct Counts {
         package var messagesSent, messagesReceived: UInt64
         package var payloadBytesSent, payloadBytesReceived: UInt64
@@ -92,8 +92,8 @@ package struct WebSocketSession: ~Copyable {
         case failed(ProtocolFailure)
     }
 
-    /// Above this many waiting bytes only the last ping is answered (RFC 6455 §5.5.3), so that a
-    /// peer that pings and does not read cannot make us queue without end.
+    /// If more bytes than this wait, only the last ping is answered (RFC 6455 §5.5.3). So a peer
+    /// that pings and does not read cannot make us queue pongs indefinitely.
     private static let crowdedBytes = 64 << 10
     private static let failureTimeout = Duration.seconds(10)
 
@@ -114,24 +114,24 @@ package struct WebSocketSession: ~Copyable {
         writer = MessageWriter(configuration, deflate: deflate)
     }
 
-    /// The bytes that `assembledMessage` ranges speak of; valid until the next `next`.
+    /// The bytes to which `assembledMessage` and `piece` ranges refer; valid until the next `next`.
     package var assembled: UnsafeRawBufferPointer { reader.assembled }
 
-    /// Call after assembled messages were handed on.
+    /// Call after assembled messages were delivered.
     package mutating func discardDelivered() {
         reader.discardDelivered()
         owesDelivery = false
     }
 
-    /// Trades the storage of `assembled`, as `MessageReader` does.
+    /// Swaps the storage of `assembled`, as `MessageReader` does.
     package mutating func exchangeStorage(_ other: inout ByteBuffer) {
         reader.exchangeStorage(&other)
     }
 
-    /// Whether `next` has something to say without any input.
+    /// Whether `next` returns a step even without input.
     package var hasPendingEnd: Bool { pendingEnd != nil }
 
-    /// What was counted since the last call.
+    /// Returns the counts since the last call.
     package mutating func takeCounts() -> Counts {
         let received = reader.takeCounts()
         let sent = writer.takeCounts()
@@ -150,11 +150,11 @@ package struct WebSocketSession: ~Copyable {
     /// Lets `next` inflate about this many bytes before it returns `allowanceSpent`.
     package mutating func allow(inflating bytes: Int) { reader.allow(inflating: bytes) }
 
-    /// Whether messages are told in pieces, from the next one on.
+    /// Sets whether messages are delivered in pieces, starting with the next message.
     package mutating func setDeliversPieces(_ delivers: Bool) { reader.setStreams(delivers) }
 
-    /// Reads on from `offset`, which it moves, up to the next thing to know. Messages that arrive
-    /// after we began to close are read and dropped.
+    /// Reads from `offset`, which it advances, up to the next step. Messages that arrive after we
+    /// began to close are read and dropped.
     package mutating func next(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int, now: Instant
     ) -> Step {
@@ -163,7 +163,7 @@ package struct WebSocketSession: ~Copyable {
             return end(pendingEnd, now)
         }
         guard state != .finished, pendingEnd == nil else {
-            // Nothing counts behind a close frame or a violation.
+            // Bytes after a close frame or a violation are ignored.
             offset = input.count
             return pendingEnd == nil ? .needMoreBytes : .deliverFirst
         }
@@ -175,16 +175,16 @@ package struct WebSocketSession: ~Copyable {
         }
     }
 
-    /// Where the rest of a large frame can be read into directly; nil where the usual way is
-    /// better. `direct` must be told what came.
+    /// Space into which the rest of a large frame can be read directly; nil if an ordinary read is
+    /// better. Report the bytes read with `direct`.
     package mutating func directSpace() -> UnsafeMutableRawBufferPointer? {
         state == .open && pendingEnd == nil ? reader.directSpace() : nil
     }
 
-    /// How many bytes the next read should have at most, as `MessageReader` says.
+    /// The most bytes that the next read should take, see `MessageReader`.
     package mutating func takeReadLimit() -> Int { reader.takeReadLimit() }
 
-    /// So many bytes came into `directSpace`.
+    /// Handles `count` bytes that were read into `directSpace`.
     package mutating func direct(_ count: Int, now: Instant) -> Step {
         do throws(ProtocolFailure) {
             return try step(reader.direct(count) ?? .needMoreBytes, now)
@@ -219,14 +219,14 @@ package struct WebSocketSession: ~Copyable {
         }
     }
 
-    /// Messages came: the peer is not idle. Once for each read will do.
+    /// Notes that messages came, so the peer is not idle. One call per read is enough.
     package mutating func received(messagesAt now: Instant) {
         if lastMessage != nil { lastMessage = now }
     }
 
     private var idleDeadline: Instant? { lastMessage.map { $0 + idleTimeout } }
 
-    /// Finds messages that lie whole in the input, many at once; what stops it is for `next`.
+    /// Finds messages that lie whole in the input, many at once. `next` reads anything else.
     /// - Returns: how many `messages` it filled in.
     package mutating func wholeMessages(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int,
@@ -236,8 +236,8 @@ package struct WebSocketSession: ~Copyable {
         return reader.wholeMessages(input, &offset, into: messages)
     }
 
-    /// Whole messages that cannot be handed on, of an input that is read again from there: they do
-    /// not count yet.
+    /// Removes messages that cannot be delivered yet from the counts. The input is read again from
+    /// there later.
     package mutating func giveBack(_ messages: UnsafeBufferPointer<rt_message>) {
         reader.giveBack(messages)
     }
@@ -268,7 +268,7 @@ package struct WebSocketSession: ~Copyable {
         if outgoing.count > WebSocketSession.crowdedBytes {
             delayedPong = Array(reader.control)
         } else {
-            // An older ping's pong must not come behind this one.
+            // An older ping's pong must not follow this one.
             delayedPong = nil
             FrameWriter.write(
                 .pong, isFinal: true, isCompressed: false, payload: reader.control,
@@ -276,7 +276,7 @@ package struct WebSocketSession: ~Copyable {
         }
     }
 
-    /// RFC 6455 §5.5.1 and §7.4: checks the peer's close frame and answers with the same code.
+    /// Checks the peer's close frame and answers with the same code (RFC 6455 §5.5.1, §7.4).
     private mutating func receivedClose(_ now: Instant) throws(ProtocolFailure) -> Step {
         let (code, reason) = try ClosePayload.parse(reader.control)
         return end(.closed(code, reason: reason), now)
@@ -301,7 +301,7 @@ package struct WebSocketSession: ~Copyable {
 
     // MARK: Sending
 
-    /// Queues a message as one frame, or as several by `maxFrameBytes`. Text must be valid UTF-8.
+    /// Queues a message as frames of at most `maxFrameBytes`. Text must be valid UTF-8.
     package mutating func send(
         _ kind: MessageKind, _ payload: UnsafeRawBufferPointer,
         compression: CompressionChoice = .automatic
@@ -321,7 +321,7 @@ package struct WebSocketSession: ~Copyable {
         try writer.begin(kind, compression)
     }
 
-    /// Queues a piece of the message begun. Pieces of text are valid UTF-8 together.
+    /// Queues a piece of that message. The pieces of a text must together be valid UTF-8.
     package mutating func write(
         _ piece: UnsafeRawBufferPointer, endsMessage: Bool
     ) throws(RealtimeError) {
@@ -329,8 +329,8 @@ package struct WebSocketSession: ~Copyable {
         try writer.write(piece, endsMessage: endsMessage, keys, into: &outgoing)
     }
 
-    /// Queues a ping of the caller's; an empty payload is replaced by one of our own.
-    /// - Returns: its number, for `pong`.
+    /// Queues a ping for the caller. An empty payload is replaced by one of our own.
+    /// - Returns: its number, which `pong` reports.
     @discardableResult
     package mutating func ping(
         _ payload: UnsafeRawBufferPointer, now: Instant
@@ -353,7 +353,7 @@ package struct WebSocketSession: ~Copyable {
         }
     }
 
-    /// Begins the closing handshake behind what is queued. Closing again changes nothing.
+    /// Begins the closing handshake after the queued bytes. Further calls have no effect.
     package mutating func close(_ code: CloseCode?, reason: String, now: Instant) {
         guard state == .open else { return }
         queueClose(code, reason: reason, now)
@@ -370,8 +370,8 @@ package struct WebSocketSession: ~Copyable {
         if closeTimeout > .zero { closeDeadline = now + closeTimeout }
     }
 
-    /// A close frame that the peer's fault made necessary: even without a close timeout a peer
-    /// that breaks the protocol is not waited for without end.
+    /// Queues a close frame after a fault of the peer. A peer that violates the protocol is not
+    /// awaited indefinitely, even if there is no close timeout.
     private mutating func queueFailure(_ code: CloseCode, reason: String, _ now: Instant) {
         queueClose(code, reason: reason, now)
         if closeDeadline == nil { closeDeadline = now + WebSocketSession.failureTimeout }
@@ -393,7 +393,7 @@ package struct WebSocketSession: ~Copyable {
 
     // MARK: Time
 
-    /// When `timeReached` is next wanted; nil for never.
+    /// When `timeReached` should be called; nil for never.
     package var wakeUp: Instant? {
         guard state == .open else { return closeDeadline }
         guard !isPaused, let idleDeadline else { return heartbeat.wakeUp }
@@ -419,7 +419,7 @@ package struct WebSocketSession: ~Copyable {
         switch heartbeat.timeReached(now, isCrowded: isCrowded) {
         case .nothing: return .nothing
         case .ping(let payload):
-            // Now and then is often enough for giving memory back.
+            // Once per ping is often enough to free memory.
             reader.releaseIdleMemory()
             writer.releaseIdleMemory()
             sendPing(payload)
@@ -436,7 +436,7 @@ package struct WebSocketSession: ~Copyable {
         }
     }
 
-    /// While receiving is paused nobody reads pongs and messages: their timeouts stand still.
+    /// Pauses or resumes receiving. A pause stops the timeouts of pongs and messages.
     package mutating func setPaused(_ isPaused: Bool, now: Instant) {
         if self.isPaused, !isPaused, lastMessage != nil { lastMessage = now }
         self.isPaused = isPaused

@@ -1,10 +1,10 @@
 package import CShims
 package import Wire
 
-/// Walks a session over what was read, and hands on what it finds: the connection, or a simulated
-/// one.
+/// Passes the bytes of a read through a session, and delivers what it finds. Implemented by the
+/// connection, and by a simulated one.
 package protocol WebSocketWalker: AnyObject {
-    /// What takes messages; looked up once for each read.
+    /// The receiver of messages, looked up once for each read.
     associatedtype Taker
 
     var session: UnsafeMutablePointer<WebSocketSession>? { get }
@@ -12,38 +12,38 @@ package protocol WebSocketWalker: AnyObject {
     /// Whether messages may be delivered to the taker that was looked up last.
     var isOpen: Bool { get }
 
-    /// Called when it is not open. The taker may be another now.
-    /// - Returns: the count of bytes used, when nothing more may be delivered now.
+    /// Called if `isOpen` is false. It may replace the taker.
+    /// - Returns: the count of bytes used, if no more may be delivered now.
     func stops(_ input: UnsafeRawBufferPointer, _ offset: Int, _ taker: inout Taker) -> Int?
 
-    /// Hands on messages that lie in `input`.
-    /// - Returns: the count of bytes used, when not all of them could be.
+    /// Delivers messages that lie in `input`.
+    /// - Returns: the count of bytes used, if not all messages could be delivered.
     func deliverWhole(
         _ messages: UnsafeBufferPointer<rt_message>, of input: UnsafeRawBufferPointer,
         from start: Int, to taker: Taker
     ) -> Int?
 
-    /// Takes an assembled message, which may wait for others.
+    /// Takes an assembled message, which may wait for others before delivery.
     func take(assembled kind: MessageKind, _ range: Range<Int>, for taker: Taker)
 
     func deliverPiece(_ kind: MessageKind, _ range: Range<Int>, _ isFirst: Bool, _ isLast: Bool)
 
-    /// Hands on what waits.
+    /// Delivers the assembled messages that wait.
     func deliverAssembled()
 
-    /// What this turn may inflate is spent: the rest is for another.
+    /// Called when this turn may not inflate more. The rest waits for a later turn.
     func allowanceSpent()
 
-    /// A pong, a close frame, or a violation.
+    /// Handles a pong, a close frame, or a violation.
     func handle(_ step: WebSocketSession.Step)
 
-    /// A step was found, for which so many bytes were used.
+    /// Called for each step, with the count of bytes that it used.
     func found(_ step: WebSocketSession.Step, using bytes: Int)
 }
 
 extension WebSocketWalker {
-    /// Walks the session over what was read.
-    /// - Parameter whole: where whole messages are noted.
+    /// Passes the bytes of a read through the session.
+    /// - Parameter whole: storage for the list of whole messages.
     /// - Returns: the count of bytes used.
     @inlinable @inline(__always)
     package func walk(

@@ -107,7 +107,7 @@ private final class ReconnectionRun {
         switch life.timeReached(world.now, configuration, isReachable: true) {
         case .attempt(let number):
             world.require(number == failures, "asks for attempt \(number), it is \(failures)")
-            world.require(life.endWait(goesOn: true), "does not continue")
+            world.require(life.endWait(continues: true), "does not continue")
             attempt()
         case let other: world.fail("\(other) instead of an attempt")
         }
