@@ -81,7 +81,7 @@ static void again(rt_loop *loop, rt_rest *rest) {
   s.refuses = true;
   send(post, &e);
   over(loop, &e, RT_ERROR_CANCELLED);
-  CHECK(strstr(e.message, "cannot be had again") != NULL && s.destroyed == 0);
+  CHECK(strstr(e.message, "cannot be read again") != NULL && s.destroyed == 0);
   rt_rest_request_free(post);
   CHECK(s.destroyed == 1);
 }

@@ -260,7 +260,7 @@ struct RESTQueueTests {
         while let action = client.session.nextAction() {
             if case .finish(_, let outcome) = action { told.append(outcome.error?.message ?? "") }
         }
-        let behind = ", waiting behind POST http://h/chat (ordered)"
+        let behind = ", waiting for the end of POST http://h/chat (ordered)"
         #expect(
             told == [
                 "POST http://h/log did not end within 3 s (deadline)" + behind,

@@ -1,25 +1,25 @@
-/// When requests are to be looked at again, earliest first. An alarm that moved is left where it
-/// was, as most requests end before theirs: taking each one out would cost more than a look at a
-/// time that has lost its meaning. They are cleared away before they outnumber the rest.
+/// The times at which requests must be checked, earliest first. A changed alarm stays in the heap,
+/// because most requests end before theirs: removing each would cost more than checking an outdated
+/// one. Outdated alarms are removed before they outnumber the others.
 struct Alarms: Sendable {
     struct Alarm {
         var time: Instant
-        /// The request's number: what has ended is not kept alive by its alarm.
+        /// The request's id, so that an alarm does not keep a request alive that has ended.
         var id: RESTSession.ID
 
-        /// Whether it is the one that counts.
+        /// Whether it is the request's current alarm.
         func isSet(_ entry: RESTEntry?) -> Bool { entry?.alarmSet == time }
 
         static func < (a: Alarm, b: Alarm) -> Bool { (a.time, a.id) < (b.time, b.id) }
     }
 
     private var heap: [Alarm] = []
-    /// Those that count.
+    /// How many are not outdated.
     private var count = 0
-    /// So many are left where they were.
+    /// How many outdated alarms are always allowed.
     private static let most = 128
 
-    /// None is earlier; one that moved may have been.
+    /// The earliest time; it may be that of an outdated alarm.
     var earliest: Instant? { count == 0 ? nil : heap.first?.time }
 
     mutating func set(_ entry: RESTEntry, _ time: Instant?) {
@@ -31,7 +31,7 @@ struct Alarms: Sendable {
         siftUp(heap.count - 1)
     }
 
-    /// Takes one out whose time has come; it may have moved.
+    /// Removes an alarm that is due; it may be outdated.
     mutating func popDue(_ now: Instant) -> Alarm? {
         guard let first = heap.first, first.time <= now else { return nil }
         removeFirst()
@@ -40,7 +40,7 @@ struct Alarms: Sendable {
 
     var isCrowded: Bool { heap.count > Alarms.most && heap.count > 4 * count }
 
-    /// Clears away those that moved.
+    /// Removes outdated alarms.
     mutating func clear(_ isSet: (Alarm) -> Bool) {
         heap.removeAll { !isSet($0) }
         heap.sort(by: <)

@@ -1,13 +1,14 @@
 package import Wire
 
-// What an exchange brought, and what follows from it (R1 to R7).
+// The results of exchanges, and what follows from them (R1 to R7).
 extension RESTSession {
-    /// The head of an answer.
+    /// Handles the head of a response.
     /// - Parameters:
+    ///   - isShared: other exchanges may use its connection at the same time.
     ///   - isShared: it came on a connection that other exchanges may use at the same time.
-    ///   - isNew: the connection was made for this exchange.
+    ///   - isNew: its connection was made for this exchange.
     ///   - wallClock: seconds since 1970, for a Retry-After that is a date (G9).
-    ///   - random: uniform in [0, 1), asked when there is a delay to choose.
+    ///   - random: uniform in [0, 1), evaluated if a delay must be chosen.
     package mutating func received(
         _ head: ResponseHead, of id: ID, isShared: Bool = false, isNew: Bool = false,
         now: Instant, wallClock: Int64, random: @autoclosure () -> Double
@@ -15,7 +16,7 @@ extension RESTSession {
         guard let entry = entries[id], case .running(isAnswered: false) = entry.state else {
             return .discard
         }
-        // A proxy's word, that of a tunnel too, says nothing about the origin.
+        // A response from a proxy, or to CONNECT, says nothing about the origin.
         if head.proxy == nil { learn(entry, isShared: isShared, isNew: isNew, now) }
         entry.head = head
         entry.retryAfter = retryTime(of: head, wallClock: wallClock)
@@ -34,7 +35,7 @@ extension RESTSession {
         return isLast ? .deliver : .discard
     }
 
-    /// What follows an answer; nil when it is the last.
+    /// What follows a response; nil if it is the last.
     private func next(
         _ entry: RESTEntry, _ head: ResponseHead, _ now: Instant, _ random: () -> Double
     ) throws(RealtimeError) -> RESTEntry.Next? {
@@ -43,7 +44,7 @@ extension RESTSession {
             if !entry.request.url.hasSameOrigin(as: entry.origin) { entry.usesCredential = false }
             guard entry.canSendBody else {
                 throw RealtimeError(
-                    .redirect, "\(entry.name) was redirected, and its body cannot be had again")
+                    .redirect, "\(entry.name) was redirected, and its body cannot be read again")
             }
             return .redirect
         }
@@ -62,7 +63,7 @@ extension RESTSession {
         }
     }
 
-    /// The time until the next attempt (R1); nil when there is none (R2).
+    /// The time until the next attempt (R1); nil if there is none (R2).
     private func delay(
         _ entry: RESTEntry, _ now: Instant, _ random: () -> Double
     ) -> Duration? {
@@ -75,14 +76,14 @@ extension RESTSession {
         return delay
     }
 
-    /// Bytes of a streamed request body were taken from the caller.
+    /// The caller's streamed body was read, at least in part.
     package mutating func bodyUsed(_ id: ID) { entries[id]?.bodyIsUsed = true }
 
     /// Bytes of the request's body were sent.
     package mutating func sent(_ id: ID, now: Instant) { entries[id]?.movedAt = now }
 
-    /// Bytes of the answer's body came. Those of an answer that is kept whole must all come in the
-    /// attempt's time.
+    /// Bytes of the response's body arrived. They extend the attempt's time only if the response is
+    /// streamed to the caller.
     package mutating func receivedBytes(of id: ID, now: Instant) {
         guard let entry = entries[id], entry.streamsAnswer,
             case .running(isAnswered: true) = entry.state
@@ -90,34 +91,34 @@ extension RESTSession {
         entry.movedAt = now
     }
 
-    /// The caller does not take its answer now, or has no more of its request's body yet; or it
-    /// goes on. Meanwhile the attempt's time stands still.
+    /// The caller pauses the response, or has no more of the request's body yet; or it continues.
+    /// The attempt's time stands still meanwhile.
     package mutating func setHeld(_ id: ID, _ isHeld: Bool, now: Instant) {
         guard let entry = entries[id], entry.isHeld != isHeld else { return }
         entry.isHeld = isHeld
         entry.movedAt = now
     }
 
-    /// The whole answer has come, and `ended` follows: no limit of time ends it any more.
+    /// The whole response has arrived, and `ended` follows. From now on, no time limit applies.
     package mutating func answerCame(_ id: ID) {
         guard let entry = entries[id], case .running(isAnswered: true) = entry.state else { return }
         entry.hasCome = true
         alarms.set(entry, nil)
     }
 
-    /// An exchange is over.
-    /// - Parameter failure: nil when the answer is whole, or what was left of it is not wanted.
+    /// Handles the end of an exchange.
+    /// - Parameter failure: nil if the response is complete, or the rest of it was not wanted.
     package mutating func ended(
         _ id: ID, _ failure: HTTPFailure?, now: Instant, random: @autoclosure () -> Double
     ) {
-        guard let entry = entries[id], entry.holdsPlace else { return }
+        guard let entry = entries[id], entry.hasExchange else { return }
         entry.hasCome = false
         switch entry.state {
         case .draining(.redirect) where entry.isTimedOut:
-            // The redirect shares the attempt's time, which is over.
+            // The redirect belongs to the attempt, whose time is over.
             failed(entry, failure ?? HTTPFailure(missing(entry)), now, random)
         case .draining(let next):
-            // The rest of the answer does not matter, but its connection may be dead.
+            // The rest of the response does not matter, but its connection may be dead.
             if entry.isTimedOut { entry.needsFreshConnection = true }
             proceed(entry, next, now)
         case .running(isAnswered: true) where failure == nil:
@@ -131,9 +132,9 @@ extension RESTSession {
         RealtimeError(.connectionLost, "\(entry.name) ended without an answer")
     }
 
-    /// An exchange cannot go on, by the caller's doing or a limit: no other follows.
+    /// Ends a request because of its caller, or of a limit. No attempt follows.
     package mutating func failed(_ id: ID, _ error: RealtimeError, now: Instant) {
-        guard let entry = entries[id], entry.holdsPlace else { return }
+        guard let entry = entries[id], entry.hasExchange else { return }
         act(.abort(id))
         finish(entry, error, now: now)
     }
@@ -142,7 +143,7 @@ extension RESTSession {
         switch next {
         case .retry(let time):
             entry.state = .waiting(until: time)
-            leavePlace(entry, now)
+            leaveLine(entry, now)
         case .redirect, .replay:
             entry.isReplay = true
             if awaitsCredential(entry) { return requeue(entry, now) }
@@ -150,7 +151,7 @@ extension RESTSession {
             start(entry, now)
         case .authorize:
             if entry.generation != generation, !isAuthorizing {
-                // Someone else's question was answered meanwhile.
+                // Another request's question has been answered meanwhile.
                 entry.isReplay = true
                 entry.attemptEnd = nil
                 return start(entry, now)
@@ -163,11 +164,11 @@ extension RESTSession {
                 lastBeforeQuestion = lastID
                 act(.authorize(entry.head))
             }
-            leavePlace(entry, now)
+            leaveLine(entry, now)
         }
     }
 
-    /// The exchange failed below HTTP.
+    /// Handles an exchange that failed below HTTP.
     private mutating func failed(
         _ entry: RESTEntry, _ failure: HTTPFailure, _ now: Instant, _ random: () -> Double
     ) {
@@ -176,15 +177,15 @@ extension RESTSession {
             return finish(entry, nil, now: now)
         }
         entry.lastError = failure.error
-        // Its connection may be dead, and HTTP/2 would go on using it.
+        // Its connection may be dead, and HTTP/2 would continue to use it.
         if entry.isTimedOut { entry.needsFreshConnection = true }
         let isReachable = lines[entry.line].isReachable
-        // A caller who was shown the head cannot be shown another.
-        let isTold =
+        // If the caller got a head, it must not get another.
+        let isDelivered =
             if case .running(isAnswered: true) = entry.state { entry.streamsAnswer } else {
                 false
             }
-        guard !isTold, RetryRules.mayPass(failure), entry.canSendBody,
+        guard !isDelivered, RetryRules.mayPass(failure), entry.canSendBody,
             !RetryRules.isDone(entry.head, failure, entry.request, entry.policy)
         else {
             return finish(entry, failure.error, now: now)
@@ -207,14 +208,14 @@ extension RESTSession {
         proceed(entry, .retry(at: now + delay), now)
     }
 
-    /// It waits without an exchange: another may have its place.
-    private mutating func leavePlace(_ entry: RESTEntry, _ now: Instant) {
+    /// The request waits without an exchange, so another may begin one.
+    private mutating func leaveLine(_ entry: RESTEntry, _ now: Instant) {
         alarms.set(entry, entry.alarm)
         lines[entry.line].running -= 1
         pump(entry.line, now)
     }
 
-    /// The error of an answer that is not 2xx.
+    /// The error for a response that is not 2xx.
     private func refusal(_ entry: RESTEntry) -> RealtimeError? {
         guard let head = entry.head, !(200..<300).contains(head.status) else { return nil }
         let reason = head.reason.isEmpty ? "" : " " + head.reason.quoted(upTo: 60)
@@ -227,7 +228,8 @@ extension RESTSession {
     // MARK: Credentials
 
     /// Sets the Authorization of requests that have none of their own, from their next exchange on.
-    /// The same once more is nothing new: who was refused with it asks for fresh ones.
+    /// Setting the same credential again is a no-op, so a request refused with it will still ask
+    /// for a new one.
     package mutating func setCredential(_ value: String?) {
         guard !HeaderField.haveSameBytes(value, credential) else { return }
         credential = value
@@ -236,7 +238,7 @@ extension RESTSession {
 
     /// Answers the question of `authorize`.
     /// - Parameters:
-    ///   - isFresh: the credentials that hold now are worth another try.
+    ///   - isFresh: the current credentials are worth another attempt.
     ///   - cause: why there are none.
     package mutating func authorized(
         _ isFresh: Bool, because cause: RealtimeError? = nil, now: Instant
@@ -255,7 +257,7 @@ extension RESTSession {
             entry.isReplay = true
             requeue(entry, now)
         }
-        for place in lines.all.sorted() { pump(place, now) }
+        for line in lines.all.sorted() { pump(line, now) }
     }
 
     private func denied(_ entry: RESTEntry, _ cause: RealtimeError?) -> RealtimeError {

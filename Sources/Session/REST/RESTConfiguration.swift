@@ -1,6 +1,6 @@
 package import Wire
 
-/// What holds for all requests of one client.
+/// The options of a client, for all of its requests.
 /// - Object: rest, REST.Options, before the first request
 package struct RESTConfiguration: Sendable {
     package enum Overflow: Int32, Sendable {
@@ -10,14 +10,14 @@ package struct RESTConfiguration: Sendable {
         case dropOldest = 1
     }
 
-    /// What the paths of requests are resolved against.
+    /// The base URL against which paths of requests are resolved.
     package private(set) var base = RESTBase()
     /// Sent with every request that has none of the same name itself. Requests to origins other
     /// than the base URL's go without, as do those that are redirected there; see
     /// `credential_origins` and `safe_headers`.
     /// - Option: headers, headers
     package private(set) var headers = HeaderFields()
-    /// The Authorization among them, which is the session's to set, and to replace.
+    /// The Authorization header, which the session sets and replaces.
     package private(set) var authorization: String?
     /// - Options: RESTPolicy
     package var policy = RESTPolicy()
@@ -60,9 +60,9 @@ package struct RESTConfiguration: Sendable {
     /// - Option: credential_origins, list INVALID_URL for what is not an origin;
     ///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT, parameter origin
     package private(set) var credentialOrigins: [HTTPURL] = []
-    /// They may go anywhere.
+    /// Whether credentials may be sent to any origin.
     private var trustsAllOrigins = false
-    /// A query parameter that its bearer token is sent as, too.
+    /// A query parameter that also carries the bearer token.
     package var tokenParameter: String?
     /// - Options: HTTPOptions, only compression http2
     package var http = HTTPOptions()
@@ -90,7 +90,7 @@ package struct RESTConfiguration: Sendable {
         }
     }
 
-    /// Sets a header in the place of all of its name; nil removes them.
+    /// Sets a header, which replaces all with the same name. nil removes them.
     package mutating func setHeader(name: String, value: String?) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value ?? "")
         if isAuthorization(name) {
@@ -105,7 +105,7 @@ package struct RESTConfiguration: Sendable {
         authorization = nil
     }
 
-    /// - Parameter origin: a URL of scheme, host and port alone, or "*" for all.
+    /// - Parameter origin: a URL with only scheme, host and port, or "*" for all.
     package mutating func addCredentialOrigin(_ origin: String) throws(RealtimeError) {
         if origin == "*" { return trustsAllOrigins = true }
         let url = try HTTPURL(parsing: origin, as: .http)
@@ -121,7 +121,7 @@ package struct RESTConfiguration: Sendable {
     }
 
     /// Whether a request to `url` may carry the client's own credential and headers. Without a base
-    /// the caller has named each URL as a whole, and so chosen who gets them.
+    /// URL, the caller chose the origin of each request itself.
     package func trusts(_ url: HTTPURL) -> Bool {
         if trustsAllOrigins { return true }
         guard let home = base.url else {
@@ -132,18 +132,18 @@ package struct RESTConfiguration: Sendable {
             || credentialOrigins.contains { $0.hasSameOrigin(as: url) }
     }
 
-    /// The client's headers that a request carries; the Authorization is the session's.
+    /// The client's headers for a request, without Authorization, which the session adds.
     package func fields(isTrusted: Bool) -> [HeaderField] {
         if isTrusted { return headers.all }
         return headers.all.filter { Redirects.isHarmless($0.name, policy.redirects) }
     }
 }
 
-/// What the paths of a client's requests are resolved against. Apart from the other options: each
-/// request asks it, and what is asked is copied.
+/// The base URL of a client's requests. Separate from the other options, because it is copied for
+/// each request.
 package struct RESTBase: Sendable {
     package private(set) var url: HTTPURL?
-    /// Its path, without slashes at the end.
+    /// The base URL's path, without slashes at the end.
     private var root = ""
 
     init() {}
@@ -155,16 +155,16 @@ package struct RESTBase: Sendable {
         while root.utf8.last == UInt8(ascii: "/") { root.removeLast() }
     }
 
-    /// Where a request goes: an absolute URL as it is, or a path below the base URL with exactly
-    /// one slash between.
-    /// - Parameter parse: makes a URL of an absolute one.
+    /// The URL of a request: an absolute URL unchanged, or a path below the base URL with exactly
+    /// one slash between them.
+    /// - Parameter parse: parses an absolute URL.
     package func url(
         of path: String,
         parse: (String) throws(RealtimeError) -> HTTPURL = { text throws(RealtimeError) in
             try HTTPURL(parsing: text, as: .http)
         }
     ) throws(RealtimeError) -> HTTPURL {
-        // The usual case, without a look at every byte: a path that is the target itself.
+        // The usual case, a path that is the target itself, avoids the slower steps below.
         if let url, root.isEmpty, path.hasPrefix("/"), !path.hasPrefix("//"),
             let plain = url.withPlainTarget(path)
         {
@@ -173,7 +173,7 @@ package struct RESTBase: Sendable {
         guard let url else { return try parse(path) }
         if isAbsolute(path) {
             let whole = try parse(path)
-            // The base's user and password are its origin's; a URL may have its own.
+            // The base URL's user and password are for its origin, unless the URL has its own.
             let takesBase =
                 whole.user == nil && whole.password == nil && whole.hasSameOrigin(as: url)
             return takesBase ? whole.withCredentials(of: url) : whole
@@ -190,9 +190,9 @@ package struct RESTBase: Sendable {
     }
 }
 
-/// A path that leads out of the base would reach what its caller did not mean (RFC 3986 §5.2.4).
-/// Servers differ on what they decode first, so that encoded dots and slashes count as well. Some,
-/// such as Tomcat, leave a segment's parameters out before they look for dots: "..;a" is "..".
+/// Rejects a path that leads out of the base URL, which its caller did not intend (RFC 3986
+/// §5.2.4). Servers decode in different orders, so encoded dots and slashes count as well. Some,
+/// such as Tomcat, remove a segment's parameters before they look for dots: "..;a" is "..".
 package func checkBelowBase(_ path: Substring, _ base: HTTPURL) throws(RealtimeError) {
     var depth = 0
     var segment: [UInt8] = []
@@ -233,17 +233,17 @@ private func isAuthorization(_ name: String) -> Bool {
     name.equalsIgnoringASCIICase("Authorization")
 }
 
-/// Whether it has a scheme and an authority (RFC 3986 §4.3); a colon alone may be a path's.
+/// Whether it has a scheme and an authority (RFC 3986 §4.3). A colon alone may belong to a path.
 private func isAbsolute(_ path: String) -> Bool {
     guard let end = path.utf8.firstIndex(where: { ":/?#".utf8.contains($0) }) else { return false }
     return path.utf8[end...].starts(with: "://".utf8)
 }
 
-/// A method that can be sent (RFC 9110 §9.1).
+/// Returns the method if it can be sent (RFC 9110 §9.1).
 package func checkedMethod(_ method: String) throws(RealtimeError) -> String {
     guard method.isToken, method.utf8.count <= 64, method != "CONNECT" else {
         throw RealtimeError(
-            .invalidArgument, "the method \(method.quoted(upTo: 64)) is no token, or is CONNECT")
+            .invalidArgument, "the method \(method.quoted(upTo: 64)) is not a token, or is CONNECT")
     }
     return method
 }

@@ -2,83 +2,84 @@ import Wire
 
 /// One outstanding request.
 ///
-/// A class, as it is too large to be copied with each step. Unchecked because it belongs to one
-/// session, as that does to one thread.
+/// A class, because it is too large to copy with each step. Unchecked, because it belongs to one
+/// session, which belongs to one thread.
 final class RESTEntry: @unchecked Sendable {
     enum State {
-        /// Waits for the network, for those before it, or for one of its origin's exchanges.
+        /// Waits for the network, for earlier requests, or for a connection of its origin.
         case queued
-        /// An exchange is under way, and what it brings may be the answer.
+        /// An exchange is in progress. `isAnswered`: its head is the final one.
         case running(isAnswered: Bool)
-        /// Its head said that another exchange follows; what is left of the body is dropped.
+        /// The head showed that another exchange follows. The rest of the body is dropped.
         case draining(Next)
         /// The delay before the next attempt.
         case waiting(until: Instant)
-        /// Its credentials were refused: fresh ones are on their way.
+        /// Its credentials were refused, and fresh ones are being fetched.
         case authorizing
     }
 
-    /// What follows an answer that is not the last.
+    /// What follows a response that is not the final one.
     enum Next {
-        /// As part of the same attempt.
+        /// Part of the same attempt.
         case redirect
-        /// Once more, not counted: a misdirected one on a connection of its own.
+        /// Not counted as an attempt. After a 421, on a new connection.
         case replay
         case authorize
         case retry(at: Instant)
     }
 
     let id: UInt64
-    /// As it goes out next.
+    /// The request of the next exchange.
     @exclusivity(unchecked) var request: HTTPRequest
     private let made: RESTRequest
     var policy: RESTPolicy { made.policy }
     var streamsAnswer: Bool { made.streamsAnswer }
     let isOrdered: Bool
-    /// The URL it was made with: whose credentials go along, and whose exchanges it is one of.
+    /// The URL as submitted. Its credentials are sent to its origin, and its line is that of its
+    /// origin.
     var origin: HTTPURL { made.http.url }
-    let line: RESTLines.Place
+    let line: RESTLines.Index
 
     @exclusivity(unchecked) var state = State.queued
     @exclusivity(unchecked) var redirects = Redirects()
-    /// Those that failed; those that were made are `attempts`.
+    /// Counts failed attempts; `attempts` counts all.
     @exclusivity(unchecked) var retries: Attempts
-    /// When its time in the queue is over.
+    /// When the time in the queue ends.
     let expiry: Instant?
-    /// When the deadline is reached; nil without one, or while it stands still, as it does without
-    /// a network. Then this is what is left.
+    /// The deadline as a time. nil if there is none, or while it stands still because there is no
+    /// network; `timeLeft` is then the rest.
     @exclusivity(unchecked) private(set) var deadline: Instant?
     private var timeLeft: Duration
-    /// The last answer is there, and may take as long as it flows.
+    /// The final response is streaming, and may take any time.
     private var isOpenEnded = false
-    /// When `Alarms` wakes it.
+    /// The time of its alarm in `Alarms`.
     @exclusivity(unchecked) var alarmSet: Instant?
-    /// When the attempt's time is over, unless bytes move until then.
+    /// When the attempt's time ends, unless bytes move until then.
     @exclusivity(unchecked) var attemptEnd: Instant?
-    /// When bytes moved last that the attempt's time is counted from; nil for none.
+    /// When bytes last moved that extend the attempt's time; nil if none did.
     @exclusivity(unchecked) var movedAt: Instant?
-    /// The caller itself holds up its request's body or its answer.
+    /// The caller itself delays the request's body or the response.
     @exclusivity(unchecked) var isHeld = false
-    /// The whole answer has come in time; what is left to do, such as decoding it, is ours.
+    /// The whole response has arrived in time. What remains, such as decoding, has no time limit.
     @exclusivity(unchecked) var hasCome = false
-    /// The attempt was told to end; its end comes as any other.
+    /// The driver was asked to end the attempt. The end is reported like any other.
     @exclusivity(unchecked) var isTimedOut = false
 
     @exclusivity(unchecked) var attempts = 0
-    /// The exchange under way is one of them.
+    /// The current exchange is counted in `attempts`.
     @exclusivity(unchecked) var exchangeCounts = false
-    /// The next exchange is no attempt of its own.
+    /// The next exchange does not count as an attempt.
     @exclusivity(unchecked) var isReplay = false
     @exclusivity(unchecked) var needsFreshConnection = false
-    // Each of these is done once.
+    // Each of these happens only once.
     @exclusivity(unchecked) var wasMisdirected = false
     @exclusivity(unchecked) var wasStale = false
 
-    /// It has no Authorization of its own, and is where the client's may be shown.
+    /// It has no Authorization of its own, and its origin may get the client's.
     @exclusivity(unchecked) var usesCredential: Bool
-    /// Of the credentials it went out with.
+    /// The generation of the credentials that it was sent with.
     @exclusivity(unchecked) var generation: UInt64 = 0
-    /// A streamed body is not at its beginning any more.
+    /// A streamed body has been read, at least in part.
     @exclusivity(unchecked) var bodyIsUsed = false
     @exclusivity(unchecked) var head: ResponseHead?
     @exclusivity(unchecked) var retryAfter: Duration?
@@ -86,7 +87,7 @@ final class RESTEntry: @unchecked Sendable {
     @exclusivity(unchecked) var lastError: RealtimeError?
 
     init(
-        _ id: UInt64, _ request: RESTRequest, _ line: RESTLines.Place, now: Instant
+        _ id: UInt64, _ request: RESTRequest, _ line: RESTLines.Index, now: Instant
     ) {
         self.id = id
         made = request
@@ -101,8 +102,8 @@ final class RESTEntry: @unchecked Sendable {
         self.request = request.http
     }
 
-    /// Whether it is one of its origin's exchanges.
-    var holdsPlace: Bool {
+    /// Whether one of its origin's exchanges belongs to it.
+    var hasExchange: Bool {
         switch state {
         case .running, .draining: true
         case .queued, .waiting, .authorizing: false
@@ -111,18 +112,17 @@ final class RESTEntry: @unchecked Sendable {
 
     var isQueued: Bool { if case .queued = state { true } else { false } }
 
-    /// The server has redirected the request: what goes out next has not been sent before.
+    /// Whether the server redirected the request. Its next form has not been sent before.
     var isRedirected: Bool { if case .draining(.redirect) = state { true } else { false } }
 
-    /// The attempt's new end, when its time is not over after all: bytes moved, or the caller holds
-    /// them up.
+    /// The attempt's new end, if bytes moved or the caller delays them; nil if its time is over.
     func laterEnd(_ now: Instant) -> Instant? {
         if isHeld { return now + policy.attemptTimeout }
         guard let movedAt, movedAt + policy.attemptTimeout > now else { return nil }
         return movedAt + policy.attemptTimeout
     }
 
-    /// A body that is the caller's stream can be sent now, or sent again.
+    /// Whether the body can be sent: it is not a stream, or not used yet, or can be rewound.
     var canSendBody: Bool {
         guard bodyIsUsed, case .stream = request.body else { return true }
         return made.canRewind
@@ -137,7 +137,7 @@ final class RESTEntry: @unchecked Sendable {
         }
     }
 
-    /// Its answer is the last one, and begins to come.
+    /// The final response begins to arrive.
     func beginAnswer(_ now: Instant) {
         guard streamsAnswer else { return }
         movedAt = now
@@ -146,7 +146,7 @@ final class RESTEntry: @unchecked Sendable {
         deadline = nil
     }
 
-    /// When it must be looked at.
+    /// When it must be checked.
     var alarm: Instant? {
         if hasCome { return nil }
         let own: Instant? =
@@ -162,7 +162,7 @@ final class RESTEntry: @unchecked Sendable {
         return min(own, deadline)
     }
 
-    /// For messages and the log: neither the query nor anybody's password.
+    /// For messages and the log, without query and credentials.
     var name: String {
         let path = request.url.text.prefix { $0 != "?" }
         return "\(request.method) \(path.count > 200 ? path.prefix(200) + "…" : path)"

@@ -1,30 +1,30 @@
 import Wire
 
-// Which request begins when (R10, R11).
+// When each request begins (R10, R11).
 extension RESTSession {
-    /// Exchanges with one origin that share connections: as many streams as a server should allow
-    /// on one (RFC 9113 §6.5.2), and libcurl puts there.
+    /// How many exchanges with one origin may share connections: the number of streams that a
+    /// server should allow on one (RFC 9113 §6.5.2), and that libcurl uses.
     private var mostStreams: Int { 100 }
 
-    /// An answer has told how an origin's connections are used.
+    /// Learns from a response how the connections of an origin are used.
     /// - Parameters:
     ///   - isShared: other exchanges may use the connection at the same time.
     ///   - isNew: the connection was made for this exchange.
     mutating func learn(_ entry: RESTEntry, isShared: Bool, isNew: Bool, _ now: Instant) {
-        let place = entry.line
-        let wasShared = lines[place].isShared
-        if lines[place].running <= 1 { lines[place].extraConnections = 0 }
-        if isShared, isNew, wasShared, lines[place].running > 1 {
-            // The server allows few streams on a connection: `max_per_host` counts connections.
-            lines[place].extraConnections += 1
+        let line = entry.line
+        let wasShared = lines[line].isShared
+        if lines[line].running <= 1 { lines[line].extraConnections = 0 }
+        if isShared, isNew, wasShared, lines[line].running > 1 {
+            // The server allows few streams per connection: `max_per_host` counts connections.
+            lines[line].extraConnections += 1
         }
-        lines[place].isShared = isShared && lines[place].extraConnections < perHost
-        if lines[place].isShared, !wasShared { pump(place, now) }
+        lines[line].isShared = isShared && lines[line].extraConnections < perHost
+        if lines[line].isShared, !wasShared { pump(line, now) }
     }
 
-    /// A request is to begin as soon as it may, at its place among the others.
+    /// Lets a request begin as soon as it may, in its order among the others.
     mutating func requeue(_ entry: RESTEntry, _ now: Instant) {
-        if entry.holdsPlace { lines[entry.line].running -= 1 }
+        if entry.hasExchange { lines[entry.line].running -= 1 }
         enqueue(entry)
         alarms.set(entry, entry.alarm)
         pump(entry.line, now)
@@ -40,16 +40,16 @@ extension RESTSession {
         }
     }
 
-    /// Begins what may begin: on this line, and the first of the ordered ones wherever it goes.
-    mutating func pump(_ place: RESTLines.Place, _ now: Instant) {
-        // A request that ends when it should begin must not nest: there may be thousands.
+    /// Begins requests: those of this line, and the first ordered one, whatever its line is.
+    mutating func pump(_ line: RESTLines.Index, _ now: Instant) {
+        // If a request ends when it should begin, do not recurse: there may be thousands.
         guard !isPumping else { return }
         isPumping = true
-        while let id = next(place, now) ?? nextOrdered(now) { begin(id, now) }
+        while let id = next(line, now) ?? nextOrdered(now) { begin(id, now) }
         isPumping = false
     }
 
-    /// The first of the ordered ones, when it may begin.
+    /// The first ordered request, if it may begin.
     private func nextOrdered(_ now: Instant) -> ID? {
         guard let first = ordered.first, let entry = entries[first],
             next(entry.line, now) == first
@@ -57,27 +57,27 @@ extension RESTSession {
         return first
     }
 
-    private func next(_ place: RESTLines.Place, _ now: Instant) -> ID? {
-        guard lines[place].isReachable, lines[place].resumeAt.map({ $0 <= now }) ?? true,
-            lines[place].running < (lines[place].isShared ? max(perHost, mostStreams) : perHost)
+    private func next(_ line: RESTLines.Index, _ now: Instant) -> ID? {
+        guard lines[line].isReachable, lines[line].resumeAt.map({ $0 <= now }) ?? true,
+            lines[line].running < (lines[line].isShared ? max(perHost, mostStreams) : perHost)
         else { return nil }
-        let plain = nextUnordered(place)
-        guard let first = ordered.first, let entry = entries[first], entry.line == place,
+        let plain = nextUnordered(line)
+        guard let first = ordered.first, let entry = entries[first], entry.line == line,
             entry.isQueued, !awaitsCredential(entry)
         else { return plain }
         return min(plain ?? first, first)
     }
 
-    private func nextUnordered(_ place: RESTLines.Place) -> ID? {
-        let other = lines[place].waitingWithoutCredential.first
-        let waiting = lines[place].waiting
+    private func nextUnordered(_ line: RESTLines.Index) -> ID? {
+        let other = lines[line].waitingWithoutCredential.first
+        let waiting = lines[line].waiting
         let index = waiting.firstIndex(after: (lastBeforeQuestion ?? 0) + 1)
         guard index < waiting.count else { return other }
         return min(other ?? waiting[index], waiting[index])
     }
 
-    /// While a fresh credential is fetched none goes out with the one that was refused, but for
-    /// those submitted since: they may be what fetches it.
+    /// Whether the request waits for a fresh credential. Requests submitted after the question do
+    /// not wait: they may be the ones that fetch it.
     func awaitsCredential(_ entry: RESTEntry) -> Bool {
         guard let lastBeforeQuestion, entry.usesCredential else { return false }
         return entry.id <= lastBeforeQuestion
@@ -94,7 +94,7 @@ extension RESTSession {
         start(entry, now)
     }
 
-    /// Begins an exchange of a request that has a place for it.
+    /// Begins an exchange of a request that has left the queue.
     mutating func start(_ entry: RESTEntry, _ now: Instant) {
         entry.exchangeCounts = !entry.isReplay
         if entry.exchangeCounts { entry.attempts += 1 }
@@ -133,7 +133,7 @@ extension RESTSession {
         lines[entry.line].waitingWithoutCredential.remove(sorted: entry.id)
     }
 
-    /// Ends a request, and begins what waited for that.
+    /// Ends a request, and begins requests that waited for its end.
     mutating func finish(
         _ entry: RESTEntry, _ error: RealtimeError?, hasBody: Bool = false, now: Instant
     ) {
@@ -141,7 +141,7 @@ extension RESTSession {
         alarms.set(entry, nil)
         leaveQueue(entry)
         if entry.isOrdered { ordered.remove(sorted: entry.id) }
-        if entry.holdsPlace { lines[entry.line].running -= 1 }
+        if entry.hasExchange { lines[entry.line].running -= 1 }
         act(.finish(entry.id, entry.outcome(error, hasBody: hasBody)))
         pump(entry.line, now)
         lines.leave(entry.line)
@@ -149,7 +149,7 @@ extension RESTSession {
 }
 
 extension [RESTSession.ID] {
-    /// Where an id belongs in an array in order.
+    /// Where an id belongs in a sorted array.
     fileprivate func firstIndex(after id: Element) -> Int {
         var low = 0
         var high = count

@@ -2,62 +2,62 @@ import Wire
 
 /// The requests to one origin.
 struct RESTLine: Sendable {
-    /// One of them, which stands for all.
+    /// The URL of one of its requests, which represents the origin.
     let url: HTTPURL
-    /// There is a network to it.
+    /// Whether there is a network to reach the origin.
     var isReachable: Bool
-    /// It came back, and nothing is sent before this time (R11).
+    /// The network returned, and no request is sent before this time (R11).
     var resumeAt: Instant?
-    /// Exchanges under way.
+    /// Exchanges in progress.
     var running = 0
-    /// Exchanges share connections (HTTP/2), so that `max_per_host` does not limit them.
+    /// Whether exchanges share connections (HTTP/2). Then `max_per_host` does not limit them.
     var isShared = false
-    /// Connections that were made although there was one to share.
+    /// Connections that were made although one could be shared.
     var extraConnections = 0
-    /// Requests of it that have not ended.
+    /// Requests that have not ended.
     var members = 0
-    /// Unordered ones that wait to begin, first submitted first: those with the client's
-    /// credential, which wait for a fresh one too, and the others.
+    /// Unordered requests that wait to begin, in the order of submission: those with the client's
+    /// credential, which may also wait for a fresh one, and the others.
     var waiting: [RESTSession.ID] = []
     var waitingWithoutCredential: [RESTSession.ID] = []
 }
 
-/// The lines there are, each at a place that it keeps while it has members. A few without are kept
-/// for the requests that often follow.
+/// All lines. The index of a line stays the same while it has members. A few lines without members
+/// are kept, because requests to the same origin often follow.
 struct RESTLines: Sendable {
-    typealias Place = Int
+    typealias Index = Int
 
     private var lines: [RESTLine] = []
-    private var places: [String: Place] = [:]
-    private var free: [Place] = []
+    private var indices: [String: Index] = [:]
+    private var free: [Index] = []
     private static let most = 16
 
-    /// Those in use.
-    var all: some Collection<Place> { places.values }
+    /// The indices of the lines in use.
+    var all: some Collection<Index> { indices.values }
 
-    subscript(_ place: Place) -> RESTLine {
-        get { lines[place] }
-        _modify { yield &lines[place] }
+    subscript(_ index: Index) -> RESTLine {
+        get { lines[index] }
+        _modify { yield &lines[index] }
     }
 
-    /// Makes a request to `url` a member of its line.
-    /// - Parameter isReachable: asked for a line that is new.
-    mutating func enter(_ url: HTTPURL, isReachable: () -> Bool) -> Place {
-        if let place = places[url.origin] {
-            lines[place].members += 1
-            return place
+    /// Adds a request to the line of its URL's origin.
+    /// - Parameter isReachable: called for a new line.
+    mutating func enter(_ url: HTTPURL, isReachable: () -> Bool) -> Index {
+        if let index = indices[url.origin] {
+            lines[index].members += 1
+            return index
         }
         let line = RESTLine(url: url, isReachable: isReachable(), members: 1)
-        let place = free.popLast() ?? lines.count
-        if place == lines.count { lines.append(line) } else { lines[place] = line }
-        places[url.origin] = place
-        return place
+        let index = free.popLast() ?? lines.count
+        if index == lines.count { lines.append(line) } else { lines[index] = line }
+        indices[url.origin] = index
+        return index
     }
 
-    mutating func leave(_ place: Place) {
-        lines[place].members -= 1
-        guard lines[place].members == 0, places.count > RESTLines.most else { return }
-        places[lines[place].url.origin] = nil
-        free.append(place)
+    mutating func leave(_ index: Index) {
+        lines[index].members -= 1
+        guard lines[index].members == 0, indices.count > RESTLines.most else { return }
+        indices[lines[index].url.origin] = nil
+        free.append(index)
     }
 }

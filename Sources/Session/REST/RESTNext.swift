@@ -1,14 +1,14 @@
 import Wire
 
-/// What follows an attempt that failed, for the log.
+/// The next step after a failed attempt, for the log.
 package enum RESTNext: Sendable {
-    /// Another attempt: its number, how many there may be in all, and the delay before it.
+    /// Another attempt: its number, the most attempts, the delay before it, and why.
     case attempt(Int, of: Int, in: Duration, because: String)
     case network
 }
 
 extension RESTSession {
-    /// What request `id` waits for after an exchange has ended; nil when it does not wait.
+    /// What request `id` waits for after an exchange ended; nil if it does not wait.
     package func next(of id: ID, now: Instant) -> RESTNext? {
         guard let entry = entries[id] else { return nil }
         switch entry.state {
@@ -23,6 +23,6 @@ extension RESTSession {
         }
     }
 
-    /// The number of the attempt under way.
+    /// The number of the current attempt.
     package func attempt(of id: ID) -> Int { entries[id]?.attempts ?? 0 }
 }

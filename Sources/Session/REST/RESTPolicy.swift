@@ -8,7 +8,7 @@ package enum RESTOrder: Int32, Sendable {
     case never = 2
 }
 
-/// How often, how soon and how long a request is tried, and what it may bring.
+/// The options of a request: its attempts, delays, time limits and the size of its response.
 /// - Object: rest_request, REST.Request, override,
 ///   without base_delay max_delay delay_factor jitter safe_headers,
 ///   python elsewhere idempotency_keys=idempotency_key max_retry_after
@@ -22,7 +22,7 @@ package struct RESTPolicy: Sendable, Equatable {
     package var attemptTimeout = Duration.seconds(5) {
         didSet { hasOwnTimeout = isOfRequest }
     }
-    /// Whether it is an option of the caller's, which errors name then.
+    /// Whether `attempt_timeout` is an option that the caller knows, so that errors may name it.
     package var namesTimeout = true
     /// The time until a connection is ready: name resolution, TCP and TLS. Without it only
     /// `attempt_timeout` counts.
@@ -31,7 +31,7 @@ package struct RESTPolicy: Sendable, Equatable {
     /// How often a request is tried in all; with 1 it is never tried again.
     /// - Option: attempts, count 1...1000
     package var attempts = 3
-    /// The delays between them (R1): 0.5–1 s, then 1–2 s. Its own limit of attempts is not used.
+    /// The delays between attempts (R1): 0.5–1 s, then 1–2 s. Its limit of attempts is not used.
     /// - Options: BackoffConfiguration, only initial_delay max_delay factor jitter,
     ///   initial_delay as base_delay, factor as delay_factor, swift elsewhere
     package var backoff = BackoffConfiguration()
@@ -43,10 +43,10 @@ package struct RESTPolicy: Sendable, Equatable {
     package var deadline = Duration.seconds(30) {
         didSet { hasOwnDeadline = isOfRequest }
     }
-    /// What is set from now on is for one request.
+    /// Whether options are now set for a single request.
     package var isOfRequest = false
     private var hasOwnTimeout = false
-    /// It was set for this very request: a streamed answer that flows ends by it, too.
+    /// The deadline was set for this request, so it applies to a streamed response, too.
     package private(set) var hasOwnDeadline = false
     /// The longest Retry-After that is waited for. An answer that asks for more is reported at
     /// once.
@@ -70,10 +70,10 @@ package struct RESTPolicy: Sendable, Equatable {
     /// if the server has already acted on it.
     /// - Option: retry_unsafe, flag
     package var retriesUnsafe = false
-    /// Each attempt has a connection of its own: one that was kept may break unseen.
+    /// Each attempt uses a new connection: a kept one may have died unnoticed.
     package var usesFreshConnection = false
-    /// The head of an answer says all: after a 2xx the request has ended well, whatever becomes of
-    /// the body.
+    /// Whether the head decides: after a 2xx the request has succeeded, whatever happens to the
+    /// body.
     package var needsHeadAlone = false
     /// - Options: Redirects.Rules
     package var redirects = Redirects.Rules()
@@ -84,8 +84,8 @@ package struct RESTPolicy: Sendable, Equatable {
 
     package init() {}
 
-    /// When a request ends, at the latest; zero is never. The client's deadline does not cut an
-    /// attempt short whose time is the request's own.
+    /// The latest end of a request; zero for never. The client's deadline does not shorten an
+    /// attempt whose timeout was set for the request itself.
     package var latestEnd: Duration {
         guard deadline > .zero, hasOwnTimeout, !hasOwnDeadline else { return deadline }
         return attemptTimeout == .zero ? .zero : max(deadline, attemptTimeout)
@@ -100,9 +100,9 @@ package struct RESTPolicy: Sendable, Equatable {
     }
 }
 
-/// Which failures and answers are worth another attempt (R3, R4).
+/// The failures and responses after which another attempt makes sense (R3, R4).
 package enum RetryRules {
-    /// Sending it again does what sending it once did (RFC 9110 §9.2.2).
+    /// Whether sending it again has the same effect as sending it once (RFC 9110 §9.2.2).
     package static func isIdempotent(_ method: String) -> Bool {
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(method)
     }
@@ -111,13 +111,13 @@ package enum RetryRules {
         request.values("Idempotency-Key").contains { !$0.isEmpty }
     }
 
-    /// After an error that the server may have seen the request before.
+    /// Whether to repeat it after an error before which the server may have seen it.
     static func repeats(_ request: HTTPRequest, _ policy: RESTPolicy) -> Bool {
         isIdempotent(request.method) || isKeyed(request) || policy.retriesUnsafe
     }
 
-    /// Whether the server has done what was asked, in an answer that cannot be read: it would be
-    /// done once more, and most likely be answered alike.
+    /// Whether the server has performed the request, but its response cannot be read. A repetition
+    /// would perform it once more, and probably get the same response.
     static func isDone(
         _ head: ResponseHead?, _ failure: HTTPFailure, _ request: HTTPRequest, _ policy: RESTPolicy
     ) -> Bool {
@@ -127,7 +127,7 @@ package enum RetryRules {
         return failure.error.code == .protocolViolation && !isIdempotent(request.method)
     }
 
-    /// After an answer; the request is looked at only where it matters.
+    /// Whether to repeat it after this status. The request is evaluated only if needed.
     static func repeats(status: Int, _ request: @autoclosure () -> HTTPRequest) -> Bool {
         switch status {
         case 408, 429, 503: true
@@ -136,7 +136,7 @@ package enum RetryRules {
         }
     }
 
-    /// Whether a failure may pass; the others are the caller's own, or the library's limits.
+    /// Whether a failure may be temporary. Others come from the caller or a limit of the library.
     static func mayPass(_ failure: HTTPFailure) -> Bool {
         if failure.isFinal { return false }
         return switch failure.error.code {

@@ -1,16 +1,16 @@
 package import Wire
 
-/// A request as its caller made it, with how it is tried. A class: many hold it, none changes it.
+/// A request with its policy. A class, because several objects hold it; it never changes.
 package final class RESTRequest: Sendable {
     package let http: HTTPRequest
     package let policy: RESTPolicy
-    /// A streamed body can be had from its beginning again.
+    /// Whether a streamed body can be read from its beginning again.
     package let canRewind: Bool
-    /// It was sent before: it is to begin anew also for this request.
+    /// Whether the body was used before, so that it must be rewound even for the first attempt.
     package let rewinds: Bool
-    /// The caller is given the answer's body as it comes: once it has begun it is the last one.
+    /// Whether the response's body is delivered as it arrives. Once it begins, no attempt follows.
     package let streamsAnswer: Bool
-    /// Its URL is where the client's own credential may go.
+    /// Whether the client's own credential may be sent to its URL.
     package let isTrusted: Bool
 
     package init(
@@ -26,19 +26,19 @@ package final class RESTRequest: Sendable {
     }
 }
 
-/// How a request ended (R7): with an answer of 2xx when there is no error. A class, as it goes from
-/// hand to hand.
+/// The result of a request (R7): a response with status 2xx if there is no error. A class, because
+/// it is passed on several times.
 package final class RESTOutcome: Sendable {
     package let error: RealtimeError?
-    /// Of the last answer; nil when none came.
+    /// The head of the last response; nil if there was none.
     package let head: ResponseHead?
-    /// Where the last attempt went, after redirects.
+    /// The URL of the last attempt, after redirects.
     package let url: HTTPURL
-    /// Those counted, the first one too; 0 when it never began.
+    /// How many attempts were counted, including the first; 0 if the request never began.
     package let attempts: Int
-    /// What the last answer asked for.
+    /// The wait that the last response asked for.
     package let retryAfter: Duration?
-    /// The answer's body was received for the caller.
+    /// Whether the response's body was received for the caller.
     package let hasBody: Bool
 
     package init(

@@ -1,44 +1,43 @@
 package import Wire
 
-/// The requests of one client (docs/rest.md, R1 to R12): when each is sent and sent again, in
-/// which order, and how it ends. It decides; its driver has the connections.
+/// The requests of one client (docs/rest.md, R1 to R12). It decides when and in which order
+/// requests are sent and repeated, and how they end. Its driver makes the connections.
 ///
-/// What is to be done comes from `nextAction`, in order: the driver does one after the other, and
-/// tells what came of it. So a request that waits for another's end begins behind the callback that
-/// tells that end.
+/// The driver performs the actions of `nextAction` one after the other, and reports the results. So
+/// if a request waits for the end of another, it begins after the callback that reports that end.
 package struct RESTSession: ActionMachine, Sendable {
-    /// In the order of submission.
+    /// Ids increase in the order of submission.
     package typealias ID = UInt64
 
     package enum Action: Sendable {
-        /// Begins an exchange, on a connection of its own when `isFresh`; with `rewinds` the
-        /// streamed body is to begin anew.
+        /// Begin an exchange. `isFresh`: on a new connection. `rewinds`: the streamed body must be
+        /// read from its beginning again.
         case start(ID, HTTPRequest, isFresh: Bool, rewinds: Bool)
-        /// Drops the exchange; nothing of it is to be told any more.
+        /// Drop the exchange, and report nothing more about it.
         case abort(ID)
-        /// The attempt's time is over: drop the exchange and tell its end, with whether the server
-        /// can have seen the request.
+        /// The attempt's time is over: drop the exchange and report its end, with whether the
+        /// server can have seen the request.
         case timeOut(ID)
-        /// Asks whoever has the credentials for fresh ones, since this answer refused them;
-        /// `authorized` tells the answer.
+        /// Ask the owner of the credentials for fresh ones, because this response refused them.
+        /// Call `authorized` with the result.
         case authorize(ResponseHead?)
-        /// The terminal callback: the last of this request.
+        /// Call the terminal callback, the last one of this request.
         case finish(ID, RESTOutcome)
     }
 
-    /// There were no fresh credentials in the place of those of a generation.
+    /// The result that there were no fresh credentials after those of a generation were refused.
     struct Denial {
         var generation: UInt64
-        /// The last request there was: one that comes later may ask again.
+        /// The last request submitted by then. A later one may cause another question.
         var last: ID
         var cause: RealtimeError?
     }
 
-    /// What the body behind a head is for.
+    /// The use of the body after a head.
     package enum Reception: Sendable {
-        /// It is the caller's.
+        /// Deliver the body to the caller.
         case deliver
-        /// Another exchange follows; what is read of it keeps the connection usable.
+        /// Another exchange follows. The body is only read to keep the connection usable.
         case discard
     }
 
@@ -48,32 +47,32 @@ package struct RESTSession: ActionMachine, Sendable {
     private let tokenParameter: String?
     var entries: [ID: RESTEntry] = [:]
     var lines = RESTLines()
-    /// Ordered requests that have not ended, first in first.
+    /// Ordered requests that have not ended, in the order of submission.
     var ordered: [ID] = []
-    /// Those that count against the queue's capacity: submitted without a network, or behind an
-    /// ordered one, and not begun yet.
+    /// Requests that count against the queue's capacity: they have not begun, and were submitted
+    /// without a network, or after an ordered request.
     var counted: [ID] = []
     var alarms = Alarms()
     private(set) var lastID: ID = 0
     private var actions: [Action] = []
     private var firstAction = 0
     private var isClosed = false
-    /// Requests of one client that have not ended, whether they count against the queue's capacity
-    /// or not.
+    /// The most requests of a client that have not ended, including those that do not count against
+    /// the queue's capacity.
     private static let mostOutstanding = 65_536
 
-    /// A source of fresh credentials was set: a 401 is worth a question (R5).
+    /// A source of fresh credentials was set, so a 401 causes a question for them (R5).
     package var renewsCredentials = false
-    /// The Authorization of the client, and how often it has changed.
+    /// The client's Authorization, and how often it has changed.
     var credential: String?
     var generation: UInt64 = 0
-    /// While fresh credentials are fetched: the last request there was when they were asked for.
+    /// While fresh credentials are fetched: the last request submitted before that began.
     var lastBeforeQuestion: ID?
     var isAuthorizing: Bool { lastBeforeQuestion != nil }
-    /// The last answer that there are none.
+    /// The last time that there were no fresh credentials.
     var denial: Denial?
 
-    /// The client's bearer token as a query parameter, where one is wanted.
+    /// The client's bearer token as a query parameter, if the options ask for one.
     var tokenQuery: (name: String, value: String)? {
         guard let tokenParameter, let credential, credential.hasPrefix("Bearer ") else {
             return nil
@@ -81,10 +80,10 @@ package struct RESTSession: ActionMachine, Sendable {
         return (tokenParameter, String(credential.dropFirst("Bearer ".count)))
     }
 
-    /// Requests begin one after the other, however many end in between.
+    /// Set while `pump` begins requests, however many end meanwhile.
     var isPumping = false
 
-    /// When a line that came back begins to send.
+    /// When the next line that was offline begins to send.
     private var linesAlarm: Instant?
 
     package init(_ configuration: RESTConfiguration) {
@@ -96,11 +95,11 @@ package struct RESTSession: ActionMachine, Sendable {
 
     // MARK: The caller
 
-    /// Takes a request in. What becomes of it, a full queue too, is told by actions.
+    /// Accepts a request. Its result is reported by actions, even if the queue is full.
     /// - Parameters:
-    ///   - key: random text for an Idempotency-Key, should it need one.
-    ///   - isReachable: whether there is a network to its host; asked when no request to it came
-    ///     before, or long ago.
+    ///   - key: random text for an Idempotency-Key, if it needs one.
+    ///   - isReachable: whether there is a network to its host. Evaluated if there is no line for
+    ///     it.
     package mutating func submit(
         _ request: RESTRequest, key: @autoclosure () -> String,
         isReachable: @autoclosure () -> Bool, now: Instant
@@ -123,7 +122,7 @@ package struct RESTSession: ActionMachine, Sendable {
         guard entries.count < RESTSession.mostOutstanding else {
             let error = RealtimeError(
                 .queueFull,
-                "\(entry.name) found \(RESTSession.mostOutstanding) requests that have not ended")
+                "\(entry.name) was refused: \(RESTSession.mostOutstanding) requests have not ended")
             act(.finish(id, entry.outcome(error)))
             lines.leave(line)
             return id
@@ -145,20 +144,20 @@ package struct RESTSession: ActionMachine, Sendable {
         return id
     }
 
-    /// A request that has not ended, as its end would be told now.
+    /// The current result of a request that has not ended.
     package func outcome(of id: ID) -> RESTOutcome? { entries[id]?.outcome(nil) }
 
-    /// Ends a request; one that has ended is left alone.
+    /// Ends a request. No effect if it has ended.
     package mutating func cancel(_ id: ID, now: Instant) {
         guard let entry = entries[id] else { return }
         drop(entry)
         finish(entry, RealtimeError(.cancelled, "\(entry.name) was cancelled"), now: now)
     }
 
-    /// Ends all of them; those submitted later end in the same way.
+    /// Ends all requests. Requests that are submitted later end in the same way.
     package mutating func close() {
         isClosed = true
-        // Nothing begins any more, so that nothing is started in between.
+        // Collect all first: no request begins from here on.
         let all = entries.values.sorted { $0.id < $1.id }
         for entry in all {
             drop(entry)
@@ -176,15 +175,15 @@ package struct RESTSession: ActionMachine, Sendable {
     // MARK: The network
 
     /// Hosts may have become reachable, or unreachable (R9).
-    /// - Parameter random: uniform in [0, 1), for the time until those that waited are sent (R11).
+    /// - Parameter random: uniform in [0, 1), for the time until waiting requests are sent (R11).
     package mutating func reachabilityChanged(
         now: Instant, random: Double, _ isReachable: (HTTPURL) -> Bool
     ) {
-        for place in lines.all {
-            let reachable = isReachable(lines[place].url)
-            guard reachable != lines[place].isReachable else { continue }
-            lines[place].isReachable = reachable
-            lines[place].resumeAt = reachable ? now + .onceOnline(random: random) : nil
+        for line in lines.all {
+            let reachable = isReachable(lines[line].url)
+            guard reachable != lines[line].isReachable else { continue }
+            lines[line].isReachable = reachable
+            lines[line].resumeAt = reachable ? now + .onceOnline(random: random) : nil
         }
         for entry in entries.values {
             entry.runClock(lines[entry.line].isReachable, now: now)
@@ -193,7 +192,7 @@ package struct RESTSession: ActionMachine, Sendable {
         setLinesAlarm()
     }
 
-    /// When `wake` is to be called; nil for never.
+    /// When `timeReached` should be called; nil for never.
     package var wakeUp: Instant? {
         mutating get {
             if alarms.isCrowded { alarms.clear { $0.isSet(entries[$0.id]) } }
@@ -204,8 +203,8 @@ package struct RESTSession: ActionMachine, Sendable {
 
     package mutating func timeReached(_ now: Instant) { wake(now: now) }
 
-    /// A time has come.
-    /// - Returns: whether it was anybody's still.
+    /// Handles the times that have come.
+    /// - Returns: whether any of them still mattered.
     @discardableResult
     package mutating func wake(now: Instant) -> Bool {
         var wasDue = false
@@ -224,8 +223,8 @@ package struct RESTSession: ActionMachine, Sendable {
 
     private mutating func resumeLines(_ now: Instant) {
         let due = lines.all.filter { lines[$0].resumeAt.map { $0 <= now } ?? false }
-        for place in due { lines[place].resumeAt = nil }
-        for place in due.sorted() { pump(place, now) }
+        for line in due { lines[line].resumeAt = nil }
+        for line in due.sorted() { pump(line, now) }
         setLinesAlarm()
     }
 
@@ -267,7 +266,7 @@ package struct RESTSession: ActionMachine, Sendable {
         alarms.set(entry, entry.alarm)
     }
 
-    /// - Returns: whether the attempt has more time, from the last byte that moved.
+    /// - Returns: whether the attempt gets more time, counted from the last byte that moved.
     private func extend(_ entry: RESTEntry, _ now: Instant) -> Bool {
         guard let end = entry.laterEnd(now) else { return false }
         entry.attemptEnd = end
@@ -278,7 +277,7 @@ package struct RESTSession: ActionMachine, Sendable {
 
     package mutating func nextAction() -> Action? {
         guard firstAction < actions.count else { return nil }
-        // Taken out: a copy would hold all it has once more.
+        // Swapped out, because a copy would duplicate its content.
         var action = Action.authorize(nil)
         swap(&action, &actions[firstAction])
         firstAction += 1
@@ -291,7 +290,7 @@ package struct RESTSession: ActionMachine, Sendable {
 
     mutating func act(_ action: consuming Action) { actions.append(action) }
 
-    /// The deadline is over: the last attempt's failure is told, if there was one (R2).
+    /// The error for a deadline that has passed. It contains the last attempt's error, if any (R2).
     func passed(_ entry: RESTEntry) -> RealtimeError {
         let last = entry.lastError.map { "; last: \($0.message)" } ?? ""
         return RealtimeError(
@@ -300,23 +299,23 @@ package struct RESTSession: ActionMachine, Sendable {
                 + "\(obstacle(entry))\(last)")
     }
 
-    /// What it has waited for, or an ordered one behind.
+    /// What the request was waiting for, for a message.
     private func obstacle(_ entry: RESTEntry) -> String {
         if case .authorizing = entry.state { return ", waiting for fresh credentials" }
         if awaitsCredential(entry) { return ", waiting for fresh credentials" }
         guard entry.isOrdered, let first = ordered.first, first != entry.id,
             let other = entries[first]
         else { return "" }
-        return ", waiting behind \(other.name) (ordered)"
+        return ", waiting for the end of \(other.name) (ordered)"
     }
 
-    /// - Returns: false when the request had to be refused.
+    /// - Returns: false if the request had to be rejected.
     private mutating func makeRoom(for entry: RESTEntry, _ now: Instant) -> Bool {
         guard counted.count >= queueCapacity else { return true }
         func full(_ entry: RESTEntry) -> RealtimeError {
             RealtimeError(
                 .queueFull,
-                "\(entry.name) found no place among \(queueCapacity) that wait (queue_capacity)")
+                "\(entry.name) was dropped: \(queueCapacity) requests wait (queue_capacity)")
         }
         if overflow == .dropOldest, let oldest = counted.first, let old = entries[oldest] {
             finish(old, full(old), now: now)
@@ -327,6 +326,6 @@ package struct RESTSession: ActionMachine, Sendable {
     }
 
     private mutating func drop(_ entry: RESTEntry) {
-        if entry.holdsPlace { act(.abort(entry.id)) }
+        if entry.hasExchange { act(.abort(entry.id)) }
     }
 }
