@@ -348,7 +348,7 @@ extension SpreadbotConnection: ReachabilityObserver {
 
     /// The end of a send, told once.
     private func end(_ send: SpreadbotSend, _ sent: SpreadbotSent) {
-        if let entry = send.entry, !send.isTold { outbox?.remove(entry) }
+        if let entry = send.entry, !send.isReported { outbox?.remove(entry) }
         completions.removeValue(forKey: send.number)?(sent)
         handlers.sent?(sent)
     }

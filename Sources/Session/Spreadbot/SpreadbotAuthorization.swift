@@ -1,6 +1,6 @@
 package import Wire
 
-// Refused tokens, and fresh ones (docs/spreadbot.md, B4 and B5).
+// Refused tokens, and their refresh (docs/spreadbot.md, B4 and B5).
 extension SpreadbotSession {
     mutating func reauthorize(
         _ failure: Failure, _ end: SpreadbotLegEnd, _ now: Instant, _ wallClock: Int64,
@@ -13,7 +13,7 @@ extension SpreadbotSession {
             return dial(now)
         }
         if tokens.canRefresh, wasRefreshed, gotMessage {
-            // They were good, for a moment: the next ones are fetched after a delay.
+            // The tokens worked for a while, so they are refreshed after a delay.
             tokens.expire(now)
             return retryOrWait(failure, end, now, wallClock, random)
         }
@@ -23,7 +23,7 @@ extension SpreadbotSession {
                 ? ", with tokens that are fresh"
                 : ", and there is nothing to refresh the tokens with"
             let response = failure.error.response
-            // Tokens are nothing to a proxy.
+            // A proxy does not read these tokens.
             let error = RealtimeError(
                 .auth, failure.error.message + (response?.proxy == nil ? why : ""),
                 response: response)
@@ -36,16 +36,16 @@ extension SpreadbotSession {
         beginRefresh()
     }
 
-    /// The application has other tokens: they hold from the next attempt and request on.
+    /// The application sets other tokens. They are used from the next attempt and request on.
     package mutating func setTokens(access: String, refresh: String, now: Instant) {
-        // Those that are being refreshed: the answer is on its way.
+        // The given tokens are those being refreshed, and the response is on its way.
         if tokens.isRefreshing(access: access, refresh: refresh) { return }
-        // One that is not asked for yet never is.
+        // A refresh that has not begun is not needed any longer.
         if withdraw({ if case .refresh = $0 { true } else { false } }) { tokens.withdrawRefresh() }
         tokens.adopt(access: access, refresh: refresh, lifetime: nil, now: now)
         wasRefreshed = false
         act(.credential(credential))
-        // Nobody waits for the others any more.
+        // Requests that wait for a refresh can continue.
         act(.refreshed(nil))
         if stage == .authorizing { dial(now) }
     }
@@ -65,7 +65,7 @@ extension SpreadbotSession {
         beginRefresh()
     }
 
-    /// The server of the tokens gave fresh ones.
+    /// The token server returned fresh tokens.
     package mutating func refreshed(
         access: String, refresh: String?, lifetime: Duration?, now: Instant
     ) {
@@ -84,27 +84,27 @@ extension SpreadbotSession {
         act(.tokens(access: tokens.access, refresh: tokens.refresh))
         act(.refreshed(nil))
         if stage == .authorizing { dial(now) }
-        // What refused the tokens of before may let these pass.
+        // The server may accept a probe with the fresh tokens.
         upgrade.bringForward(now)
     }
 
-    /// The application gave other tokens while it was asked.
+    /// The application set other tokens during the refresh.
     private mutating func superseded(_ now: Instant) {
-        // Those were refused meanwhile, too: now it is their turn.
+        // The other tokens were refused meanwhile, too, so refresh them next.
         if tokens.areRefused, tokens.canRefresh { return beginRefresh() }
         act(.refreshed(nil))
         if stage == .authorizing { dial(now) }
     }
 
-    /// It gave none.
-    /// - Parameter isRefused: it will not; otherwise it could not be asked.
+    /// The token server did not return tokens.
+    /// - Parameter isRefused: the server refused; otherwise it could not be reached.
     package mutating func refreshFailed(
         _ error: RealtimeError, isRefused: Bool, now: Instant, random: Double
     ) {
         guard tokens.endRefresh(refused: isRefused) == .tokens else { return superseded(now) }
         act(.refreshed(error))
         if isRefused {
-            // Whatever leg there is: its token is as good as spent. One that closes is left to it.
+            // The token of any leg will not last. A leg that is closing is left alone.
             if state != .disconnected { end(error) }
             return
         }

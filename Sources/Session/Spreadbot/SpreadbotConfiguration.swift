@@ -1,6 +1,6 @@
 package import Wire
 
-/// The ways messages come, from the best to the one that passes everywhere (docs/spreadbot.md, B9).
+/// The transports, from the best to the one that works everywhere (docs/spreadbot.md, B9).
 package enum SpreadbotTransport: Int32, Sendable, CaseIterable {
     case webSocket = 1
     case sse = 2
@@ -15,21 +15,21 @@ package enum SpreadbotTransport: Int32, Sendable, CaseIterable {
     }
 }
 
-/// What a user can set on a Spreadbot connection.
+/// The options of a Spreadbot connection.
 /// - Object: spreadbot, Spreadbot.Configuration
 package struct SpreadbotConfiguration: RequestHeaders, Sendable {
-    /// What paths are appended to.
+    /// The base URL to which paths are appended.
     package let base: HTTPURL
     package private(set) var transports = SpreadbotTransport.allCases
-    /// Whole URLs in the place of base and path.
+    /// Whole URLs that replace base URL and path.
     package private(set) var overrides: [SpreadbotTransport: HTTPURL] = [:]
     package private(set) var sendURL: HTTPURL?
 
-    /// Where access tokens are refreshed; nil when they cannot be.
+    /// The URL of the token server; nil if tokens cannot be refreshed.
     package private(set) var authURL: HTTPURL?
     package private(set) var accessToken = ""
     package private(set) var refreshToken = ""
-    /// The credentials of a basic Authorization, as base64 already.
+    /// The credentials of a basic Authorization, already in base64.
     package private(set) var basicCredentials = ""
     /// A query parameter that carries the access token, beside the header Authorization, for
     /// servers and proxies that ignore the header.
@@ -85,7 +85,7 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
     /// events. A transport that needs longer is left for the next one.
     /// - Option: answer_timeout, limit
     package var answerTimeout: Duration = .seconds(5)
-    /// For the answer to a refresh of tokens.
+    /// The time limit for a refresh of tokens.
     package static let refreshTimeout = Duration.seconds(30)
     /// The time between the pings that keep a WebSocket alive, and the time for the answer to each:
     /// without an answer the connection is lost.
@@ -118,10 +118,10 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
     /// - Option: backoff, backoff
     package var backoff: BackoffConfiguration?
 
-    /// B10.
+    /// The delays between attempts (B10).
     var delays: BackoffConfiguration {
         var delays = backoff ?? BackoffConfiguration(maximum: maxDelay)
-        // They are counted by `maxReconnects`.
+        // `maxReconnects` counts the attempts instead.
         delays.attemptLimit = 0
         delays.stableTime = stableTime
         return delays
@@ -136,16 +136,16 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
         }
     }
 
-    /// Which legs are tried, in this order.
+    /// Sets the transports to try, in this order.
     package mutating func setTransports(_ list: [SpreadbotTransport]) throws(RealtimeError) {
         guard !list.isEmpty, Set(list).count == list.count else {
             throw RealtimeError(
-                .invalidArgument, "the transports are none, or one of them is named twice")
+                .invalidArgument, "transports must not be empty or contain duplicates")
         }
         transports = list
     }
 
-    /// - Parameter url: whole; of any of the schemes http, https, ws and wss.
+    /// - Parameter url: a whole URL with the scheme http, https, ws or wss.
     package mutating func setURL(
         of transport: SpreadbotTransport, _ url: String
     ) throws(RealtimeError) {
@@ -201,7 +201,7 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
         return try HTTPURL(parsing: root + joint + rest, as: .http).withCredentials(of: base)
     }
 
-    /// Where a leg connects for a path.
+    /// The URL to which a leg connects for a path.
     package func url(
         of transport: SpreadbotTransport, path: String
     ) throws(RealtimeError) -> HTTPURL {
@@ -212,7 +212,7 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
             .withCredentials(of: url)
     }
 
-    /// Whether a leg goes to another host or port than the base.
+    /// Whether a transport's URL has another host or port than the base URL.
     func goesElsewhere(_ transport: SpreadbotTransport) -> Bool {
         guard let override = overrides[transport] else { return false }
         return override.host != base.host || override.port != base.port

@@ -1,13 +1,13 @@
 package import Wire
 
-// The leg in use: what comes from it, how it ends, and what follows (docs/spreadbot.md, B6 to B10).
+// The leg in use: its messages, its end, and what follows (docs/spreadbot.md, B6 to B10).
 extension SpreadbotSession {
     package mutating func opened(_ number: UInt64, now: Instant) {
         guard stage == .dialing(number), let transport else { return }
         stage = .open(number)
         attempts.opened(now: now)
-        if toldTransport != transport {
-            toldTransport = transport
+        if reportedTransport != transport {
+            reportedTransport = transport
             act(.transport(transport))
         }
         act(.opened(transport, resumed: !attachedCursor.isEmpty))
@@ -21,9 +21,9 @@ extension SpreadbotSession {
         pump()
     }
 
-    /// A message has come on a leg that is open.
-    /// - Parameter id: its own; nil for a message without one.
-    /// - Returns: whether it is to be delivered; the cursor stands behind it then.
+    /// Handles a message on an open leg.
+    /// - Parameter id: the message's id; nil for a message without one.
+    /// - Returns: whether to deliver it. The cursor is then after it.
     package mutating func received(_ number: UInt64, id: UnsafeRawBufferPointer?) -> Bool {
         guard case .open(number) = stage else { return false }
         if !gotMessage {
@@ -35,35 +35,35 @@ extension SpreadbotSession {
         return cursor.accepts(id)
     }
 
-    /// The cursor stands behind an id that came without a message, or with several.
+    /// Moves the cursor to an id that came without a message, or with several.
     package mutating func moved(_ number: UInt64, to id: UnsafeRawBufferPointer) {
         guard case .open(number) = stage, !id.isEmpty else { return }
         cursor.move(to: id)
     }
 
-    /// The leg that is open comes to its end: one that held has all counts begin anew.
-    /// - Returns: whether it held.
+    /// Called at the end of an open leg. If it lasted, all counts start again.
+    /// - Returns: whether it lasted.
     mutating func settle(_ now: Instant) -> Bool {
         let isStable = attempts.closed(now: now)
         guard gotMessage || isStable else { return false }
         attempts.forgetFailures()
         failedRounds.reset()
         rungs[rung].shortLives = 0
-        // A server that accepts and then refuses must not be asked for ever.
+        // A server that accepts tokens and refuses them at once must not cause refreshes forever.
         if isStable { wasRefreshed = false }
         return true
     }
 
-    /// What was polled was removed: ids of it say nothing any more (L6). The leg goes on.
+    /// The polled resource was removed, so its ids are meaningless (L6). The leg continues.
     package mutating func gone(_ number: UInt64, _ error: RealtimeError, retryIn: Duration?) {
         guard isCurrent(number), let transport else { return }
         cursor = SpreadbotCursor()
         act(.failed(Failure(error: error, transport: transport, status: 410, retryIn: retryIn)))
     }
 
-    /// A leg has ended, or did not come to be.
+    /// Handles the end of a leg, or of an attempt.
     /// - Parameters:
-    ///   - written: the last send that was written to it whole; 0 for none.
+    ///   - written: the last send that was written completely; 0 for none.
     ///   - wallClock: seconds since 1970, for a Retry-After that is a date.
     ///   - random: uniform in [0, 1).
     package mutating func ended(
@@ -81,7 +81,8 @@ extension SpreadbotSession {
         let outcome = SpreadbotOutcome(
             end, of: transport, wasOpen: wasOpen, isLast: rung == rungs.count - 1,
             goesElsewhere: configuration.goesElsewhere(transport))
-        // Tokens that were fresh at an attempt that ended otherwise may have expired since.
+        // The tokens were fresh, but may have expired since an attempt that ended for another
+        // reason.
         if outcome != .unauthorized { wasRefreshed = false }
         let failure = Failure(error: end.error, transport: transport, status: end.status)
         switch outcome {
@@ -95,7 +96,7 @@ extension SpreadbotSession {
         pump()
     }
 
-    /// Counts an attempt, or waits for the network (B11).
+    /// Counts a failed attempt, or waits for the network (B11).
     mutating func retryOrWait(
         _ failure: Failure, _ end: SpreadbotLegEnd, _ now: Instant, _ wallClock: Int64,
         _ random: Double
@@ -105,7 +106,7 @@ extension SpreadbotSession {
         act(.failed(failure))
     }
 
-    /// B10.
+    /// Counts a failed attempt, and schedules the next one (B10).
     private mutating func retry(
         _ failure: Failure, _ end: SpreadbotLegEnd, _ now: Instant, _ wallClock: Int64,
         _ random: Double
@@ -129,12 +130,12 @@ extension SpreadbotSession {
         act(.failed(failure))
     }
 
-    /// The server's Retry-After.
+    /// The wait that the server asked for with Retry-After.
     private func asked(_ end: SpreadbotLegEnd, _ wallClock: Int64) -> Duration {
         Attempts.asked(by: end.error.response, wallClock: wallClock)
     }
 
-    /// Connections on one leg that each end at once and without a message, before it counts as one
-    /// that does not work.
+    /// After so many connections in a row that ended at once and without a message, the transport
+    /// counts as not working.
     private static let mostShortLives = 3
 }

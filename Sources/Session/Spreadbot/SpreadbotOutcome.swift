@@ -1,13 +1,13 @@
 package import Wire
 
-/// How a leg ended, as its driver saw it.
+/// The end of a leg, as its driver saw it.
 package struct SpreadbotLegEnd: Sendable {
     package let error: RealtimeError
-    /// The server's, 0 without an answer.
+    /// The status of the response; 0 if there is none.
     package let status: Int
-    /// Of a close frame, the peer's or the one that answered its breach of the protocol.
+    /// From the peer's close frame, or from ours after the peer violated the protocol.
     package let closeCode: CloseCode?
-    /// A connection to the server stood.
+    /// Whether a connection to the server was made.
     package let reachedServer: Bool
 
     package init(
@@ -21,29 +21,29 @@ package struct SpreadbotLegEnd: Sendable {
     }
 }
 
-/// What follows from it (docs/spreadbot.md, B9).
+/// The consequence of a leg's end (docs/spreadbot.md, B9).
 enum SpreadbotOutcome: Equatable {
-    /// This leg does not work here: the next one at once.
+    /// This transport does not work here: use the next one at once.
     case unsupported
-    /// Another leg to the same host would not help: the same one again, counted.
+    /// Another transport to the same host would not help: try the same one again, counted.
     case unreachable
-    /// Fresh tokens, then the same leg again at once, not counted.
+    /// Refresh the tokens, then use the same transport again at once, not counted.
     case unauthorized
-    /// The server wants no connection: the end.
+    /// The server refuses connections: end.
     case refused
-    /// It was connected: the same leg again, counted.
+    /// The leg was open: use the same transport again, counted.
     case dropped
 
-    /// Answers of a server, or of what stands before it, that may soon be others.
+    /// Statuses of a server, or of a proxy in front of it, that may change soon.
     private static let passingStatuses = [408, 425, 429, 500, 502, 503, 504]
 
-    /// Close codes that say that a WebSocket does not work on this way (RFC 6455 §7.4.1).
+    /// Close codes that show that a WebSocket does not work on this route (RFC 6455 §7.4.1).
     private static let unfitCodes: [UInt16] = [1002, 1003, 1007, 1009, 1010]
 
     /// - Parameters:
-    ///   - wasOpen: it was connected before.
-    ///   - isLast: no other leg follows.
-    ///   - goesElsewhere: its URL names another host or port than the base.
+    ///   - wasOpen: the leg was open before.
+    ///   - isLast: no other transport follows.
+    ///   - goesElsewhere: its URL has another host or port than the base URL.
     init(
         _ end: SpreadbotLegEnd, of transport: SpreadbotTransport, wasOpen: Bool, isLast: Bool,
         goesElsewhere: Bool
@@ -57,13 +57,13 @@ enum SpreadbotOutcome: Equatable {
             }
             return
         }
-        // A proxy that opens no tunnel for this one does not open it at the next attempt either.
+        // If a proxy refuses a tunnel for this transport, it will refuse it again.
         if end.error.proxyRefusal != 0 {
             self = wasOpen ? .dropped : .unsupported
             return
         }
         switch end.status {
-        // What was open ends by its connection, whatever its status was.
+        // An open leg ends because its connection ends, whatever its status was.
         case 101 where wasOpen, 200 where wasOpen && end.error.code != .contentType:
             self.init(end.error, of: transport, wasOpen, end.reachedServer, goesElsewhere)
         case 401, 407: self = .unauthorized
@@ -76,7 +76,7 @@ enum SpreadbotOutcome: Equatable {
         if self == .unreachable, wasOpen { self = .dropped }
     }
 
-    /// Without an answer.
+    /// Without a response.
     private init(
         _ error: RealtimeError, of transport: SpreadbotTransport, _ wasOpen: Bool,
         _ reachedServer: Bool, _ goesElsewhere: Bool
@@ -89,7 +89,7 @@ enum SpreadbotOutcome: Equatable {
         case .protocolViolation where transport == .webSocket: self = .unsupported
         case .connect where goesElsewhere && !wasOpen: self = .unsupported
         default:
-            // What stands in the way of a handshake, or holds a stream back, lets polls pass.
+            // What blocks a handshake, or delays a stream, may let polls pass.
             let isBlocked =
                 switch transport {
                 case .webSocket: reachedServer

@@ -1,8 +1,8 @@
 package import Wire
 
-// Sends: which way each goes, and how it ends (docs/spreadbot.md, B14).
+// How each send is transported, and how it ends (docs/spreadbot.md, B14).
 extension SpreadbotSession {
-    /// Takes a send in. What becomes of it, a full queue too, is told by an action.
+    /// Accepts a send. Its result is reported by an action, even if the queue is full.
     package mutating func submit(_ send: SpreadbotSend, now: Instant) {
         guard stage != .idle || !send.isMessage || send.isDurable else {
             let error = RealtimeError(
@@ -17,7 +17,7 @@ extension SpreadbotSession {
         if sends.waitingCount > configuration.queueCapacity, !send.isDurable { makeRoom() }
     }
 
-    /// Takes back what another run has left: it goes out, in its order, with what is done first.
+    /// Adds a send that an earlier run has left. It goes out in its order, with the next sends.
     package mutating func restore(_ send: SpreadbotSend) { sends.append(send) }
 
     private mutating func makeRoom() {
@@ -25,12 +25,12 @@ extension SpreadbotSession {
         guard let lost = dropsOldest ? sends.dropOldest() : sends.dropNewest() else { return }
         let error = RealtimeError(
             .queueFull,
-            "\(configuration.queueCapacity) sends wait for a connection (queue_capacity)")
+            "the queue is full: \(configuration.queueCapacity) sends wait (queue_capacity)")
         act(.sent(lost, error))
     }
 
-    /// Ends a send that waits, or is being posted; a frame that was given to the WebSocket is left
-    /// alone.
+    /// Ends a send that waits or is being posted. A frame that the WebSocket has taken is not
+    /// affected.
     package mutating func cancel(_ number: UInt64) {
         if let post = sends.posting, post.number == number {
             cancel(post)
@@ -43,19 +43,19 @@ extension SpreadbotSession {
         pump()
     }
 
-    /// Gives whatever may go out its way.
+    /// Starts each send that may go out now.
     package mutating func pump() {
         if isWebSocketOpen {
             while let send = sends.nextFrame(on: path) { act(.write(send)) }
             if let last = sends.nextConfirmation() { act(.confirm(last)) }
         }
-        // Without a network they wait here, where they are counted and may be cancelled.
+        // Without a network sends wait here, where they are counted and can be cancelled.
         guard attempts.isOnline, postRetry.attempts.wakeUp == nil else { return }
         let isClosing = if case .closing = stage { true } else { false }
         guard !isClosing else { return }
         let (isIdle, isWebSocket, path) = (stage == .idle, isWebSocketOpen, path)
-        // Without a connection messages wait, and requests go before them: there may never be one.
-        // With a WebSocket messages for another path do not wait.
+        // Without a connection, requests overtake messages, because there may never be a
+        // connection. With a WebSocket, messages for another path go by POST.
         let next = sends.nextRequest(passes: isIdle) {
             !$0.isMessage || !isIdle && !(isWebSocket && $0.isFrame(on: path))
         }
@@ -67,33 +67,34 @@ extension SpreadbotSession {
         return false
     }
 
-    /// The server has answered the ping behind this send.
+    /// The server answered the ping that followed this send.
     package mutating func confirmed(_ number: UInt64, _ id: SpreadbotSend.ID, now: Instant) {
         guard isCurrent(number) else { return }
         for send in sends.confirmed(id) { finish(send, nil) }
         pump()
     }
 
-    /// The frames up to this one are written, and its answer cannot be read: receiving is paused.
+    /// The frames up to this one were written, but answers are not read because receiving is
+    /// paused.
     package mutating func written(_ number: UInt64, _ id: SpreadbotSend.ID) {
         guard isCurrent(number) else { return }
         for send in sends.written(id) { act(.sent(send, nil)) }
         pump()
     }
 
-    /// The end of a send: told, if it was not before.
+    /// Ends a send, and reports the end unless it was reported before.
     mutating func finish(_ send: SpreadbotSend, _ error: RealtimeError?) {
-        // The delay before another attempt was this one's.
+        // The delay before another attempt belonged to this send.
         if postRetry.number == send.number { postRetry = PostRetry(configuration) }
-        act(send.isTold ? .forget(send) : .sent(send, error))
+        act(send.isReported ? .forget(send) : .sent(send, error))
     }
 
-    /// A request is over.
+    /// Handles the end of a request.
     /// - Parameters:
-    ///   - error: nil when the server has taken it.
-    ///   - status: of the answer; 0 without one.
-    ///   - retryAfter: what the server asks to wait.
-    ///   - mayPass: another attempt may do better: a durable send is not given up.
+    ///   - error: nil if the server accepted it.
+    ///   - status: the status of the response; 0 if there is none.
+    ///   - retryAfter: how long the server asks to wait.
+    ///   - mayPass: another attempt may succeed, so a durable send is repeated.
     package mutating func posted(
         _ id: SpreadbotSend.ID, _ error: RealtimeError?, status: Int, retryAfter: Duration? = nil,
         mayPass: Bool, now: Instant, random: Double
@@ -118,7 +119,7 @@ extension SpreadbotSession {
         pump()
     }
 
-    /// The leg is gone: frames that were not confirmed may have arrived.
+    /// The leg is gone. Frames that were not confirmed may have arrived.
     mutating func loseFrames(_ written: SpreadbotSend.ID) {
         let error = RealtimeError(
             .connectionLost,
@@ -127,13 +128,13 @@ extension SpreadbotSession {
         for send in sends.dropped(written: written) { act(.sent(send, error)) }
     }
 
-    /// What waits for a connection is not sent any more; frames that are under way are.
+    /// Ends messages that wait for a connection. Frames already written are not affected.
     mutating func giveUpWaiting(_ error: RealtimeError) {
         cancelPost()
         for send in sends.closeWaiting() { act(.sent(send, error)) }
     }
 
-    /// Another path takes the place of the one that they were for.
+    /// Ends messages for the previous path, because another path was established.
     mutating func giveUpMessages() {
         if let post = sends.posting, post.isBoundToConnection { cancel(post) }
         let error = RealtimeError(

@@ -1,29 +1,30 @@
-/// What is to be sent, whichever way it goes.
+/// A message or request to send, independent of the transport.
 package struct SpreadbotSend: Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
         case text
         case binary
-        /// A POST to a path of its own, whatever leg is there.
+        /// A POST to its own path, whatever leg is in use.
         case request(path: String, contentType: String)
     }
 
-    /// In the order of submission, from 1; given by the session.
+    /// Ids increase from 1 in the order of submission. The session assigns them.
     package typealias ID = UInt64
 
     package internal(set) var id: ID = 0
-    /// What its sender knows it by.
+    /// The number by which its sender knows it.
     package let number: UInt64
     package let kind: Kind
     package let payload: [UInt8]
-    /// Of a message that belongs to one path, whatever is established when it goes out; nil for
-    /// one that goes wherever the connection is.
+    /// The path of a message that belongs to one path only; nil for a message that goes to the path
+    /// of the connection.
     package let path: String?
-    /// The Idempotency-Key of each attempt that is a POST.
+    /// The Idempotency-Key for each POST of this send.
     package let key: String
-    /// Its place in the durable outbox; nil for one that does not outlive the process.
+    /// The id of its entry in the durable outbox; nil for a send that ends with the process.
     package let entry: UInt64?
-    /// Its sender was told that it is done: written, in a pause, and still in the outbox.
-    package internal(set) var isTold = false
+    /// Its success was already reported: the frame was written during a pause, but is still in the
+    /// outbox.
+    package internal(set) var isReported = false
 
     package init(
         number: UInt64, kind: Kind, payload: [UInt8], path: String? = nil, key: String,
@@ -37,44 +38,45 @@ package struct SpreadbotSend: Sendable, Equatable {
         self.entry = entry
     }
 
-    /// It is sent until the server has it, whatever connections are lost on the way.
+    /// Whether it is sent until the server has it, even if connections are lost.
     package var isDurable: Bool { entry != nil }
-    /// A message that goes wherever the connection is.
+    /// Whether it is a message that goes to the path of the connection.
     var isBoundToConnection: Bool { isMessage && path == nil }
     package var isMessage: Bool { kind == .text || kind == .binary }
 
-    /// Whether it can go out as a frame of a WebSocket to this path.
+    /// Whether it can be sent as a frame of a WebSocket to this path.
     func isFrame(on path: String) -> Bool { isMessage && (self.path ?? path) == path }
 
-    /// What it counts for: one without a byte needs memory too.
+    /// Its memory for limits. A send without bytes needs memory, too.
     var cost: Int { payload.count + 64 }
 }
 
-/// The sends of a session, in one order for both ways out (docs/spreadbot.md, B14): frames of a
+/// The sends of a session, in one order for both transports (docs/spreadbot.md, B14): frames of a
 /// WebSocket, many at a time, or requests, one at a time.
 ///
-/// A frame is done when the server has answered a ping that followed it (RFC 6455 §5.5.3: frames
-/// are handled in order). One that was written to a connection which was then lost may have arrived
-/// or not: its sender is told so, unless it is durable and therefore sent again.
+/// A frame is confirmed when the server has answered a ping that followed it (RFC 6455 §5.5.3:
+/// frames are handled in order). If the connection is lost after a frame was written, it may have
+/// arrived or not. Its sender gets this as an error, unless the send is durable and is therefore
+/// repeated.
 struct SpreadbotSends: Sendable {
     typealias ID = SpreadbotSend.ID
 
     private var lastID: ID = 0
-    /// Neither written nor posted, in order.
+    /// Sends that are neither written nor posted, in order.
     private var waiting: [SpreadbotSend] = []
     private var firstWaiting = 0
-    /// Frames given to the WebSocket, in order, and not confirmed.
-    private var flying: [SpreadbotSend] = []
-    private var flyingBytes = 0
+    /// Frames that the WebSocket has taken but that are not confirmed, in order.
+    private var inFlight: [SpreadbotSend] = []
+    private var inFlightBytes = 0
     private(set) var posting: SpreadbotSend?
-    /// A ping is under way that follows the frames up to this one.
+    /// The last frame before the ping in progress.
     private var confirming: ID?
 
-    /// Of frames that are not confirmed; more of them wait.
-    private static let mostFlyingBytes = 8 << 20
+    /// The most bytes of unconfirmed frames; further frames wait.
+    private static let mostInFlightBytes = 8 << 20
 
     var waitingCount: Int { waiting.count - firstWaiting }
-    var hasFlying: Bool { !flying.isEmpty }
+    var hasFramesInFlight: Bool { !inFlight.isEmpty }
     var oldestWaiting: SpreadbotSend? { waitingCount > 0 ? waiting[firstWaiting] : nil }
 
     mutating func append(_ send: SpreadbotSend) {
@@ -97,25 +99,25 @@ struct SpreadbotSends: Sendable {
         return send
     }
 
-    /// The next frame that an open WebSocket to this path may be given.
+    /// The next frame that an open WebSocket to this path may take.
     mutating func nextFrame(on path: String) -> SpreadbotSend? {
         guard posting == nil, let first = oldestWaiting, first.isFrame(on: path),
-            flying.isEmpty || flyingBytes + first.cost <= SpreadbotSends.mostFlyingBytes
+            inFlight.isEmpty || inFlightBytes + first.cost <= SpreadbotSends.mostInFlightBytes
         else { return nil }
         guard let send = takeFirst() else { return nil }
-        flying.append(send)
-        flyingBytes += send.cost
+        inFlight.append(send)
+        inFlightBytes += send.cost
         return send
     }
 
-    /// The next request, once nothing before it is under way.
+    /// The next request, once no earlier send is in progress.
     /// - Parameters:
-    ///   - isWanted: which one goes this way.
-    ///   - passes: one that is wanted goes before those that are not.
+    ///   - isWanted: whether a send goes by request.
+    ///   - passes: whether such a send may overtake others.
     mutating func nextRequest(
         passes: Bool, where isWanted: (SpreadbotSend) -> Bool
     ) -> SpreadbotSend? {
-        guard posting == nil, flying.isEmpty, let first = oldestWaiting else { return nil }
+        guard posting == nil, inFlight.isEmpty, let first = oldestWaiting else { return nil }
         if isWanted(first) {
             posting = takeFirst()
         } else if passes, let index = waiting[firstWaiting...].firstIndex(where: isWanted) {
@@ -124,51 +126,52 @@ struct SpreadbotSends: Sendable {
         return posting
     }
 
-    /// - Returns: the frame that a ping is to be sent behind; nil while one is under way, or when
-    ///   there is none.
+    /// - Returns: the frame after which to send a ping; nil during a ping, or without frames to
+    ///   confirm.
     mutating func nextConfirmation() -> ID? {
-        guard confirming == nil, let last = flying.last else { return nil }
+        guard confirming == nil, let last = inFlight.last else { return nil }
         confirming = last.id
         return last.id
     }
 
-    /// The server has all frames up to this one.
+    /// Removes the frames up to this one, which the server has.
     mutating func confirmed(_ id: ID) -> [SpreadbotSend] {
         confirming = nil
-        let count = flying.prefix { $0.id <= id }.count
-        return removeFlying(count)
+        let count = inFlight.prefix { $0.id <= id }.count
+        return removeInFlight(count)
     }
 
-    /// The frames up to this one are written, and no answer will be read for a while.
-    /// - Returns: those whose senders are told so. What is durable is kept until the server has it.
+    /// The frames up to this one were written, and their answers will not be read for a while.
+    /// - Returns: the sends whose success can be reported. Durable ones are kept until the server
+    ///   has them.
     mutating func written(_ id: ID) -> [SpreadbotSend] {
-        let count = flying.prefix { $0.id <= id }.count
-        let told = flying[..<count].filter { !$0.isTold }
-        var kept = removeFlying(count).filter { $0.isDurable }
-        for index in kept.indices { kept[index].isTold = true }
-        flyingBytes += kept.reduce(0) { $0 + $1.cost }
-        flying = kept + flying
-        return told.map { send in
+        let count = inFlight.prefix { $0.id <= id }.count
+        let fresh = inFlight[..<count].filter { !$0.isReported }
+        var kept = removeInFlight(count).filter { $0.isDurable }
+        for index in kept.indices { kept[index].isReported = true }
+        inFlightBytes += kept.reduce(0) { $0 + $1.cost }
+        inFlight = kept + inFlight
+        return fresh.map { send in
             var send = send
-            send.isTold = send.isDurable
+            send.isReported = send.isDurable
             return send
         }
     }
 
     /// The WebSocket is gone.
-    /// - Parameter written: the last frame that was written whole; 0 for none.
-    /// - Returns: those that may have arrived. The others wait again, before all that do.
+    /// - Parameter written: the last frame that was written completely; 0 for none.
+    /// - Returns: the sends that may have arrived. The others wait again, before all later ones.
     mutating func dropped(written: ID) -> [SpreadbotSend] {
         confirming = nil
-        let all = removeFlying(flying.count)
+        let all = removeInFlight(inFlight.count)
         waiting = all.filter { $0.id > written || $0.isDurable } + takeWaiting()
         return all.filter { $0.id <= written && !$0.isDurable }
     }
 
-    private mutating func removeFlying(_ count: Int) -> [SpreadbotSend] {
-        let gone = Array(flying.prefix(count))
-        flying.removeFirst(count)
-        flyingBytes -= gone.reduce(0) { $0 + $1.cost }
+    private mutating func removeInFlight(_ count: Int) -> [SpreadbotSend] {
+        let gone = Array(inFlight.prefix(count))
+        inFlight.removeFirst(count)
+        inFlightBytes -= gone.reduce(0) { $0 + $1.cost }
         return gone
     }
 
@@ -179,21 +182,21 @@ struct SpreadbotSends: Sendable {
         return all
     }
 
-    /// The request is over.
+    /// Removes the request that has ended.
     mutating func posted() -> SpreadbotSend? {
         defer { posting = nil }
         return posting
     }
 
-    /// The request is over, and comes again before all others.
+    /// Returns the request to the front of the queue.
     mutating func postAgain() {
         waiting = [posting].compactMap { $0 } + takeWaiting()
         posting = nil
     }
 
-    /// The one that has waited longest makes room.
+    /// Removes the send that has waited longest.
     mutating func dropOldest() -> SpreadbotSend? {
-        // Those that are durable have a file for a queue.
+        // Durable sends do not count: they wait in a file.
         guard let index = waiting[firstWaiting...].firstIndex(where: { !$0.isDurable }) else {
             return nil
         }
@@ -205,8 +208,8 @@ struct SpreadbotSends: Sendable {
         return waiting.popLast()
     }
 
-    /// Gives up messages that have not begun, and one that is being posted.
-    /// - Returns: those given up, in order. What is durable stays, and so do frames and requests.
+    /// Ends messages that were not written, including one that is being posted.
+    /// - Returns: the messages that ended, in order. Durable ones, frames and requests stay.
     mutating func closeWaiting() -> [SpreadbotSend] {
         close {
             $0.isMessage
@@ -215,7 +218,7 @@ struct SpreadbotSends: Sendable {
         }
     }
 
-    /// The same for messages that would go to whatever path is established next.
+    /// The same for messages that go to the path of the connection.
     mutating func closeMessages() -> [SpreadbotSend] {
         close {
             $0.isBoundToConnection
@@ -225,22 +228,22 @@ struct SpreadbotSends: Sendable {
     }
 
     /// - Parameters:
-    ///   - isInterrupted: whether a request under way of this kind is.
-    ///   - isGiven: up, when it is not durable.
+    ///   - isInterrupted: whether to interrupt a request in progress.
+    ///   - isGivenUp: whether to give up a send if it is not durable.
     private mutating func close(
-        _ isInterrupted: (SpreadbotSend) -> Bool, given isGiven: (SpreadbotSend) -> Bool
+        _ isInterrupted: (SpreadbotSend) -> Bool, given isGivenUp: (SpreadbotSend) -> Bool
     ) -> [SpreadbotSend] {
         let interrupted = posting.flatMap { isInterrupted($0) ? $0 : nil }
         if interrupted != nil { posting = nil }
         let all = [interrupted].compactMap { $0 } + takeWaiting()
-        waiting = all.filter { $0.isDurable || !isGiven($0) }
-        return all.filter { !$0.isDurable && isGiven($0) }
+        waiting = all.filter { $0.isDurable || !isGivenUp($0) }
+        return all.filter { !$0.isDurable && isGivenUp($0) }
     }
 
-    /// The same with frames: there is no connection any more.
+    /// Like `closeWaiting`, but including frames, because there is no connection any longer.
     mutating func close() -> [SpreadbotSend] {
         confirming = nil
-        let frames = removeFlying(flying.count)
+        let frames = removeInFlight(inFlight.count)
         waiting = frames + takeWaiting()
         return closeWaiting()
     }

@@ -1,32 +1,33 @@
 package import Wire
 
-/// Where a connection stands.
+/// The state of a connection.
 package enum SpreadbotState: Int32, Sendable {
     case connecting = 0
     case connected = 1
     case disconnected = 2
 }
 
-/// What is done while it is connecting.
+/// The current activity while the state is `connecting`.
 package enum SpreadbotPhase: Int32, Sendable {
-    /// Connected, or disconnected.
+    /// None, because the state is `connected` or `disconnected`.
     case none = 0
     case dialing = 1
     /// The delay before the next attempt.
     case backoff = 2
     /// There is no network.
     case offline = 3
-    /// Tokens are refreshed.
+    /// The tokens are being refreshed.
     case auth = 4
 }
 
-/// The brain of a Spreadbot connection (docs/spreadbot.md): which leg is tried, with
-/// which cursor and tokens, what its end means, and which way a send goes. Its driver has the legs.
+/// The machine of a Spreadbot connection (docs/spreadbot.md). It decides which transport is tried
+/// with which cursor and tokens, what its end means, and how each send is transported. Its driver
+/// runs the legs.
 ///
-/// What is to be done comes from `nextAction`, in order; the driver does one after the other and
-/// tells what came of it. Legs and probes have numbers: what is told of an older one is nothing.
+/// The driver performs the actions of `nextAction` one after the other, and reports the results.
+/// Every leg and probe is numbered. Reports with an older number are ignored.
 package struct SpreadbotSession: ActionMachine, Sendable {
-    /// An attempt, as it is to be made.
+    /// The parameters of an attempt.
     package struct Attempt: Sendable {
         package let number: UInt64
         package let transport: SpreadbotTransport
@@ -38,17 +39,17 @@ package struct SpreadbotSession: ActionMachine, Sendable {
 
     package struct Failure: Sendable {
         package let error: RealtimeError
-        /// Of the leg that failed; nil when it was none.
+        /// The transport of the leg that failed; nil if it was not a leg.
         package let transport: SpreadbotTransport?
         package let status: Int
-        /// Until the next attempt, on this leg or another; nil when there is none, or it waits for
-        /// the network.
+        /// The delay until the next attempt, on any transport; nil if there is none, or it waits
+        /// for the network.
         package var retryIn: Duration?
-        /// Of those in a row on this leg, 0 for one that is not counted.
+        /// The number of attempts in a row on this transport; 0 if this one was not counted.
         package var attempt = 0
         package var isFatal = false
 
-        /// For the log: where it failed, how, and when the next attempt follows.
+        /// For the log: the transport, the error, and when the next attempt follows.
         package var line: String {
             let leg = transport.map { "\($0.name): " } ?? ""
             let next = retryIn.map { "; the next attempt \($0.fromNow)" } ?? ""
@@ -58,21 +59,21 @@ package struct SpreadbotSession: ActionMachine, Sendable {
 
     package enum Action: Sendable {
         case attach(Attempt)
-        /// Drops the leg of this number.
+        /// Drop the leg with this number.
         case detach(UInt64)
-        /// Closes the WebSocket of this number in order, and tells its end by `closed`.
+        /// Close the WebSocket with this number properly, and report its end by `closed`.
         case close(UInt64)
-        /// A handshake without a cursor, to see whether it would be answered.
+        /// Make a handshake without a cursor, to see whether it succeeds.
         case probe(Attempt)
         case dropProbe(UInt64)
-        /// Spends a refresh token.
+        /// Refresh the tokens with this refresh token.
         case refresh(token: String)
-        /// Tells whoever waited for tokens: there are fresh ones, or why not.
+        /// Notify requests that wait for tokens: there are fresh ones, or the error says why not.
         case refreshed(RealtimeError?)
         /// The Authorization of requests from now on.
         case credential(String?)
         case write(SpreadbotSend)
-        /// Sends a ping and tells its answer by `confirmed`.
+        /// Send a ping, and report its answer by `confirmed`.
         case confirm(SpreadbotSend.ID)
         case post(SpreadbotSend)
         case cancelPost(SpreadbotSend.ID)
@@ -82,9 +83,9 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         case transport(SpreadbotTransport?)
         case failed(Failure)
         case tokens(access: String, refresh: String)
-        /// The end of a send: nil when the server has it.
+        /// The end of a send. The error is nil if the server has it.
         case sent(SpreadbotSend, RealtimeError?)
-        /// A durable send is over that was told before.
+        /// A durable send has ended whose success was reported before.
         case forget(SpreadbotSend)
         case disconnected(RealtimeError?)
     }
@@ -93,14 +94,14 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         case idle
         case dialing(UInt64)
         case open(UInt64)
-        /// For the time of the next attempt, or for the network.
+        /// Until the next attempt is due, or until there is a network.
         case waiting
         case authorizing
-        /// The WebSocket's closing handshake, by the application's wish.
+        /// The closing handshake of the WebSocket, requested by the application.
         case closing(UInt64)
     }
 
-    /// What is known of a leg.
+    /// The state of one transport.
     struct Rung: Sendable {
         var shortLives = 0
         var unsupportedUntil: Instant?
@@ -118,23 +119,23 @@ package struct SpreadbotSession: ActionMachine, Sendable {
     private var firstAction = 0
     private var lastNumber: UInt64 = 0
 
-    /// The leg in use, an index of `configuration.transports`.
+    /// The transport in use, an index into `configuration.transports`.
     var rung = 0
     var rungs: [Rung]
-    /// Those on it.
+    /// The attempts on this transport.
     var attempts: Attempts
-    /// Rounds over the whole ladder that failed in a row.
+    /// Rounds over all transports that failed in a row.
     var failedRounds: Backoff
     var attachedCursor = ""
     var attachedGeneration: UInt64 = 0
     var gotMessage = false
-    /// It was refused with the tokens of a refresh that followed a refusal.
+    /// The leg was refused with tokens that had just been refreshed after a refusal.
     var wasRefreshed = false
-    var toldTransport: SpreadbotTransport?
+    var reportedTransport: SpreadbotTransport?
     var upgrade = SpreadbotUpgrade()
     var postRetry: PostRetry
 
-    /// When a durable send is posted again.
+    /// The repetition of a durable send by POST.
     struct PostRetry: Sendable {
         /// The number of that send.
         var number: UInt64 = 0
@@ -172,7 +173,7 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         }
     }
 
-    /// Of the leg in use, or tried last; nil before and after.
+    /// The transport in use, or tried last; nil if the connection is idle.
     package var transport: SpreadbotTransport? {
         stage == .idle || rung >= rungs.count ? nil : configuration.transports[rung]
     }
@@ -181,7 +182,7 @@ package struct SpreadbotSession: ActionMachine, Sendable {
     package var accessToken: String { tokens.access }
     package var refreshToken: String { tokens.refresh }
 
-    /// Whether a leg, or a probe, of this number is still wanted.
+    /// Whether a leg or probe with this number is still wanted.
     package func isCurrent(_ number: UInt64) -> Bool {
         switch stage {
         case .dialing(number), .open(number), .closing(number): true
@@ -191,15 +192,15 @@ package struct SpreadbotSession: ActionMachine, Sendable {
 
     // MARK: The application
 
-    /// Connects; when it is connected or connecting already, from the top of the ladder.
+    /// Connects. If there is a connection already, it starts again with the first transport.
     package mutating func establish(path: String, now: Instant) {
         let wasClosing = if case .closing = stage { true } else { false }
         dropLeg()
         loseFrames(.max)
-        // Every call of disconnect is answered.
+        // Each call of disconnect gets its `disconnected`.
         if wasClosing { end(nil) }
         if path != self.path || !wasEstablished {
-            // The option's id is for whatever path comes first.
+            // The configured id belongs to the path that is established first.
             cursor = SpreadbotCursor(id: wasEstablished ? "" : cursor.id)
             wasEstablished = true
             self.path = path
@@ -213,7 +214,7 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         pump()
     }
 
-    /// Ends the connection; `disconnected` follows, at once or when the WebSocket is closed.
+    /// Ends the connection. `disconnected` follows at once, or when the WebSocket is closed.
     package mutating func disconnect(now: Instant) {
         switch stage {
         case .idle, .closing: return
@@ -234,22 +235,22 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         tokens.access.isEmpty ? nil : try? HeaderField.bearerAuthorization(tokens.access)
     }
 
-    /// A leg has gone over to the tokens there are, without a new attempt.
+    /// The leg uses the current tokens now, without a new attempt.
     package mutating func tokensUsed(_ number: UInt64) {
         if isCurrent(number) { attachedGeneration = tokens.generation }
     }
 
     // MARK: The ladder
 
-    /// Makes the first leg the next one to try, and forgets what is known of each leg.
+    /// Makes the first transport the next one to try, and forgets the state of each.
     mutating func backToTop() {
         rung = 0
         attempts.forgetFailures()
         for index in rungs.indices { rungs[index] = Rung() }
     }
 
-    /// Leaves this leg for the next one. After the last leg the round has failed: the application
-    /// gets one `reconnectsExhausted`, and not the failure of that leg too.
+    /// Continues with the next transport. After the last one the round has failed: the application
+    /// gets one `reconnectsExhausted`, but not the failure of that transport.
     mutating func nextRung(
         _ now: Instant, _ failure: Failure, asked: Duration, random: Double
     ) {
@@ -265,7 +266,7 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         dial(now)
     }
 
-    /// All legs have failed: another round over the ladder follows after a delay, or the end.
+    /// All transports have failed. Another round follows after a delay, or the connection ends.
     private mutating func endRound(
         _ now: Instant, _ failure: Failure, asked: Duration, random: Double
     ) {
@@ -300,7 +301,7 @@ package struct SpreadbotSession: ActionMachine, Sendable {
             return beginRefresh()
         }
         let attempt = makeAttempt(configuration.transports[rung], cursor: cursor.id)
-        // This attempt is what the next probe would have found out.
+        // This attempt replaces the next probe.
         if attempt.transport == .webSocket { upgrade.disarm() }
         attachedCursor = cursor.id
         attachedGeneration = tokens.generation
@@ -318,22 +319,22 @@ package struct SpreadbotSession: ActionMachine, Sendable {
             accessToken: tokens.access)
     }
 
-    /// - Parameter last: of the leg that was tried last; its error has the answer.
+    /// - Parameter last: the error of the transport that was tried last, which has the response.
     private func exhausted(_ last: RealtimeError?) -> RealtimeError {
-        let told = zip(configuration.transports, rungs).map { transport, rung in
+        let errors = zip(configuration.transports, rungs).map { transport, rung in
             "\(transport.name): \(rung.lastError?.message ?? "not tried")"
         }
         return RealtimeError(
             .reconnectsExhausted,
-            "no way to \(configuration.base.displayName) is left; "
-                + told.joined(separator: "; "),
+            "no transport to \(configuration.base.displayName) works; "
+                + errors.joined(separator: "; "),
             response: last?.response)
     }
 
     // MARK: The end
 
-    /// The WebSocket that was to be closed is closed.
-    /// - Parameter isClean: the server answered the close frame: it has what was written before.
+    /// The WebSocket has been closed as requested.
+    /// - Parameter isClean: the server answered the close frame, so it has all frames before it.
     package mutating func closed(_ number: UInt64, isClean: Bool, written: SpreadbotSend.ID) {
         guard stage == .closing(number) else { return }
         if isClean, written > 0 {
@@ -347,21 +348,21 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         dropLeg()
         loseFrames(.max)
         rung = 0
-        toldTransport = nil
+        reportedTransport = nil
         if let error {
-            var told = Failure(
+            var report = Failure(
                 error: error, transport: failure?.transport, status: failure?.status ?? 0)
-            told.isFatal = true
-            act(.failed(told))
+            report.isFatal = true
+            act(.failed(report))
         }
         giveUpAll(error ?? closedByUser)
         act(.transport(nil))
         act(.disconnected(error))
-        // A request to a path of its own needs no connection.
+        // Requests to their own paths need no connection.
         pump()
     }
 
-    /// Whatever leg there is: nothing of it counts any more.
+    /// Drops the current leg, if any. Its later reports are ignored.
     mutating func dropLeg() {
         dropProbe()
         switch stage {
@@ -395,13 +396,13 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         }
     }
 
-    /// Whether the server can be reached has changed, or the way there (B11, B12).
+    /// The server has become reachable or unreachable, or the route to it has changed (B11, B12).
     package mutating func networkChanged(isOnline: Bool, now: Instant, random: Double) {
         let comesBack = isOnline && !attempts.isOnline
         if comesBack, stage == .waiting {
             failedRounds.reset()
             backToTop()
-            // Whatever was waited for, it was by another way to the network.
+            // All waits were due to the previous network.
             attempts.restart(now: now)
         }
         attempts.setOnline(isOnline, now: now, random: random)
@@ -424,8 +425,8 @@ package struct SpreadbotSession: ActionMachine, Sendable {
 
     mutating func act(_ action: Action) { actions.append(action) }
 
-    /// Takes an action back that was not begun yet.
-    /// - Returns: false when it was.
+    /// Removes an action that was not begun yet.
+    /// - Returns: false if there was none.
     mutating func withdraw(_ isMeant: (Action) -> Bool) -> Bool {
         let index = actions[firstAction...].firstIndex(where: isMeant)
         if let index { actions.remove(at: index) }

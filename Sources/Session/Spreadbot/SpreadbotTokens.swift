@@ -1,19 +1,20 @@
 import Wire
 
 /// The tokens of a session (docs/spreadbot.md, B3 to B5). Each change makes a new generation, so
-/// that a request that was refused with an older one is sent again without a refresh.
+/// that a request refused with an older one is repeated without a refresh.
 struct SpreadbotTokens: Sendable {
     private(set) var access: String
     private(set) var refresh: String
     private(set) var generation: UInt64 = 0
-    /// What is being refreshed: one at a time, as a token that rotates must not be spent twice.
+    /// The tokens being refreshed. One refresh at a time, because a rotating token can be used only
+    /// once.
     private var refreshing: (generation: UInt64, refresh: String)?
     private var expiry: Instant?
-    /// What is left of its life when it is refreshed before an attempt.
+    /// The remaining lifetime at which the token is refreshed before an attempt.
     private var margin = Duration.zero
-    /// Those that were refused last, by their generation.
+    /// The generation of the tokens that were refused last.
     private var refusedGeneration: UInt64?
-    /// The server refused the refresh token: it is not shown again.
+    /// The server refused the refresh token, which is not sent again.
     private var isRefused = false
     private let hasServer: Bool
 
@@ -25,19 +26,19 @@ struct SpreadbotTokens: Sendable {
         hasServer = configuration.authURL != nil
     }
 
-    /// What the end of a refresh says something of.
+    /// The tokens that the result of a refresh concerns.
     enum Subject {
-        /// Of the tokens there are.
+        /// The current tokens.
         case tokens
-        /// Of the refresh token alone: the application has given another access token.
+        /// Only the refresh token: the application has set another access token.
         case refreshToken
-        /// Of nothing any more: the application has given others.
+        /// None: the application has set other tokens.
         case none
     }
 
     var canRefresh: Bool { hasServer && !refresh.isEmpty && !isRefused }
 
-    /// Whether an attempt with them would soon be refused.
+    /// Whether the access token expires so soon that an attempt with it might be refused.
     func expireSoon(_ now: Instant) -> Bool {
         expiry.map { $0 - now < margin } ?? false
     }
@@ -47,7 +48,7 @@ struct SpreadbotTokens: Sendable {
 
     var areRefused: Bool { refusedGeneration == generation }
 
-    /// They are known to be no good: they are refreshed before the next attempt.
+    /// Marks the tokens as expired, so that they are refreshed before the next attempt.
     mutating func expire(_ now: Instant) {
         expiry = now
         margin = .nanoseconds(1)
@@ -59,33 +60,33 @@ struct SpreadbotTokens: Sendable {
             && HeaderField.haveSameBytes(refresh, self.refresh)
     }
 
-    /// - Returns: the refresh token to spend; nil while another refresh is under way.
+    /// - Returns: the refresh token to use; nil during another refresh.
     mutating func beginRefresh() -> String? {
         guard refreshing == nil else { return nil }
         refreshing = (generation, refresh)
         return refresh
     }
 
-    /// It was not begun after all.
+    /// Cancels a refresh that was not begun.
     mutating func withdrawRefresh() { refreshing = nil }
 
-    /// The application, or the server, gave new ones.
+    /// Sets new tokens from the application or the server.
     mutating func adopt(
         access: String, refresh: String?, lifetime: Duration?, now: Instant
     ) {
         self.access = access
         if let refresh { self.refresh = refresh }
         expiry = lifetime.map { now + $0 }
-        // Less for a short life: it would be spent on refreshes alone.
+        // Less for a short lifetime, which would otherwise be spent on refreshes.
         margin = min(SpreadbotTokens.longestMargin, (lifetime ?? .zero) / 2)
         generation += 1
         isRefused = false
     }
 
-    /// The server gave another refresh token for the one there is.
+    /// The server replaced the refresh token.
     mutating func adopt(refresh: String) { self.refresh = refresh }
 
-    /// - Parameter refused: by the server, for good.
+    /// - Parameter refused: whether the server refused for good.
     mutating func endRefresh(refused: Bool) -> Subject {
         guard let (old, spent) = refreshing else { return .none }
         refreshing = nil

@@ -1,16 +1,16 @@
-/// When the WebSocket is tried again from a lower leg (docs/spreadbot.md, B12).
+/// The schedule for probing the WebSocket while a lower leg is in use (docs/spreadbot.md, B12).
 struct SpreadbotUpgrade: Sendable {
-    /// When the next probe is due; nil for never, or while one is under way.
+    /// When the next probe is due; nil for never, or during a probe.
     private(set) var due: Instant?
-    /// The number of the one under way.
+    /// The number of the current probe.
     private(set) var probe: UInt64?
-    /// Of the tokens that it shows.
+    /// The generation of the tokens that the probe uses.
     private(set) var generation: UInt64 = 0
-    /// The tokens that were refreshed for the probe before, which was refused with them.
+    /// The generation of the tokens that were refreshed because the previous probe was refused.
     var refusedGeneration: UInt64?
     private var interval = Duration.zero
 
-    /// The WebSocket is in use, or everything begins anew.
+    /// The WebSocket is in use, or a new connection begins.
     mutating func reset(_ configuration: SpreadbotConfiguration) {
         interval = configuration.upgradeInterval
         refusedGeneration = nil
@@ -31,7 +31,7 @@ struct SpreadbotUpgrade: Sendable {
         self.generation = generation
     }
 
-    /// The network changed: what stood in the way may be gone.
+    /// The network has changed, so the WebSocket may work now.
     mutating func bringForward(_ time: Instant) {
         if let due, time < due { self.due = time }
     }
@@ -46,20 +46,20 @@ struct SpreadbotUpgrade: Sendable {
     }
 }
 
-// From a lower leg back to the WebSocket.
+// Returns from a lower leg to the WebSocket.
 extension SpreadbotSession {
     mutating func dropProbe() {
         if let probe = upgrade.takeProbe() { act(.dropProbe(probe)) }
     }
 
     mutating func beginProbe(_ now: Instant) {
-        guard case .open = stage, !sends.hasFlying else { return }
+        guard case .open = stage, !sends.hasFramesInFlight else { return }
         let attempt = makeAttempt(.webSocket, cursor: "")
         upgrade.begin(attempt.number, tokens.generation)
         act(.probe(attempt))
     }
 
-    /// The probe was answered as a WebSocket: the leg makes room for one with the cursor.
+    /// The probe succeeded. The current leg is replaced by a WebSocket with the cursor.
     package mutating func probeOpened(_ number: UInt64, now: Instant) {
         guard upgrade.probe == number else { return }
         dropProbe()
@@ -75,8 +75,8 @@ extension SpreadbotSession {
         dial(now)
     }
 
-    /// - Parameter isUnauthorized: its token was refused: a lower leg may stand for long with one
-    ///   that has ended.
+    /// - Parameter isUnauthorized: the probe's token was refused. A lower leg may last long with a
+    ///   token that has expired.
     package mutating func probeEnded(
         _ number: UInt64, isUnauthorized: Bool = false, now: Instant
     ) {
@@ -90,7 +90,7 @@ extension SpreadbotSession {
     private mutating func refreshForProbe() {
         let generation = tokens.generation
         guard tokens.canRefresh, upgrade.generation == generation else { return }
-        // A server that refuses fresh tokens too is not asked for more.
+        // If a server refuses fresh tokens too, do not ask for more.
         guard upgrade.refusedGeneration.map({ $0 == generation }) ?? true else { return }
         upgrade.refusedGeneration = generation
         tokens.refuse()
