@@ -114,9 +114,9 @@ private typealias Parameter = ExtensionHeader.Parameter
         (["permessage-deflate; x"], "unknown parameter \"x\""),
         (
             ["permessage-deflate; client_no_context_takeover=1"],
-            "client_no_context_takeover a value"
+            "client_no_context_takeover with a value"
         ),
-        (["permessage-deflate; server_no_context_takeover=\"x\""], "server_no_context_takeover a"),
+        (["permessage-deflate; server_no_context_takeover=\"x\""], "server_no_context_takeover with a"),
         (
             ["permessage-deflate; server_no_context_takeover; server_no_context_takeover"],
             "server_no_context_takeover of permessage-deflate twice"
@@ -125,8 +125,8 @@ private typealias Parameter = ExtensionHeader.Parameter
             ["permessage-deflate; client_max_window_bits=9; client_max_window_bits=9"],
             "client_max_window_bits of permessage-deflate twice"
         ),
-        (["permessage-deflate; client_max_window_bits"], "client_max_window_bits no value"),
-        (["permessage-deflate; server_max_window_bits"], "server_max_window_bits no value"),
+        (["permessage-deflate; client_max_window_bits"], "client_max_window_bits with no value"),
+        (["permessage-deflate; server_max_window_bits"], "server_max_window_bits with no value"),
     ])
     func answersThatBreakTheRulesFail(headers: [String], sentence: String) {
         let error = #expect(throws: RealtimeError.self) {
@@ -146,7 +146,7 @@ private typealias Parameter = ExtensionHeader.Parameter
                     answer: ["permessage-deflate; " + header], offer: DeflateOffer())
             }
             #expect(error?.code == .handshake)
-            #expect(error?.message.contains("\(name) the value \"\(value)\"") == true)
+            #expect(error?.message.contains("\(name) with the value \"\(value)\"") == true)
         }
     }
 

@@ -112,13 +112,13 @@ private func request(of handshake: ClientHandshake) -> [Substring] {
         ([upgrade, accept], "Connection: Upgrade"),
         ([upgrade, field("Connection", "keep-alive"), accept], "Connection: Upgrade"),
         ([upgrade, connection], "without Sec-WebSocket-Accept"),
-        ([upgrade, connection, field("Sec-WebSocket-Accept", "")], "does not fit"),
-        ([upgrade, connection, field("Sec-WebSocket-Accept", nonceKey)], "does not fit"),
+        ([upgrade, connection, field("Sec-WebSocket-Accept", "")], "does not match"),
+        ([upgrade, connection, field("Sec-WebSocket-Accept", nonceKey)], "does not match"),
         (
             [upgrade, connection, field("Sec-WebSocket-Accept", accept.value.lowercased())],
-            "does not fit"
+            "does not match"
         ),
-        ([upgrade, connection, accept, accept], "does not fit"),
+        ([upgrade, connection, accept, accept], "does not match"),
     ])
     func aBrokenUpgradeFails(fields: [HeaderField], sentence: String) {
         let error = error(outcome(fields))

@@ -115,7 +115,7 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
         guard (400...599).contains(status), status != 401, status != 407 else {
             throw RealtimeError(
                 .invalidArgument,
-                "the status to retry is \(status); 400 to 599 is expected, without 401 and 407")
+                "the status to retry is \(status); 400 to 599 is expected, except 401 and 407")
         }
         retryStatuses.insert(status)
     }

@@ -20,8 +20,8 @@ package struct LongPollCursor: Sendable, Equatable {
         guard parts.count == 2, let seconds = Int64(parts[0]), seconds >= 0 else {
             throw RealtimeError(
                 .invalidArgument,
-                "the id \(id.quoted(upTo: 60)) is not made of a time and an ETag, which polls by"
-                    + " validators begin with")
+                "the id \(id.quoted(upTo: 60)) is not a time and an ETag, with which polls by"
+                    + " validators begin")
         }
         lastModified = FieldText(formatHTTPDate(seconds))
         tag = FieldText(String(parts[1]))

@@ -20,7 +20,7 @@ extension SpreadbotSession {
         guard tokens.canRefresh, !wasRefreshed else {
             let why =
                 wasRefreshed
-                ? ", with tokens that are fresh"
+                ? ", although the tokens are fresh"
                 : ", and there is nothing to refresh the tokens with"
             let response = failure.error.response
             // A proxy does not read these tokens.

@@ -132,7 +132,7 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
         guard !self.base.target.utf8.contains(UInt8(ascii: "?")) else {
             throw RealtimeError(
                 .invalidURL,
-                "the base URL of \(self.base.displayName) has a query, and a path follows")
+                "the base URL of \(self.base.displayName) has a query, but paths follow it")
         }
     }
 

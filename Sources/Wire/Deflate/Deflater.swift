@@ -23,8 +23,8 @@ package struct Deflater: ~Copyable {
         else {
             throw RealtimeError(
                 .invalidArgument,
-                "zlib compresses with level 1 to 9, window bits 9 to 15 and memory level 1 to 9, "
-                    + "not \(level), \(windowBits), \(memoryLevel)")
+                "level, window bits and memory level are \(level), \(windowBits), \(memoryLevel);"
+                    + " 1 to 9, 9 to 15 and 1 to 9 are expected")
         }
         self.level = level
         self.windowBits = windowBits

@@ -25,7 +25,7 @@ package struct EventIDFile: Equatable, Sendable {
             throw EventIDFile.damaged("has more than \(EventIDFile.limit) bytes")
         }
         guard bytes.last == UInt8(ascii: "\n") else {
-            throw EventIDFile.damaged("does not end in a line end")
+            throw EventIDFile.damaged("does not end with a line feed")
         }
         var lines = bytes.dropLast().split(
             separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)

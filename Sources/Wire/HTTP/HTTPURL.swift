@@ -78,7 +78,7 @@ package struct HTTPURL: Equatable, Sendable {
             // up.
             throw invalid(
                 text,
-                "has a host with characters that no host name has; write an "
+                "has a host with characters that a host name must not have; write an "
                     + "international name in its xn-- form")
         }
         server = Server(
@@ -295,7 +295,7 @@ private func checkText(_ text: String, _ kind: HTTPURL.Kind) throws(RealtimeErro
     if let mark = authority.firstIndex(where: { "/?#".utf8.contains($0) }),
         authority[mark] == UInt8(ascii: "#"), authority[mark...].contains(UInt8(ascii: "@"))
     {
-        throw invalid(text, "has a # in front of its host; write # in a password as %23")
+        throw invalid(text, "has a # before its host; write # in a password as %23")
     }
     guard kind == .http || !bytes.contains(UInt8(ascii: "#")) else {
         throw invalid(text, "has a fragment, which RFC 6455 §3 forbids; write # as %23")

@@ -48,7 +48,7 @@ extension HeaderField {
         guard mayExpect || !name.equalsIgnoringASCIICase("Expect") else {
             throw RealtimeError(
                 .invalidHeader,
-                "The header \(name.quoted()) is for single requests: here each would wait")
+                "The header \(name.quoted()) is only for single requests: here each would wait")
         }
         // RFC 9110 §5.5. A tab is the only control character allowed.
         guard !value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {

@@ -33,7 +33,7 @@ package struct Multipart: ~Copyable {
         else {
             throw RealtimeError(
                 .protocolViolation,
-                "multipart answer without a boundary of 1 to \(Multipart.longestBoundary) bytes")
+                "multipart response without a boundary of 1 to \(Multipart.longestBoundary) bytes")
         }
         delimiter = Array("\r\n--".utf8) + Array(boundary.utf8)
     }
@@ -53,7 +53,7 @@ package struct Multipart: ~Copyable {
     }
 
     private static var cut: RealtimeError {
-        RealtimeError(.protocolViolation, "multipart answer that is not whole")
+        RealtimeError(.protocolViolation, "multipart response that is incomplete")
     }
 
     /// Finds the first delimiter, which may be at the very start.
@@ -90,7 +90,7 @@ package struct Multipart: ~Copyable {
             guard let lf = window.firstIndex(of: 0x0A), lf > index, body[lf - 1] == 0x0D else {
                 throw RealtimeError(
                     .protocolViolation,
-                    "multipart answer with header lines that do not end within "
+                    "multipart response with header lines that do not end within "
                         + "\(Multipart.headerLimit) bytes")
             }
             let line = body[index..<(lf - 1)]

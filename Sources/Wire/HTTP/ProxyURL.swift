@@ -34,7 +34,7 @@ package enum ProxyURL {
         // libcurl would try port 0, and ignore a path, a query and a fragment.
         guard part(handle, CURLUPART_PATH) ?? "/" == "/",
             part(handle, CURLUPART_QUERY) == nil, part(handle, CURLUPART_FRAGMENT) == nil
-        else { throw invalid("has a path, query or fragment, of which a proxy has none") }
+        else { throw invalid("has a path, query or fragment, which a proxy must not have") }
         guard part(handle, CURLUPART_PORT).map({ UInt16($0) ?? 0 }) != 0 else {
             throw invalid("has a port that is not in 1 to 65535")
         }

@@ -80,7 +80,7 @@ extension JSONScanner {
 
     /// The levels that may still be nested inside an array or object here.
     func inside(_ levels: Int) throws(RealtimeError) -> Int {
-        guard levels > 0 else { throw JSONTape.fault(at: offset, "nested too deep") }
+        guard levels > 0 else { throw JSONTape.fault(at: offset, "nested too deeply") }
         return levels - 1
     }
 

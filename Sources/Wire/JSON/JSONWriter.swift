@@ -31,7 +31,7 @@ extension JSONValue {
         case .integer(let value): bytes.append(contentsOf: value.description.utf8)
         case .number(let value):
             guard value.isFinite else {
-                throw RealtimeError(.invalidArgument, "JSON has no number \(value)")
+                throw RealtimeError(.invalidArgument, "JSON cannot represent the number \(value)")
             }
             JSONNumber.write(value, to: &bytes)
         case .string(let text): JSONString.write(text, to: &bytes)

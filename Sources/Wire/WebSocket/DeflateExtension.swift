@@ -58,7 +58,7 @@ package struct DeflateParameters: Equatable, Sendable {
         for header in headers {
             for element in try ExtensionHeader.parse(header) {
                 guard let offer, element.name == "permessage-deflate" else {
-                    throw refused("chose the extension \(element.name.quoted()), not offered")
+                    throw refused("chose \(element.name.quoted()), which was not offered")
                 }
                 if agreed != nil { throw refused("chose permessage-deflate twice") }
                 agreed = try DeflateParameters(answer: element.parameters, offer: offer)
@@ -75,12 +75,12 @@ package struct DeflateParameters: Equatable, Sendable {
         var serverBits: Int?
         for parameter in answer {
             guard !seen.contains(parameter.name) else {
-                throw refused("gave \(parameter.name) of permessage-deflate twice")
+                throw refused("sent \(parameter.name) of permessage-deflate twice")
             }
             seen.append(parameter.name)
             switch parameter.name {
             case "client_no_context_takeover", "server_no_context_takeover":
-                if parameter.value != nil { throw refused("gave \(parameter.name) a value") }
+                if parameter.value != nil { throw refused("sent \(parameter.name) with a value") }
             case "client_max_window_bits": clientBits = try windowBits(parameter)
             case "server_max_window_bits": serverBits = try windowBits(parameter)
             default:
@@ -92,7 +92,7 @@ package struct DeflateParameters: Equatable, Sendable {
         // A server accepts an offer with either server parameter by repeating it (§7.1.1.1,
         // §7.1.2.1).
         if offer.serverMaxWindowBits < 15, (serverBits ?? 15) > offer.serverMaxWindowBits {
-            throw refused("did not keep to server_max_window_bits=\(offer.serverMaxWindowBits)")
+            throw refused("did not respect server_max_window_bits=\(offer.serverMaxWindowBits)")
         }
         serverNoContextTakeover = seen.contains("server_no_context_takeover")
         if offer.serverNoContextTakeover, !serverNoContextTakeover {
@@ -109,9 +109,8 @@ package struct DeflateParameters: Equatable, Sendable {
 /// A decimal number from 8 to 15 without leading zeros (RFC 7692 §7.1.2).
 private func windowBits(_ parameter: ExtensionHeader.Parameter) throws(RealtimeError) -> Int {
     for bits in 8...15 where parameter.value == String(bits) { return bits }
-    throw refused(
-        "gave \(parameter.name) \(parameter.value.map { "the value " + $0.quoted() } ?? "no value")"
-            + "; RFC 7692 has 8 to 15")
+    let value = parameter.value.map { "the value " + $0.quoted() } ?? "no value"
+    throw refused("sent \(parameter.name) with \(value); 8 to 15 is expected")
 }
 
 private func refused(_ fault: String) -> RealtimeError {

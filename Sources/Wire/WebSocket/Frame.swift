@@ -125,7 +125,7 @@ package struct FrameHeader: Equatable, Sendable {
 
     private static func reservedBits(_ first: UInt8) -> ProtocolFailure {
         ProtocolFailure(
-            .protocolError, "reserved bits \((first >> 4) & 0x7) set, which nothing negotiated")
+            .protocolError, "reserved bits \((first >> 4) & 0x7) set without an extension")
     }
 
     private static func unknownOpcode(_ opcode: UInt8) -> ProtocolFailure {

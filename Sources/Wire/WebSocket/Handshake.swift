@@ -26,7 +26,7 @@ package struct ClientHandshake: Sendable {
         url: HTTPURL, nonce: [UInt8], subprotocols: [String], fields: [HeaderField],
         deflate: DeflateOffer?
     ) {
-        precondition(nonce.count == 16, "RFC 6455 §4.1 has a nonce of 16 bytes")
+        precondition(nonce.count == 16, "RFC 6455 §4.1 requires a nonce of 16 bytes")
         self.url = url
         self.key = base64(nonce)
         self.subprotocols = subprotocols
@@ -66,7 +66,7 @@ package struct ClientHandshake: Sendable {
             throw ClientHandshake.refusal(by: url, HTTPResponse(head, body: []))
         }
         guard head.minorVersion >= 1 else {
-            throw failure("answered with HTTP/1.0, which has no upgrade")
+            throw failure("answered with HTTP/1.0, which does not support Upgrade")
         }
         guard head.hasToken("websocket", in: "Upgrade") else {
             throw failure("answered 101 without \"Upgrade: websocket\"")
@@ -85,13 +85,13 @@ package struct ClientHandshake: Sendable {
     private func verifyAccept(_ values: [String]) throws(RealtimeError) {
         let guid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
         guard let digest = sha1(Array((key + guid).utf8)) else {
-            throw RealtimeError(.system, "libcrypto made no SHA-1 digest for the handshake")
+            throw RealtimeError(.system, "libcrypto could not make the SHA-1 of the handshake")
         }
         guard let value = values.first else {
             throw failure("answered 101 without Sec-WebSocket-Accept")
         }
         guard values.count == 1, value == base64(digest) else {
-            throw failure("answered with a Sec-WebSocket-Accept that does not fit the key sent")
+            throw failure("answered with a Sec-WebSocket-Accept that does not match the key")
         }
     }
 
