@@ -116,7 +116,7 @@ private typealias Parameter = ExtensionHeader.Parameter
             ["permessage-deflate; client_no_context_takeover=1"],
             "client_no_context_takeover with a value"
         ),
-        (["permessage-deflate; server_no_context_takeover=\"x\""], "server_no_context_takeover with a"),
+        (["permessage-deflate; server_no_context_takeover=\"x\""], "context_takeover with a"),
         (
             ["permessage-deflate; server_no_context_takeover; server_no_context_takeover"],
             "server_no_context_takeover of permessage-deflate twice"

@@ -240,7 +240,7 @@ package struct EventSourceSession: HTTPSourceSession {
             ?? RealtimeError(.closed, "\(name) ended the stream")
         // The server set this delay for the end of the stream, not for a lost connection.
         let asked = failure == nil ? askedDelay : .zero
-        // The server behaves as for polls: it sends an event and ends the stream.
+        // The server treats the stream like a poll: it sends an event, then ends it.
         let isPoll = failure == nil && hasDispatched
         var report = end(
             error, status: error.proxyRefusal, now: now, random: random, asked: asked,

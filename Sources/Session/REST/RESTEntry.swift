@@ -112,7 +112,7 @@ final class RESTEntry: @unchecked Sendable {
 
     var isQueued: Bool { if case .queued = state { true } else { false } }
 
-    /// Whether the server redirected the request. Its next form has not been sent before.
+    /// Whether the server redirected the request. The redirected one has not been sent before.
     var isRedirected: Bool { if case .draining(.redirect) = state { true } else { false } }
 
     /// The attempt's new end, if bytes moved or the caller delays them; nil if its time is over.

@@ -22,7 +22,7 @@ extension RESTSession {
         if lines[line].isShared, !wasShared { pump(line, now) }
     }
 
-    /// Lets a request begin as soon as it may, in its order among the others.
+    /// Queues a request again, in its order among the others, and begins what may begin.
     mutating func requeue(_ entry: RESTEntry, _ now: Instant) {
         if entry.hasExchange { lines[entry.line].running -= 1 }
         enqueue(entry)

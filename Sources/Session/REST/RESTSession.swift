@@ -25,7 +25,7 @@ package struct RESTSession: ActionMachine, Sendable {
         case finish(ID, RESTOutcome)
     }
 
-    /// The result that there were no fresh credentials after those of a generation were refused.
+    /// The credentials of a generation were refused, and there were no fresh ones.
     struct Denial {
         var generation: UInt64
         /// The last request submitted by then. A later one may cause another question.
@@ -69,7 +69,7 @@ package struct RESTSession: ActionMachine, Sendable {
     /// While fresh credentials are fetched: the last request submitted before that began.
     var lastBeforeQuestion: ID?
     var isAuthorizing: Bool { lastBeforeQuestion != nil }
-    /// The last time that there were no fresh credentials.
+    /// The latest denial.
     var denial: Denial?
 
     /// The client's bearer token as a query parameter, if the options ask for one.

@@ -70,8 +70,8 @@ package struct NetworkView: Equatable, Sendable {
             return hasRoute {
                 $0.isDefault || address.begins(with: $0.destination, length: $0.prefixLength)
             }
-        // Without a default route, the host may be in a network that has a route. A name in .local
-        // (RFC 6762 §3) may be on any link.
+        // Without a default route, the host may be in a network that has a route. For a name in
+        // .local (RFC 6762 §3), a link-local route is enough.
         case .name(let name):
             let isOfLink = name.lowercased().hasSuffix(".local")
             return hasRoute { !$0.isLocal || isOfLink && $0.destination.isLinkLocal }

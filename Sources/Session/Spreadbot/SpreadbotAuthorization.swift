@@ -23,7 +23,7 @@ extension SpreadbotSession {
                 ? ", although the tokens are fresh"
                 : ", and there is nothing to refresh the tokens with"
             let response = failure.error.response
-            // A proxy does not read these tokens.
+            // The tokens mean nothing to a proxy.
             let error = RealtimeError(
                 .auth, failure.error.message + (response?.proxy == nil ? why : ""),
                 response: response)
@@ -104,7 +104,7 @@ extension SpreadbotSession {
         guard tokens.endRefresh(refused: isRefused) == .tokens else { return superseded(now) }
         act(.refreshed(error))
         if isRefused {
-            // The token of any leg will not last. A leg that is closing is left alone.
+            // Without a refresh, no leg can last. A leg that is already closing is left alone.
             if state != .disconnected { end(error) }
             return
         }

@@ -92,7 +92,7 @@ package struct HTTPURL: Equatable, Sendable {
             throw invalid(text, "has a user name with a colon, which RFC 7617 §2 forbids")
         }
         let query = try parts.string(CURLUPART_QUERY)
-        // Neither path nor query may contain all bytes (RFC 3986 §3.3, §3.4). "%" is kept, because
+        // Path and query must not contain some bytes (RFC 3986 §3.3, §3.4). "%" is kept, because
         // percent-encoded bytes must not be encoded again.
         target = percentEncoded(
             (try parts.string(CURLUPART_PATH) ?? "/") + (query.map { "?" + $0 } ?? "")

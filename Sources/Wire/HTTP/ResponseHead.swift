@@ -77,7 +77,7 @@ package struct ResponseHead: Equatable, Sendable {
         parts = Parts(status, reason, minorVersion, lines: lines, nameLengths)
     }
 
-    /// Makes the parts our own before a change.
+    /// Copies the parts before a change if they are shared.
     private mutating func own() {
         guard !isKnownUniquelyReferenced(&parts) else { return }
         let copy = Parts(

@@ -37,7 +37,7 @@ package struct MessageReader: ~Copyable {
     private var willStream: Bool
     /// No piece of the current message was returned yet.
     private var isFirstPiece = true
-    /// A large frame was read directly into the assembly, at least nearly to its end.
+    /// A part of a large frame was just read directly into the assembly.
     private var readLarge = false
     private var inflater: Inflater?
     private let deflate: DeflateParameters?
