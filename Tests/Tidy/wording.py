@@ -19,7 +19,6 @@ UNCHECKED = (
     "Sources/Realtime/",
     "Sources/RealtimeABI/",
     "Sources/Session/",
-    "Sources/Wire/",
     "Sources/abigen/",
     "Tests/CTests/",
 )
