@@ -7,7 +7,7 @@ let swift: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
-    // Not in release: the compiler of a user may know warnings that ours does not.
+    // Not in release builds: a user's compiler may have warnings that ours does not have.
     .treatAllWarnings(as: .error, .when(configuration: .debug)),
 ]
 
@@ -36,7 +36,7 @@ let package = Package(
         .target(
             name: "RealtimeABI", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
         .executableTarget(name: "abigen", swiftSettings: swift),
-        // The deterministic simulation: its harness, the command that replays a seed, the tests.
+        // The deterministic simulation: its harness, the command that repeats a seed, the tests.
         .target(
             name: "Simulator", dependencies: ["Session", "Wire", "CShims"],
             path: "Tests/Simulation/Simulator", swiftSettings: swift),
@@ -52,7 +52,7 @@ let package = Package(
             name: "EngineTests",
             dependencies: ["CShims", "Engine", "OutboxWriter", "Session", "Simulator", "Wire"],
             swiftSettings: swift),
-        // What the tests of the outbox kill.
+        // The program that the tests of the outbox kill.
         .executableTarget(
             name: "OutboxWriter", dependencies: ["Engine", "Wire"], path: "Tests/OutboxWriter",
             swiftSettings: swift),

@@ -1,8 +1,8 @@
-# The shared library without a Swift runtime: Embedded Swift, as C has its libraries. The modules
-# below the C interface are compiled as one, since in this mode a type without copies ends in its
-# own module alone. What they import by name is there and empty.
+# Builds the shared library without a Swift runtime, in Embedded Swift. The modules below the C
+# interface are compiled as one module, because in this mode a noncopyable value can only be
+# destroyed in the module of its type. The modules that they import exist, but are empty.
 #
-# Sets can_be_embedded: whether the toolchain has what it takes.
+# Sets can_be_embedded: whether the toolchain supports this mode.
 execute_process(
   COMMAND ${SWIFTC_EXECUTABLE} -print-target-info
   OUTPUT_VARIABLE target_info COMMAND_ERROR_IS_FATAL ANY)
@@ -39,7 +39,7 @@ function(add_embedded_library target)
     list(APPEND modules ${folder}/${module}.swiftmodule)
   endforeach()
 
-  # Two files of a module cannot have one name: each is known by its module's, too.
+  # Files of one module must have different names, so each gets its old module's name as a prefix.
   file(MAKE_DIRECTORY ${folder}/sources)
   set(links)
   set(sources)

@@ -1,8 +1,8 @@
 import Builtin
 import CShims
 
-/// `Synchronization.Mutex` where Swift has no runtime, and its Synchronization no mutex: as much of
-/// it as the library uses. A futex beside the value, in four bytes.
+/// Replaces `Synchronization.Mutex`, which Embedded Swift lacks, with the operations that the
+/// library uses: a value and a futex of four bytes.
 package struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     private let word = Cell<UInt32>(0)
     private let value: Cell<Value>
@@ -26,7 +26,7 @@ package struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     }
 }
 
-/// A value at a fixed place.
+/// A value at a fixed address.
 @_rawLayout(like: Value, movesAsLike)
 private struct Cell<Value: ~Copyable>: ~Copyable {
     init(_ value: consuming Value) { address.initialize(to: value) }
