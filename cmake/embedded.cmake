@@ -1,8 +1,11 @@
-# Builds the shared library without a Swift runtime, in Embedded Swift. The modules below the C
-# interface are compiled as one module, because in this mode a noncopyable value can only be
-# destroyed in the module of its type. The modules that they import exist, but are empty.
+# The shared library without a Swift runtime, in the language mode "Embedded Swift": it needs no
+# more than a library written in C.
 #
-# Sets can_be_embedded: whether the toolchain supports this mode.
+# In this mode a noncopyable type can only be destroyed by its own module. So Wire, Session, Engine
+# and RealtimeABI are compiled as one module; the modules that their files import exist, but are
+# empty. Sources/Embedded has what the mode lacks.
+#
+# can_be_embedded says whether the toolchain supports it.
 execute_process(
   COMMAND ${SWIFTC_EXECUTABLE} -print-target-info
   OUTPUT_VARIABLE target_info COMMAND_ERROR_IS_FATAL ANY)
@@ -55,23 +58,26 @@ function(add_embedded_library target)
     endforeach()
   endforeach()
 
-  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/Sources/CShims/include/*.h)
+  file(GLOB headers CONFIGURE_DEPENDS
+       ${PROJECT_SOURCE_DIR}/Sources/CShims/include/*.h ${overlay}/C/*)
   file(WRITE ${folder}/include/module.modulemap
        "module CShims { umbrella \"${PROJECT_SOURCE_DIR}/Sources/CShims/include\" export * }\n")
   add_custom_command(
     OUTPUT ${folder}/realtime.o
     COMMAND ${SWIFTC_EXECUTABLE} ${flags} -module-name RealtimeABI -g
-            -Xcc -I${overlay}/Glibc -Xcc -I${folder}/include
+            -Xcc -I${overlay}/C -Xcc -I${folder}/include
             -Xcc -I${PROJECT_SOURCE_DIR}/Sources/CShims/include
             -Xcc -ffunction-sections -I ${folder}
             ${links} -c -o ${folder}/realtime.o
-    DEPENDS ${sources} ${headers} ${modules} ${overlay}/Glibc/glibc.h
+    DEPENDS ${sources} ${headers} ${modules}
     COMMENT "Compiling Swift without a runtime (a minute)" VERBATIM)
 
-  file(GLOB shims CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/Sources/CShims/*.c)
-  add_library(${target} SHARED ${shims} ${folder}/realtime.o)
+  file(GLOB c_sources CONFIGURE_DEPENDS
+       ${PROJECT_SOURCE_DIR}/Sources/CShims/*.c ${overlay}/*.c)
+  add_library(${target} SHARED ${c_sources} ${folder}/realtime.o)
   set_source_files_properties(${folder}/realtime.o PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/Sources/CShims/include)
+  target_include_directories(${target} PRIVATE
+    ${PROJECT_SOURCE_DIR}/Sources/CShims/include ${overlay}/C)
   target_compile_options(${target} PRIVATE
     -O2 -g -fvisibility=hidden -ffunction-sections -fdata-sections)
   target_link_options(${target} PRIVATE

@@ -1,5 +1,5 @@
 import Builtin
-import CShims
+import EmbeddedC
 
 /// Replaces `Synchronization.Mutex`, which Embedded Swift lacks, with the operations that the
 /// library uses: a value and a futex of four bytes.
@@ -12,16 +12,16 @@ package struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     package borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        shim_lock(word.address)
-        defer { shim_unlock(word.address) }
+        embedded_lock(word.address)
+        defer { embedded_unlock(word.address) }
         return try body(&value.address.pointee)
     }
 
     package borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
-        guard shim_try_lock(word.address) else { return nil }
-        defer { shim_unlock(word.address) }
+        guard embedded_try_lock(word.address) else { return nil }
+        defer { embedded_unlock(word.address) }
         return try body(&value.address.pointee)
     }
 }

@@ -9,7 +9,6 @@
 #include "shim_codings.h"
 #include "shim_error.h"
 #include "shim_inherit.h"
-#include "shim_lock.h"
 #include "shim_memory.h"
 #include "shim_netlink.h"
 #include "shim_platform.h"
