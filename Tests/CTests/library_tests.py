@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
-import statistics
 
 import pytest
-from suite import HERE, LIBRARY, SCRATCH, compile_c, expect, run
+from suite import HERE, LIBRARY, ROOT, SCRATCH, compile_c, expect, run, server
 
-#: Of this, Swift's runtime and standard library take 6.9 MiB.
-MAX_STRIPPED_BYTES = 9 << 20
-MAX_LOAD_MILLISECONDS = 15.0
+MAX_STRIPPED_BYTES = 5 << 19
+MAX_LOAD_MILLISECONDS = 5.0
+#: Without libcurl and what it needs, which take most of the time.
+MAX_OWN_LOAD_MILLISECONDS = 1.0
+#: With Swift's runtime and standard library inside.
+MAX_STATIC_STRIPPED_BYTES = 9 << 20
+MAX_STATIC_LOAD_MILLISECONDS = 15.0
 
 
-def dynamic(tag: str) -> list[str]:
-    return re.findall(rf"\({tag}\).*\[(.*)\]", run(["readelf", "-d", LIBRARY]))
+def dynamic(tag: str, library: pathlib.Path = LIBRARY) -> list[str]:
+    return re.findall(rf"\({tag}\).*\[(.*)\]", run(["readelf", "-d", library]))
 
 
-def test_exports_only_versioned_rt_symbols() -> None:
-    lines = run(["nm", "-D", "--defined-only", LIBRARY]).splitlines()
+def stripped_bytes(library: pathlib.Path) -> int:
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    stripped = SCRATCH / "stripped.so"
+    run(["strip", "--strip-unneeded", "-o", stripped, library.resolve()])
+    return stripped.stat().st_size
+
+
+def load_milliseconds(library: pathlib.Path) -> tuple[float, float]:
+    """Processor time of loading, in all and without libcurl. Fails if loading has a side effect.
+
+    Of nine runs the quickest counts: caches are cold in the first, and other work on the machine
+    disturbs some of the others.
+    """
+    program = compile_c(HERE / "loading.c", "-ldl")
+    times = [run([program, library]).split() for _ in range(9)]
+    return min(float(whole) for whole, _ in times), min(float(own) for _, own in times)
+
+
+def check_exports(library: pathlib.Path) -> None:
+    lines = run(["nm", "-D", "--defined-only", library]).splitlines()
     wrong = [
         line
         for line in lines
@@ -26,6 +48,10 @@ def test_exports_only_versioned_rt_symbols() -> None:
     ]
     expect(not wrong, "\n".join(wrong))
     expect(len(lines) > 40, f"only {len(lines)} symbols")
+
+
+def test_exports_only_versioned_rt_symbols() -> None:
+    check_exports(LIBRARY)
 
 
 def test_soname_and_links() -> None:
@@ -39,45 +65,52 @@ def test_cannot_be_unloaded() -> None:
     expect("NODELETE" in run(["readelf", "-d", LIBRARY]), "not linked with -z nodelete")
 
 
-def test_needs_neither_swift_nor_foundation() -> None:
+def test_needs_no_swift() -> None:
     needed = dynamic("NEEDED")
     expect("libcurl.so.4" in needed, f"needs {needed}")
-    known = r"lib(m|c|gcc_s|stdc\+\+|pthread|dl|curl|z|crypto|ssl|sodium)\.so.*|ld-linux.*"
+    known = r"lib(m|c|gcc_s|pthread|dl|curl|z|crypto|ssl|sodium)\.so.*|ld-linux.*"
     strangers = [name for name in needed if not re.fullmatch(known, name)]
     expect(not strangers, f"needs {strangers}")
     run_path = dynamic("RUNPATH") + dynamic("RPATH")
-    swift = [path for path in run_path if "swift" in path or path.startswith("/")]
-    expect(not swift, f"looks for libraries in {swift}")
-    foundation = [
-        line
-        for line in run(["nm", "--format=posix", LIBRARY]).splitlines()
-        if re.match(r"\$s(10Foundation|20FoundationEssentials)", line)
-    ]
-    expect(
-        not foundation,
-        f"{len(foundation)} symbols of Foundation, such as {foundation[:1]}",
-    )
+    expect(not run_path, f"looks for libraries in {run_path}")
+    wanted = run(["nm", "-D", "--undefined-only", "--format=posix", LIBRARY]).splitlines()
+    swift = [line for line in wanted if re.match(r"_?swift|\$s|\$e", line)]
+    expect(not swift, f"needs {swift}")
+
+
+def test_needs_no_new_system() -> None:
+    """What a program built for Debian 12 or Ubuntu 22.04 may need of glibc."""
+    wanted = run(["nm", "-D", "--undefined-only", LIBRARY])
+    versions = {int(found) for found in re.findall(r"@GLIBC_2\.(\d+)", wanted)}
+    expect(max(versions) <= 35, f"needs glibc 2.{max(versions)}")
 
 
 def test_is_small() -> None:
-    SCRATCH.mkdir(parents=True, exist_ok=True)
-    stripped = SCRATCH / "stripped.so"
-    run(["strip", "--strip-unneeded", "-o", stripped, LIBRARY.resolve()])
-    size = stripped.stat().st_size
-    expect(
-        size <= MAX_STRIPPED_BYTES,
-        f"{size} bytes stripped, {MAX_STRIPPED_BYTES} allowed",
-    )
+    size = stripped_bytes(LIBRARY)
+    expect(size <= MAX_STRIPPED_BYTES, f"{size} bytes stripped, {MAX_STRIPPED_BYTES} allowed")
 
 
 @pytest.mark.alone
 def test_loading_has_no_side_effect_and_is_quick() -> None:
-    program = compile_c(HERE / "loading.c", "-ldl")
-    # Processor time of the loading only, so that other work on the machine does not count. The
-    # median, because a cold cache does count.
-    times = [float(run([program, LIBRARY])) for _ in range(9)]
-    median = statistics.median(times)
-    expect(
-        median <= MAX_LOAD_MILLISECONDS,
-        f"{median:.1f} ms, {MAX_LOAD_MILLISECONDS} allowed",
-    )
+    whole, own = load_milliseconds(LIBRARY)
+    expect(whole <= MAX_LOAD_MILLISECONDS, f"{whole:.1f} ms, {MAX_LOAD_MILLISECONDS} allowed")
+    expect(own <= MAX_OWN_LOAD_MILLISECONDS, f"{own:.1f} ms without libcurl")
+
+
+@pytest.mark.long
+def test_the_build_with_a_static_runtime() -> None:
+    """For toolchains without Embedded Swift: it builds, loads, and a program runs on it."""
+    build = SCRATCH / "static"
+    options = ["-DREALTIME_EMBEDDED=OFF", "-DREALTIME_CLI=OFF"]
+    run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", *options])
+    run(["cmake", "--build", build], seconds=900)
+    library = build / "librealtime.so"
+    check_exports(library)
+    size = stripped_bytes(library)
+    expect(size <= MAX_STATIC_STRIPPED_BYTES, f"{size} bytes stripped")
+    whole, _ = load_milliseconds(library)
+    expect(whole <= MAX_STATIC_LOAD_MILLISECONDS, f"loads in {whole:.1f} ms")
+    program = compile_c(ROOT / "examples-c/readme.c")
+    with server() as address:
+        said = run([program, f"{address}/echo"], env={"LD_PRELOAD": str(library)})
+    expect(said == "hello\n", said)
