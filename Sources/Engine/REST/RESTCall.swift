@@ -69,7 +69,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         url = request.url
         logStart()
         if rewinds, case .stream = request.body, !mayCall || handlers.rewind?() != true {
-            let error = RealtimeError(.cancelled, "the request's body cannot be had again")
+            let error = RealtimeError(.cancelled, "the request's body cannot be read again")
             return driver.session.failed(id, error, now: Loop.now())
         }
         let policy = self.request.policy
