@@ -18,20 +18,20 @@ public struct Backoff: Sendable, Hashable {
     }
 
     // abigen: the options of BackoffConfiguration
-    /// The delay after the first failure; 0 tries again at once.
+    /// The delay after the first failure; 0 retries at once.
     public var initialDelay = Duration.seconds(1)
     /// The longest delay.
     public var maxDelay = Duration.seconds(30)
-    /// By how much each delay is longer than the one before, 1 to 1,000.
+    /// The factor between consecutive delays, 1 to 1,000.
     public var factor = 2.0
-    /// How delays are spread, so that the clients of a server that restarted do not all come back
-    /// at once: not at all; "equal" waits half the delay and a random part of the other half;
-    /// "full" a random part of it; "decorrelated" from `initialDelay` to three times the previous
-    /// one.
+    /// How delays are randomized, so that the clients of a restarted server do not all reconnect at
+    /// the same time: not at all; "equal" waits half the delay and a random part of the other half;
+    /// "full" a random part of the whole; "decorrelated" from `initialDelay` to three times the
+    /// previous delay.
     public var jitter = Backoff.Jitter.equal
-    /// How many attempts in a row may follow a failure. 0 is no limit.
+    /// How many attempts in a row may follow a failure. 0 means no limit.
     public var maxAttempts = 0
-    /// How long a connection must last before attempts are counted anew.
+    /// How long a connection must last before the failure count is reset.
     public var stableTime = Duration.seconds(10)
     // abigen: end
 

@@ -53,70 +53,71 @@ extension EventSource {
         public var maxBufferedBytes = 8 << 20
 
         // abigen: the options of EventSourceConfiguration
-        /// Sent with each request. Accept is kept when it names text/event-stream; Cache-Control
-        /// and Last-Event-ID are the source's own.
+        /// Sent with each request. An Accept header is used if it names text/event-stream.
+        /// Cache-Control and Last-Event-ID are set by the event source.
         public var headers: [(name: String, value: String)] = []
-        /// How connections are made: TLS, proxies, addresses, sockets.
+        /// The settings for connections: TLS, proxies, addresses, sockets.
         public var network = Network()
-        /// Says whether there is a network. While there is none, no attempt is made or counted;
-        /// when there is one again, the next attempt follows within a second. It belongs to the
-        /// same loop. nil is `.auto`, one for all objects of the loop.
+        /// The reachability monitor. While it reports no network, no attempt is made or counted;
+        /// once the network returns, the next attempt follows within a second. It must belong to
+        /// the same loop. nil means `.auto`, shared by all objects on the loop.
         public var reachability: Reachability?
-        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
-        /// answer like any other. On the way to another origin only these headers go along: Accept,
-        /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
-        /// User-Agent, and those that the caller named as safe.
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is
+        /// reported like any other response. A redirect to another origin carries only these
+        /// headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type,
+        /// Last-Event-ID, User-Agent, and those set as safe.
         public var maxRedirects = 20
         /// Whether a redirect may lead from https to http, or from wss to ws.
         public var allowInsecureRedirects = false
-        /// Names of headers that also go along when a redirect leads to another origin.
+        /// Names of headers that are also sent when a redirect leads to another origin.
         public var safeHeaders: [String] = []
-        /// A query parameter that carries the last event id, beside the header Last-Event-ID, for
-        /// servers and proxies that ignore the header.
+        /// A query parameter that carries the last event id, in addition to the header
+        /// Last-Event-ID, for servers and proxies that ignore the header.
         public var idQueryParameter: String?
-        /// Whether it connects again when the stream ends or an attempt fails.
+        /// Whether the event source reconnects when the stream ends or an attempt fails.
         public var reconnect = true
-        /// How many attempts in a row may end before they were stable (`stableTime`). Then the
-        /// event source fails with `.reconnectsExhausted`. 0 is no limit.
+        /// How many attempts in a row may fail, or end before they are stable (`stableTime`). After
+        /// that the event source fails with `.reconnectsExhausted`. 0 means no limit.
         public var maxReconnects = 0
         /// The reconnection time until the server sends `retry`: the delay before the first
-        /// reconnect, to which up to a fifth is added at random.
+        /// reconnect, plus up to a fifth at random.
         public var reconnectionTime = Duration.seconds(3)
         /// The shortest reconnection time that a `retry` field of the server can set.
         public var minReconnectionTime = Duration.milliseconds(500)
-        /// The longest delay between attempts that fail in a row. It is never below the
+        /// The longest delay between consecutive failed attempts. It is never below the
         /// reconnection time.
         public var maxDelay = Duration.seconds(30)
-        /// How long a stream must last before failures are counted anew. A stream that brought an
-        /// event and was then ended by the server does not count as a failure either.
+        /// How long a stream must last before the failure count is reset. A stream that delivered
+        /// an event before the server ended it does not count as a failure either.
         public var stableTime = Duration.seconds(10)
-        /// Delays attempts, and limits them, in place of `reconnectionTime`, `maxDelay`,
+        /// The delays and the limit of attempts, instead of `reconnectionTime`, `maxDelay`,
         /// `maxReconnects` and `stableTime`. A `retry` field of the server still sets the initial
         /// delay.
         public var backoff: Backoff?
-        /// The time from the request to the head of its answer. nil is no limit.
+        /// The time limit from the request to the head of its response. nil means no limit.
         public var responseTimeout: Duration? = .seconds(30)
-        /// How long the server may send nothing, comments included, before the event source
-        /// reconnects. A dead connection is noticed even without it, by TCP keep-alive. nil is no
+        /// How long the server may send nothing, not even comments, before the event source
+        /// reconnects. Without it TCP keep-alive still notices a dead connection. nil means no
         /// limit.
         public var idleTimeout: Duration?
-        /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd
-        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a
-        /// `.protocolViolation`.
+        /// Whether compressed responses are requested and decoded: gzip, deflate, and, if
+        /// libbrotlidec and libzstd are installed, br and zstd. A response that cannot be decoded
+        /// is a `.protocolViolation`.
         public var compression = true
         /// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy.
         public var http2 = true
-        /// The time until a connection is ready: name resolution, TCP and TLS. nil is no limit.
+        /// The time limit for opening a connection: name resolution, TCP and TLS. nil means no
+        /// limit.
         public var connectTimeout: Duration? = .seconds(15)
-        /// The longest line of the stream. Comments that nobody listens to, and lines of unknown
-        /// fields, do not count. A longer one is a `.tooLarge`, after which nothing more is read. 0
-        /// is no limit.
+        /// The longest line of the stream. Comments without a listener, and lines of unknown
+        /// fields, do not count. A longer line is a `.tooLarge`, after which nothing more is read.
+        /// 0 means no limit.
         public var maxLineBytes = 64 << 20
         /// The most data of one event. More is a `.tooLarge`, after which nothing more is read. 0
-        /// is no limit.
+        /// means no limit.
         public var maxEventBytes = 64 << 20
         /// The longest id, and the longest type, of an event. A longer one is a `.tooLarge`, after
-        /// which nothing more is read. 0 is no limit.
+        /// which nothing more is read. 0 means no limit.
         public var maxNameBytes = 64 << 10
         // abigen: end
 

@@ -13,15 +13,15 @@ public final class EventStreamParser {
     /// The most it keeps; 0 means no limit.
     public struct Limits: Sendable, Hashable {
         // abigen: the options of EventStreamParser.Limits
-        /// The longest line of the stream. Comments that nobody listens to, and lines of unknown
-        /// fields, do not count. A longer one is a `.tooLarge`, after which nothing more is read. 0
-        /// is no limit.
+        /// The longest line of the stream. Comments without a listener, and lines of unknown
+        /// fields, do not count. A longer line is a `.tooLarge`, after which nothing more is read.
+        /// 0 means no limit.
         public var maxLineBytes = 64 << 20
         /// The most data of one event. More is a `.tooLarge`, after which nothing more is read. 0
-        /// is no limit.
+        /// means no limit.
         public var maxEventBytes = 64 << 20
         /// The longest id, and the longest type, of an event. A longer one is a `.tooLarge`, after
-        /// which nothing more is read. 0 is no limit.
+        /// which nothing more is read. 0 means no limit.
         public var maxNameBytes = 64 << 10
         // abigen: end
 

@@ -41,58 +41,60 @@ extension LongPoll {
         public var maxBufferedBytes = 8 << 20
 
         // abigen: the options of LongPollConfiguration
-        /// Sent with each poll. Without one, Accept takes anything; one that names
+        /// Sent with each poll. The default Accept header accepts any type; one that names
         /// text/event-stream is refused.
         public var headers: [(name: String, value: String)] = []
-        /// How connections are made: TLS, proxies, addresses, sockets.
+        /// The settings for connections: TLS, proxies, addresses, sockets.
         public var network = Network()
-        /// Says whether there is a network. While there is none, no attempt is made or counted;
-        /// when there is one again, the next attempt follows within a second. It belongs to the
-        /// same loop. nil is `.auto`, one for all objects of the loop.
+        /// The reachability monitor. While it reports no network, no attempt is made or counted;
+        /// once the network returns, the next attempt follows within a second. It must belong to
+        /// the same loop. nil means `.auto`, shared by all objects on the loop.
         public var reachability: Reachability?
-        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
-        /// answer like any other. On the way to another origin only these headers go along: Accept,
-        /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
-        /// User-Agent, and those that the caller named as safe.
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is
+        /// reported like any other response. A redirect to another origin carries only these
+        /// headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type,
+        /// Last-Event-ID, User-Agent, and those set as safe.
         public var maxRedirects = 20
         /// Whether a redirect may lead from https to http, or from wss to ws.
         public var allowInsecureRedirects = false
-        /// Names of headers that also go along when a redirect leads to another origin.
+        /// Names of headers that are also sent when a redirect leads to another origin.
         public var safeHeaders: [String] = []
-        /// The time between the starts of two polls that the server answers within `minHold`, with
-        /// nothing or with a message whose cursor one of the last eight polls had. Without a cursor
-        /// (the server names none, or none is used) the next poll starts at once after up to 20
-        /// messages in a row that come within `minHold`, or five that are the same; after further
-        /// ones it waits, until the server holds a poll. After messages that move the cursor the
-        /// next poll starts at once, for the first 1,000 polls, and then up to 100 times a second.
+        /// The minimum time between the starts of two polls if the server does not hold polls: it
+        /// responds within `minHold`, with nothing or with a message whose cursor one of the last
+        /// eight polls had. If messages move the cursor, the next poll starts at once, for the
+        /// first 1,000 polls, then up to 100 times a second. Without a cursor (the server sends
+        /// none, or none is used), the next poll starts at once after up to 20 messages in a row
+        /// that arrive within `minHold`, or five equal ones; after further ones each poll waits for
+        /// this time, until the server holds a poll.
         public var interval = Duration.seconds(15)
-        /// How long the server may hold a poll before the next one is made, and how long the body
-        /// of an answer may stand still. nil is no limit.
+        /// How long the server may hold a poll before the next one starts, and how long the body of
+        /// a response may stall. nil means no limit.
         public var pollTimeout: Duration? = .seconds(60)
-        /// After a poll that the server held for at least this long, the next one starts at once,
-        /// even if nothing came or the cursor did not move.
+        /// How long the server must hold a poll so that the next one starts at once, even if
+        /// nothing came or the cursor did not move.
         public var minHold = Duration.seconds(1)
-        /// The longest delay after an attempt that failed. The first delay is 0.5 to 1 s, and each
+        /// The longest delay after a failed attempt. The first delay is 0.5 to 1 s, and each
         /// further one is twice as long. A longer Retry-After of the server is obeyed, up to five
         /// minutes.
         public var maxDelay = Duration.seconds(30)
-        /// Whether the status 410 ends the long poll with `.gone`. Otherwise it is reported, the
-        /// cursor is cleared, and polls go on.
+        /// Whether status 410 ends the long poll with `.gone`. Otherwise it is reported, the cursor
+        /// is cleared, and polling continues.
         public var failWhenGone = false
-        /// The largest answer, after decompression. A larger one ends the long poll with
-        /// `.tooLarge`, since the server would send the same again. 0 is no limit.
+        /// The largest response, after decompression. A larger one ends the long poll with
+        /// `.tooLarge`, because the server would send the same again. 0 means no limit.
         public var maxBodyBytes = 64 << 20
-        /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd
-        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a
-        /// `.protocolViolation`.
+        /// Whether compressed responses are requested and decoded: gzip, deflate, and, if
+        /// libbrotlidec and libzstd are installed, br and zstd. A response that cannot be decoded
+        /// is a `.protocolViolation`.
         public var compression = true
         /// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy.
         public var http2 = true
-        /// The time until a connection is ready: name resolution, TCP and TLS. nil is no limit.
+        /// The time limit for opening a connection: name resolution, TCP and TLS. nil means no
+        /// limit.
         public var connectTimeout: Duration? = .seconds(15)
-        /// Delays attempts after one that failed, in place of `maxDelay`. If it limits attempts and
-        /// none is left, the long poll ends with `.reconnectsExhausted`. The backoff's stable time
-        /// is not used: a good answer counts at once.
+        /// The delays after failed attempts, instead of `maxDelay`. If it limits attempts and none
+        /// is left, the long poll ends with `.reconnectsExhausted`. The backoff's stable time is
+        /// not used: a good response resets the failure count at once.
         public var backoff: Backoff?
         // abigen: end
 

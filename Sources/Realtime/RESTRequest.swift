@@ -48,48 +48,48 @@ extension REST {
             )?
 
         // abigen: the options of RESTPolicy
-        /// How long one attempt may take, from name resolution to the last byte of its answer,
-        /// redirects included. While the body of the request is sent, and while the answer is
-        /// streamed to the caller, it limits the time without a byte instead: each byte starts it
-        /// anew. It does not run while the caller pauses the answer, or has no more of the body
-        /// yet. One that is set for a request, and is longer than the client's deadline, is the
-        /// request's deadline, too. `.zero` is no limit.
+        /// The time limit of one attempt, from name resolution to the last byte of its response,
+        /// including redirects. While the request's body is sent, and while the response is
+        /// streamed to the caller, it limits the time without a byte instead: each byte restarts
+        /// it. It does not run while the caller pauses the response or has no more of the body yet.
+        /// If a request's own limit is longer than the client's deadline, it is also the request's
+        /// deadline. `.zero` means no limit.
         public var attemptTimeout: Duration?
-        /// The time until a connection is ready: name resolution, TCP and TLS. Without it only
-        /// `attemptTimeout` counts. `.zero` is no limit.
+        /// The time limit for opening a connection: name resolution, TCP and TLS. Without it only
+        /// `attemptTimeout` applies. `.zero` means no limit.
         public var connectTimeout: Duration?
-        /// How often a request is tried in all; with 1 it is never tried again.
+        /// How many attempts a request has in all; 1 means no retries.
         public var attempts: Int?
-        /// How long a request may take with all its attempts and delays; time without a network
-        /// does not count. No attempt and no delay begins that the deadline would cut off: the last
-        /// result is reported instead. An answer that is streamed and has begun may take longer,
-        /// unless its request has a deadline of its own. `.zero` is no limit.
+        /// The time limit of a request with all its attempts and delays; time without a network
+        /// does not count. No attempt or delay begins that would exceed the deadline: the last
+        /// result is reported instead. A streamed response that has begun may take longer, unless
+        /// the request has its own deadline. `.zero` means no limit.
         public var deadline: Duration?
-        /// The longest Retry-After that is waited for. An answer that asks for more is reported at
-        /// once.
+        /// The longest Retry-After that is obeyed. A response that asks for a longer one is
+        /// reported at once.
         public var maxRetryAfter: Duration?
-        /// How long a request may wait to begin, with a network or without. Then it ends with
-        /// `.expired`. `.zero` is no limit.
+        /// How long a request may wait before it begins, with or without a network. After that it
+        /// ends with `.expired`. `.zero` means no limit.
         public var queueTime: Duration?
-        /// Which requests are sent one after the other, each after the terminal callback of the one
+        /// Which requests are sent one at a time, each after the terminal callback of the one
         /// before: all but GET and HEAD, all or none.
         public var order: REST.Order?
-        /// Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: a
-        /// random UUID, the same in all its attempts, so that it may be repeated. For servers that
-        /// know this header.
+        /// Whether each request that is unsafe to repeat (POST, PATCH) gets an Idempotency-Key: a
+        /// random UUID, the same in all its attempts, which makes it safe to retry. For servers
+        /// that support this header.
         public var idempotencyKeys: Bool?
-        /// Whether any request is repeated after a connection that broke or a time that ran out,
-        /// even if the server has already acted on it.
+        /// Whether any request is retried after a lost connection or a timeout, even if the server
+        /// has already acted on it.
         public var retryUnsafe: Bool?
-        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
-        /// answer like any other. On the way to another origin only these headers go along: Accept,
-        /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
-        /// User-Agent, and those that the caller named as safe.
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is
+        /// reported like any other response. A redirect to another origin carries only these
+        /// headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type,
+        /// Last-Event-ID, User-Agent, and those set as safe.
         public var maxRedirects: Int?
         /// Whether a redirect may lead from https to http, or from wss to ws.
         public var allowInsecureRedirects: Bool?
-        /// The largest answer that is kept whole, after decompression. A larger one is a
-        /// `.tooLarge`. Answers that are streamed have no such limit. 0 is no limit.
+        /// The largest response that is kept whole, after decompression. A larger one is a
+        /// `.tooLarge`. Streamed responses have no such limit. 0 means no limit.
         public var maxBodyBytes: Int?
         // abigen: end
 

@@ -82,85 +82,87 @@ extension Spreadbot {
         public var executor = Executor.main
 
         // abigen: the options of SpreadbotConfiguration
-        /// A query parameter that carries the access token, beside the header Authorization, for
-        /// servers and proxies that ignore the header.
+        /// A query parameter that carries the access token, in addition to the header
+        /// Authorization, for servers and proxies that ignore the header.
         public var tokenQueryParameter: String?
-        /// A query parameter that carries the last event id, beside the header Last-Event-ID, for
-        /// servers and proxies that ignore the header.
+        /// A query parameter that carries the last event id, in addition to the header
+        /// Last-Event-ID, for servers and proxies that ignore the header.
         public var idQueryParameter: String?
-        /// Sent with every request and handshake. Authorization, Accept and Last-Event-ID are the
-        /// connection's own, and refused.
+        /// Sent with every request and handshake. Authorization, Accept and Last-Event-ID are set
+        /// by the connection and refused.
         public var headers: [(name: String, value: String)] = []
-        /// How connections are made: TLS, proxies, addresses, sockets.
+        /// The settings for connections: TLS, proxies, addresses, sockets.
         public var network = Network()
-        /// Says whether there is a network. While there is none, no attempt is made or counted;
-        /// when there is one again, the next attempt follows within a second. It belongs to the
-        /// same loop. nil is `.auto`, one for all objects of the loop.
+        /// The reachability monitor. While it reports no network, no attempt is made or counted;
+        /// once the network returns, the next attempt follows within a second. It must belong to
+        /// the same loop. nil means `.auto`, shared by all objects on the loop.
         public var reachability: Reachability?
-        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
-        /// answer like any other. On the way to another origin only these headers go along: Accept,
-        /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
-        /// User-Agent, and those that the caller named as safe.
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is
+        /// reported like any other response. A redirect to another origin carries only these
+        /// headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type,
+        /// Last-Event-ID, User-Agent, and those set as safe.
         public var maxRedirects = 20
         /// Whether a redirect may lead from https to http, or from wss to ws.
         public var allowInsecureRedirects = false
-        /// Names of headers that also go along when a redirect leads to another origin.
+        /// Names of headers that are also sent when a redirect leads to another origin.
         public var safeHeaders: [String] = []
-        /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd
-        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a
-        /// `.protocolViolation`.
+        /// Whether compressed responses are requested and decoded: gzip, deflate, and, if
+        /// libbrotlidec and libzstd are installed, br and zstd. A response that cannot be decoded
+        /// is a `.protocolViolation`.
         public var compression = true
         /// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy.
         public var http2 = true
-        /// The time until a connection is ready: name resolution, TCP and TLS. nil is no limit.
+        /// The time limit for opening a connection: name resolution, TCP and TLS. nil means no
+        /// limit.
         public var connectTimeout: Duration? = .seconds(10)
-        /// How many attempts follow a failure on one transport, in a row, before the next transport
-        /// is tried. A message, or a connection that lasts (`stableTime`), resets the count.
+        /// How many attempts in a row may follow a failure on one transport before the next
+        /// transport is tried. A message, or a connection that lasts (`stableTime`), resets the
+        /// count.
         public var maxReconnects = 3
         /// How often in a row all transports may fail before the connection ends with
-        /// `.reconnectsExhausted`. Until then each further round begins with the first transport,
-        /// after a delay that starts at 0.5 to 1 s and doubles up to `maxDelay`; the error callback
-        /// gets the same error, not fatal, with the delay. A message, a connection that lasts, or a
-        /// network that returns resets the count. A server that refuses the client (403, 404, close
-        /// codes 1008, 3003 and 4403, tokens that cannot be refreshed) ends the connection in any
-        /// round. 0 is no limit.
+        /// `.reconnectsExhausted`. Each further round begins with the first transport, after a
+        /// delay that starts at 0.5 to 1 s and doubles up to `maxDelay`; the error callback
+        /// receives the same error, not fatal, with the delay. A message, a connection that lasts,
+        /// or the return of the network resets the count. A server that refuses the client (403,
+        /// 404, close codes 1008, 3003 and 4403, tokens that cannot be refreshed) ends the
+        /// connection in any round. 0 means no limit.
         public var maxRounds = 1
-        /// The longest delay between attempts on one transport, and between rounds over all of
-        /// them. These delays start at 0.5 to 1 s and double.
+        /// The longest delay between attempts on one transport, and between rounds over all
+        /// transports. These delays start at 0.5 to 1 s and double.
         public var maxDelay = Duration.seconds(30)
-        /// How long a connection without a message must last before failures are counted anew.
+        /// How long a connection without a message must last before the failure count is reset.
         public var stableTime = Duration.seconds(10)
-        /// When the WebSocket is tried again while another transport is in use. The time doubles
-        /// with each try that fails, up to `maxUpgradeInterval`; a change of the network causes a
-        /// try at once. nil never tries again.
+        /// The time before the WebSocket is tried again while another transport is in use. It
+        /// doubles with each failed try, up to `maxUpgradeInterval`; a change of the network causes
+        /// a try at once. nil means never.
         public var upgradeInterval: Duration? = .seconds(300)
         /// The longest time between two tries of the WebSocket.
         public var maxUpgradeInterval = Duration.seconds(3600)
-        /// The time from a ready connection to the head of the answer, by WebSocket and by
-        /// server-sent events. A transport that needs longer is left for the next one. nil is no
-        /// limit.
+        /// The time limit from a ready connection to the head of the response, for WebSocket and
+        /// server-sent events. A transport that exceeds it is replaced by the next one. nil means
+        /// no limit.
         public var answerTimeout: Duration? = .seconds(5)
-        /// The time between the pings that keep a WebSocket alive, and the time for the answer to
-        /// each: without an answer the connection is lost. nil sends no pings.
+        /// The time between the pings that keep a WebSocket alive, and the time limit for each
+        /// pong, after which the connection is lost. nil means no pings.
         public var pingInterval: Duration? = .seconds(20)
-        /// The time between the starts of two polls that the server answers at once with nothing
-        /// new.
+        /// The minimum time between the starts of two polls if the server responds at once with
+        /// nothing new.
         public var pollInterval = Duration.seconds(15)
-        /// How long the server may hold a poll before the next one is made. nil is no limit.
+        /// How long the server may hold a poll before the next one starts. nil means no limit.
         public var pollTimeout: Duration? = .seconds(60)
         /// How many sends may wait for a connection; further ones end with `.queueFull`. Frames
-        /// that a WebSocket has taken do not count.
+        /// that a WebSocket has accepted do not count.
         public var queueCapacity = 100
         /// Which send ends with `.queueFull` when the queue is full: the new one, or the one that
         /// has waited longest.
         public var queueOverflow = REST.Overflow.rejectNew
-        /// The largest message that is received, after decompression. A frame or a batch of JSON
-        /// may have 16 MiB, whatever this says. A transport on which more comes is left for the
-        /// next one. 0 is no limit.
+        /// The largest message received, after decompression. A frame or a JSON batch may always
+        /// have 16 MiB. A transport on which a larger one arrives is replaced by the next one. 0
+        /// means no limit.
         public var maxMessageBytes = 64 << 20
-        /// Delays attempts on one transport, and rounds over all of them, in place of `maxDelay`.
-        /// The backoff's limit of attempts and stable time are not used: `maxReconnects`,
-        /// `maxRounds` and `stableTime` say these.
+        /// The delays between attempts on one transport, and between rounds, instead of `maxDelay`.
+        /// The backoff's limit of attempts and stable time are not used; `maxReconnects`,
+        /// `maxRounds` and `stableTime` are.
         public var backoff: Backoff?
         // abigen: end
 

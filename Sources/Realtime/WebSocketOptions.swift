@@ -20,93 +20,95 @@ extension WebSocket {
         public var maxBufferedBytes = 1 << 20
 
         // abigen: the options of WebSocketConfiguration
-        /// Sent with the handshake. Names that begin with Sec-WebSocket- are the handshake's own,
-        /// and refused.
+        /// Sent with the handshake. Names that begin with Sec-WebSocket- are reserved for the
+        /// handshake and refused.
         public var headers: [(name: String, value: String)] = []
-        /// Subprotocols that are offered, the preferred one first.
+        /// The subprotocols that are offered, the preferred one first.
         public var subprotocols: [String] = []
-        /// How connections are made: TLS, proxies, addresses, sockets.
+        /// The settings for connections: TLS, proxies, addresses, sockets.
         public var network = Network()
-        /// Says whether there is a network. While there is none, no attempt is made or counted;
-        /// when there is one again, the next attempt follows within a second. The first connection
-        /// is attempted in any case. It belongs to the same loop. nil is `.auto`, one for all
-        /// objects of the loop.
+        /// The reachability monitor. While it reports no network, no attempt is made or counted;
+        /// once the network returns, the next attempt follows within a second. The first connection
+        /// is attempted in any case. It must belong to the same loop. nil means `.auto`, shared by
+        /// all objects on the loop.
         public var reachability: Reachability?
-        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
-        /// answer like any other. On the way to another origin only these headers go along: Accept,
-        /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
-        /// User-Agent, and those that the caller named as safe.
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is
+        /// reported like any other response. A redirect to another origin carries only these
+        /// headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type,
+        /// Last-Event-ID, User-Agent, and those set as safe.
         public var maxRedirects = 5
         /// Whether a redirect may lead from https to http, or from wss to ws.
         public var allowInsecureRedirects = false
-        /// Names of headers that also go along when a redirect leads to another origin.
+        /// Names of headers that are also sent when a redirect leads to another origin.
         public var safeHeaders: [String] = []
-        /// Makes the connection again when it is lost or cannot be made, after the delays of a
-        /// backoff; without one it does not. It ends after this side closes, after the peer's close
-        /// codes 1000 (unless `reconnectAfterNormalClose` is set), 1002, 1003 and 1007 to 1010,
-        /// after a 4xx answer other than 408, 425 and 429, after a redirect or message that is
-        /// refused, and when no attempt is left. Retry-After, in seconds or as a date, is waited
-        /// for up to five minutes.
+        /// Reconnects with the delays of a backoff when the connection is lost or fails; without a
+        /// backoff it does not reconnect. It ends for good after a close by this side, the peer's
+        /// close codes 1000 (unless `reconnectAfterNormalClose` is set), 1002, 1003 and 1007 to
+        /// 1010, a 4xx response other than 408, 425 and 429, a refused redirect or message, and
+        /// when no attempt is left. The server's Retry-After, in seconds or as a date, is obeyed up
+        /// to five minutes.
         public var reconnect: Backoff?
-        /// Whether a connection that reconnects also does so after the peer closed it with code
-        /// 1000. Some servers send that code when they restart. A close by this side always ends
-        /// the connection for good.
+        /// Whether to reconnect after the peer closed with code 1000, which some servers send when
+        /// they restart. A close by this side always ends the connection for good.
         public var reconnectAfterNormalClose = false
         /// How many messages may wait while a connection that reconnects is down. They are sent on
-        /// the next one, after what its open callback sends; above this number, or above the limit
-        /// of unsent bytes, a send fails with `.bufferFull`. What was sent before a connection was
-        /// lost is not sent again. With 0 a send fails with `.state`.
+        /// the next connection, after those that its open callback sends. Above this number, or
+        /// above the limit of unsent bytes, a send fails with `.bufferFull`. Messages sent before a
+        /// connection was lost are not sent again. With 0, a send fails with `.state`.
         public var offlineQueue = 0
-        /// How long everything may take until the connection is open: name resolution, connection,
-        /// TLS and opening handshake together. nil is no limit.
+        /// The time limit for opening: name resolution, connection, TLS and opening handshake
+        /// together. nil means no limit.
         public var openTimeout: Duration? = .seconds(10)
-        /// How long the closing handshake may take, from this side's close frame to the end of the
-        /// connection. A peer that broke the protocol has 10 s in any case. nil is no limit.
+        /// The time limit for the closing handshake, from this side's close frame to the end of the
+        /// connection. After a protocol violation by the peer it is always 10 s. nil means no
+        /// limit.
         public var closeTimeout: Duration? = .seconds(10)
-        /// The time between two pings on an open connection. nil sends no pings.
+        /// The time between two pings on an open connection. nil means no pings.
         public var pingInterval: Duration? = .seconds(20)
         /// How long a ping may stay unanswered before the connection fails with `.timeout`. Time
-        /// during which receiving is paused does not count. nil is no limit.
+        /// during a pause of receiving does not count. nil means no limit.
         public var pongTimeout: Duration? = .seconds(20)
         /// How long the peer may send no message before the connection fails with `.timeout` and
-        /// close code 1001. Pings and pongs do not count, and neither does time during which
-        /// receiving is paused. For feeds that are never silent for long. nil is no limit.
+        /// close code 1001. Pings, pongs and time during a pause of receiving do not count. For
+        /// feeds that are never silent for long. nil means no limit.
         public var idleTimeout: Duration?
         /// The largest message that is received, after decompression. A larger one fails the
-        /// connection with close code 1009. 0 is no limit.
+        /// connection with close code 1009. 0 means no limit.
         public var maxMessageBytes = 64 << 20
-        /// The largest answer to the opening handshake, status line and headers.
+        /// The largest response to the opening handshake: status line plus headers.
         public var maxHeaderBytes = 64 << 10
         /// How many times its size on the wire a compressed message may grow, checked above 64 KiB.
-        /// A message that grows more fails the connection with close code 1009. Deflate reaches
-        /// 1,032. 0 is no limit.
+        /// A message that grows more fails the connection with close code 1009. Deflate can reach
+        /// 1,032. 0 means no limit.
         public var maxInflateRatio = 0
-        /// Messages sent are split into frames of at most this many bytes. Without a limit each
-        /// message is one frame. 0 is no limit.
+        /// The largest frame sent; larger messages are split into several. Without a limit each
+        /// message is one frame. 0 means no limit.
         public var maxFrameBytes = 0
-        /// When more bytes than this are unsent, the drained callback is called once all are sent.
+        /// The high-water mark of unsent bytes: once they exceed it, the drained callback is called
+        /// when all are sent.
         public var sendHighWaterBytes = 256 << 10
-        /// A send that would take the unsent bytes above this limit fails with `.bufferFull` and
-        /// takes nothing. With nothing unsent, a message of any size is accepted. 0 is no limit.
+        /// The limit of unsent bytes. A send that would exceed it fails with `.bufferFull` and
+        /// sends nothing. If nothing is unsent, a message of any size is accepted. 0 means no
+        /// limit.
         public var sendLimitBytes = 64 << 20
         /// Whether permessage-deflate is offered.
         public var compression = true
         /// The compression level of messages sent: 1 (fast) to 9 (small). With 0 they are sent
         /// uncompressed, and compressed messages are still accepted.
         public var compressionLevel = 1
-        /// The memory level of zlib for messages sent: with a window of 2^w bytes a connection
-        /// holds 2^(w+2) + 2^(level+9) bytes once it has compressed a message, that is 256 KiB by
-        /// default, and 36 KiB with 12 window bits and level 5.
+        /// The zlib memory level for messages sent. With a window of 2^w bytes, a connection that
+        /// has compressed a message holds 2^(w+2) + 2^(level+9) bytes: 256 KiB by default, 36 KiB
+        /// with 12 window bits and level 5.
         public var compressionMemoryLevel = 8
-        /// Messages of fewer bytes are sent uncompressed.
+        /// The smallest message that is compressed; smaller ones are sent uncompressed.
         public var compressionMinBytes = 100
-        /// The window of messages sent, as a power of two: `clientMaxWindowBits` of RFC 7692
-        /// §7.1.2.2. The server may ask for less. zlib cannot compress with 8.
+        /// The compression window of messages sent, as a power of two: `clientMaxWindowBits` of RFC
+        /// 7692 §7.1.2.2. The server may request a smaller one. zlib cannot compress with 8.
         public var clientMaxWindowBits = 15
-        /// The window that the server is asked to use for its messages, as a power of two:
-        /// `serverMaxWindowBits` of RFC 7692 §7.1.2.1. With 15 it is not asked.
+        /// The compression window requested for the server's messages, as a power of two:
+        /// `serverMaxWindowBits` of RFC 7692 §7.1.2.1. With 15 nothing is requested.
         public var serverMaxWindowBits = 15
-        /// Whether each message sent is compressed on its own: this needs less memory, and makes
+        /// Whether each message sent is compressed on its own, which needs less memory but makes
         /// messages larger.
         public var clientNoContextTakeover = false
         /// Whether the server is asked to compress each of its messages on its own.

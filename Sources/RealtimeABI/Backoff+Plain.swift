@@ -3,7 +3,7 @@
 import Session
 import Wire
 
-/// The delay after the first failure; 0 tries again at once. Default 1,000. Since 0.1.
+/// The delay after the first failure; 0 retries at once. Default: 1,000. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
 @_cdecl("rt_backoff_set_initial_delay_ms")
 public func rt_backoff_set_initial_delay_ms(
@@ -14,7 +14,7 @@ public func rt_backoff_set_initial_delay_ms(
     }
 }
 
-/// The longest delay. Default 30,000. Since 0.1.
+/// The longest delay. Default: 30,000. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
 @_cdecl("rt_backoff_set_max_delay_ms")
 public func rt_backoff_set_max_delay_ms(
@@ -25,7 +25,7 @@ public func rt_backoff_set_max_delay_ms(
     }
 }
 
-/// By how much each delay is longer than the one before, 1 to 1,000. Default 2. Since 0.1.
+/// The factor between consecutive delays, 1 to 1,000. Default: 2. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000.
 @_cdecl("rt_backoff_set_factor")
 public func rt_backoff_set_factor(
@@ -36,11 +36,11 @@ public func rt_backoff_set_factor(
     }
 }
 
-/// How delays are spread, so that the clients of a server that restarted do not all come back at
-/// once: not at all; "equal" waits half the delay and a random part of the other half; "full" a
-/// random part of it; "decorrelated" from `initial_delay_ms` to three times the previous one.
-/// Default RT_JITTER_EQUAL. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed.
+/// How delays are randomized, so that the clients of a restarted server do not all reconnect at the
+/// same time: not at all; "equal" waits half the delay and a random part of the other half; "full"
+/// a random part of the whole; "decorrelated" from `initial_delay_ms` to three times the previous
+/// delay. Default: RT_JITTER_EQUAL. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown value.
 @_cdecl("rt_backoff_set_jitter")
 public func rt_backoff_set_jitter(
     _ backoff: rt_backoff?, _ jitter: rt_jitter
@@ -52,8 +52,8 @@ public func rt_backoff_set_jitter(
     }
 }
 
-/// How many attempts in a row may follow a failure. Default 0: no limit. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// How many attempts in a row may follow a failure. Default: 0 (no limit). Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_backoff_set_max_attempts")
 public func rt_backoff_set_max_attempts(
     _ backoff: rt_backoff?, _ count: UInt32
@@ -61,7 +61,7 @@ public func rt_backoff_set_max_attempts(
     backoffOptions(backoff) { $0.attemptLimit = Int(count) }
 }
 
-/// How long a connection must last before attempts are counted anew. Default 10,000. Since 0.1.
+/// How long a connection must last before the failure count is reset. Default: 10,000. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
 @_cdecl("rt_backoff_set_stable_time_ms")
 public func rt_backoff_set_stable_time_ms(

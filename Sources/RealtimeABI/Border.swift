@@ -3,8 +3,8 @@ import Engine
 import Session
 import Wire
 
-// The border between C and Swift: the one place where an error becomes a status and a text, and
-// where arguments from C are checked. Nothing here is exported.
+// The border between C and Swift: checks the arguments from C, and turns errors into statuses and
+// texts. Nothing here is exported.
 
 /// Runs a call and turns its error into a status and `rt_last_error()`.
 func border(_ body: () throws(RealtimeError) -> Void) -> rt_status {
@@ -14,7 +14,7 @@ func border(_ body: () throws(RealtimeError) -> Void) -> rt_status {
     }
 }
 
-/// The same for calls that return a number of their own, at least 0.
+/// Like `border`, for calls that return a number of at least 0.
 func borderValue(_ body: () throws(RealtimeError) -> Int32) -> Int32 {
     do throws(RealtimeError) {
         return try body()
@@ -49,11 +49,11 @@ func text(_ pointer: UnsafePointer<CChar>?, _ name: String) throws(RealtimeError
     return text
 }
 
-/// Bytes as C hands them over: NULL is fine for none.
+/// A buffer from C; NULL is allowed if it is empty.
 func bytes<T: BitwiseCopyable>(
     _ pointer: UnsafePointer<T>?, _ length: Int, _ name: String
 ) throws(RealtimeError) -> UnsafeRawBufferPointer {
-    // More than any machine has; sums of two such lengths cannot overflow.
+    // More than any machine has, and low enough that the sum of two lengths cannot overflow.
     guard (0...Int.max / 4).contains(length) else {
         throw RealtimeError(.tooLarge, "the length of \(name) is above SIZE_MAX / 8")
     }
@@ -61,7 +61,7 @@ func bytes<T: BitwiseCopyable>(
     return UnsafeRawBufferPointer(start: try required(pointer, name), count: length)
 }
 
-/// - Parameter most: nil is a hundred years.
+/// - Parameter most: nil means a hundred years.
 func milliseconds(
     _ value: Int64, _ name: String, atMost most: Int64? = nil
 ) throws(RealtimeError) -> Duration {
@@ -74,7 +74,7 @@ func milliseconds(
     return .milliseconds(value)
 }
 
-/// How long a call may wait, nil for ever.
+/// How long a call may wait; nil for -1, without limit.
 func patience(_ timeout: Int64) throws(RealtimeError) -> Duration? {
     guard timeout != -1 else { return nil }
     guard timeout >= 0 else {
@@ -114,7 +114,7 @@ func number(
     return Int(value)
 }
 
-/// A text that may be missing: NULL is none, "" is a text.
+/// An optional text: nil for NULL, while "" is a text.
 func optionalText(
     _ pointer: UnsafePointer<CChar>?, _ name: String
 ) throws(RealtimeError) -> String? {
@@ -122,7 +122,7 @@ func optionalText(
     return try text(pointer, name)
 }
 
-/// Basic credentials; without a user there are none.
+/// Basic credentials; nil without a user.
 func credentials(
     _ user_name: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
 ) throws(RealtimeError) -> (user: String, password: String)? {
@@ -130,7 +130,7 @@ func credentials(
     return (try text(user_name, "user_name"), try text(password, "password"))
 }
 
-/// A text that may be missing: NULL and "" are none.
+/// An optional text: nil for NULL and "".
 func textOrNone(
     _ pointer: UnsafePointer<CChar>?, _ name: String
 ) throws(RealtimeError) -> String? {
@@ -139,7 +139,7 @@ func textOrNone(
     return text.isEmpty ? nil : text
 }
 
-/// The path of a file, where NULL is none.
+/// The path of a file; nil for NULL.
 func filePath(
     _ pointer: UnsafePointer<CChar>?, _ name: String, atMost most: Int = .max
 ) throws(RealtimeError) -> String? {
@@ -155,7 +155,7 @@ func filePath(
     return path
 }
 
-/// One of an enum's values by its number.
+/// The enum value with this number.
 func named<Value: RawRepresentable<Int32>>(
     _ value: Int32, _ name: String, _ expected: String
 ) throws(RealtimeError) -> Value {
@@ -165,7 +165,7 @@ func named<Value: RawRepresentable<Int32>>(
     return named
 }
 
-/// Hands a struct over to a caller who may know fewer or more fields of it.
+/// Copies a struct to a caller whose version of it may have fewer or more fields.
 func copy<Value: BitwiseCopyable>(
     _ value: Value, to out: UnsafeMutablePointer<Value>?, _ size: Int
 ) throws(RealtimeError) {
@@ -178,7 +178,7 @@ func copy<Value: BitwiseCopyable>(
     }
 }
 
-/// Copies a text into a caller's buffer, cut to its size, with a NUL behind it.
+/// Copies a text into the caller's buffer, cut to its size and NUL-terminated.
 func copy(
     text: String, to buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ outLength: UnsafeMutablePointer<Int>?
@@ -186,7 +186,7 @@ func copy(
     try copy(text.utf8, to: buffer, size, outLength)
 }
 
-/// The same for what need not be UTF-8.
+/// Like the function above, for bytes that may not be UTF-8.
 func copy(
     _ bytes: some Collection<UInt8>, to buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ outLength: UnsafeMutablePointer<Int>?
@@ -204,7 +204,7 @@ func copy(
     outLength?.pointee = length
 }
 
-/// Texts that live as long as the library.
+/// Static texts.
 enum StaticText {
     static var version: UnsafePointer<CChar> { pointer(LibraryVersion.text) }
     static var empty: UnsafePointer<CChar> { pointer("") }
@@ -263,12 +263,12 @@ enum StaticText {
     }
 }
 
-/// A header as C sees it: "Name: value" and LF, with the value's bytes as they came.
+/// A header in the format of C's views: "Name: value" and LF, with the value's original bytes.
 func headerLine(_ name: String, _ content: FieldText) -> [UInt8] {
     Array("\(name): ".utf8) + content.bytes + [UInt8(ascii: "\n")]
 }
 
-/// Text for a callback.
+/// Bytes as C text.
 func characters(_ bytes: UnsafeRawBufferPointer) -> UnsafePointer<CChar> {
     (bytes.baseAddress ?? .ofNothing).assumingMemoryBound(to: CChar.self)
 }

@@ -3,11 +3,11 @@ import Engine
 import Session
 import Wire
 
-/// A C callback with its user data. `destroy` runs exactly once, when the last reference goes:
-/// after the last call that could receive the data, or at once when the setter fails.
+/// A C callback with its user data. `destroy` runs exactly once, when the last reference is
+/// released: after the last call that could receive the data, or at once if the setter fails.
 ///
-/// Unchecked because the C contract says that `user` may be used on the loop's thread and destroyed
-/// on any.
+/// Unchecked because the C contract allows `user` to be used on the loop's thread and destroyed on
+/// any.
 final class CallbackBox<Function>: @unchecked Sendable {
     let function: Function?
     let user: UnsafeMutableRawPointer?
@@ -22,7 +22,7 @@ final class CallbackBox<Function>: @unchecked Sendable {
     deinit { destroy?(user) }
 }
 
-/// Runs a change of a WebSocket's options.
+/// Changes a WebSocket's options.
 func websocketOptions(
     _ websocket: rt_websocket?, once: Bool = false,
     _ change: (inout WebSocketConfiguration) throws(RealtimeError) -> Void
@@ -49,9 +49,9 @@ func setLog(level: rt_log_level, _ box: CallbackBox<rt_log_fn>) throws(RealtimeE
     }
 }
 
-// Each wraps a C function into the engine's handler; NULL takes the handler away. The handlers hold
-// the box alone, which so is their context and takes no memory beside itself: `Optional.map`, being
-// generic, would put another closure around each.
+// Each function wraps a C function into an engine handler; NULL removes the handler. A handler
+// captures only the box, so the box serves as its context and no more memory is allocated.
+// `Optional.map` is generic and would wrap each handler in another closure.
 extension WebSocketConnection {
     func setOpen(_ box: CallbackBox<rt_opened_fn>) throws(RealtimeError) {
         try setHandlers { handlers in

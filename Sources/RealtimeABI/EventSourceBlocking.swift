@@ -4,21 +4,22 @@ import Wire
 
 // Chapter: blocking eventsource. A call that waits, for programs without an event loop.
 
-/// Waits for the next event and returns it. The first call starts the event source. Events that
-/// have neither a callback nor a listener wait in a queue for this call; other callbacks are called
-/// as ever. The queue holds 1,024 events, or 8 MiB of them: then nothing more is read, which slows
-/// the server down, until half of them are taken. The event source reconnects by itself, and the
-/// call fails only once it has ended. When several threads wait, each event goes to one of them.
-/// Events that were queued before the end, or before a callback was set, can still be taken. An id
-/// is stored (`rt_eventsource_set_id_file`) when its event is queued, or, with
-/// `rt_eventsource_set_confirms_ids`, when it is confirmed. Another thread must drive the loop;
-/// with the loop NULL the library's own does. Any thread. Since 0.1.
+/// Waits for the next event and returns it. The first call starts the event source, which
+/// reconnects by itself; the call fails only once the event source has ended. Another thread must
+/// drive the loop; the library's own loop (NULL) has such a thread. Any thread.
+///
+/// Events that have neither a callback nor a listener are queued for this call; other callbacks are
+/// called as usual. The queue holds 1,024 events, or 8 MiB of them. When it is full, nothing more
+/// is read, which slows the server down, until half of them are taken. When several threads wait,
+/// each event goes to one of them. Events that were queued before the end, or before a callback was
+/// set, can still be taken. An id is stored (`rt_eventsource_set_id_file`) when its event is
+/// queued, or, with `rt_eventsource_set_confirms_ids`, when it is confirmed. Since 0.1.
 /// - Parameter timeout_ms: how long to wait; 0 does not wait, -1 waits without limit.
-/// - Parameter out: receives the event, to be freed with `rt_event_free`; unchanged on failure.
-/// - Returns: RT_OK; RT_ERROR_TIMEOUT when no event came in time; RT_ERROR_CLOSED when the event
-///   source was closed or freed; otherwise the error that ended it, with RT_ERROR_CONNECTION_LOST
-///   in the place of RT_ERROR_TIMEOUT; RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_STATE
-///   when `rt_eventsource_start` started it, or when `rt_eventsource_on_any` has set a callback;
+/// - Parameter out: receives the event; free it with `rt_event_free`. Unchanged on failure.
+/// - Returns: RT_OK; RT_ERROR_TIMEOUT if no event came in time; RT_ERROR_CLOSED if the event source
+///   was closed or freed; otherwise the error that ended it, with RT_ERROR_CONNECTION_LOST instead
+///   of RT_ERROR_TIMEOUT; RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_STATE if
+///   `rt_eventsource_start` started it, or if `rt_eventsource_on_any` has set a callback;
 ///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
 @_cdecl("rt_eventsource_receive")
 public func rt_eventsource_receive(
@@ -32,6 +33,6 @@ public func rt_eventsource_receive(
     }
 }
 
-/// Frees an event or a message that a call has returned. NULL is accepted. Any thread. Since 0.1.
+/// Frees an event or message that a call returned. NULL is accepted. Any thread. Since 0.1.
 @_cdecl("rt_event_free")
 public func rt_event_free(_ event: UnsafeMutablePointer<rt_event>?) { Inbox.free(event) }

@@ -3,37 +3,38 @@ import Engine
 import Session
 import Wire
 
-// Chapter: eventsource callbacks. They may be set at any time, from any thread; NULL takes one
-// away.
+// Chapter: eventsource callbacks. They may be set at any time, from any thread; NULL removes a
+// callback.
 
-/// A comment, what is behind its colon; servers send them to keep a connection alive. Valid UTF-8
-/// with a NUL behind its length, maybe holding NULs; valid until the callback returns. Since 0.1.
+/// Receives a comment: the text after its colon. Servers send comments to keep a connection alive.
+/// The text is valid UTF-8 and may contain NULs; a NUL follows its last byte. It is valid until the
+/// callback returns. Since 0.1.
 public typealias rt_eventsource_comment_fn =
     @convention(c) (
         _ comment: UnsafePointer<CChar>?, _ length: Int, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// The stream gave a reconnection time, in milliseconds and at most a day. Since 0.1.
+/// The stream set a reconnection time, in milliseconds, at most a day. Since 0.1.
 public typealias rt_eventsource_retry_fn =
     @convention(c) (_ time_ms: Int64, _ user: UnsafeMutableRawPointer?) -> Void
 
-/// An id is to be kept under `key` for the next run, "" to forget it; called after the callback of
-/// its event, at most once a second, and at the end. The key is that of
-/// `rt_eventsource_set_id_file`, or the URL as it was at start. Both NUL-terminated, valid until
-/// the callback returns. Since 0.1.
+/// Asks the program to store `id` under `key` for the next run; "" means to delete it. Called after
+/// the callback of the id's event, at most once a second, and at the end. The key is that of
+/// `rt_eventsource_set_id_file`, or the URL at start. Both are NUL-terminated and valid until the
+/// callback returns. Since 0.1.
 public typealias rt_eventsource_store_fn =
     @convention(c) (
         _ key: UnsafePointer<CChar>?, _ id: UnsafePointer<CChar>?, _ id_length: Int,
         _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// One of the types that are listened to. Since 0.1.
+/// Receives an event type that has a listener. Since 0.1.
 public typealias rt_eventsource_name_fn =
     @convention(c) (
         _ event: UnsafePointer<CChar>?, _ length: Int, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// Sets the callback for an opened stream: the server answered 200 with text/event-stream. Since
+/// Sets the callback for an open stream: the server responded with 200 and text/event-stream. Since
 /// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_open")
@@ -47,8 +48,8 @@ public func rt_eventsource_on_open(
     }
 }
 
-/// Sets the callback for events of the type "message", named or not; other types go to listeners.
-/// Since 0.1.
+/// Sets the callback for events of the type "message", which is also the type of events without
+/// one. Other types go to listeners. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_message")
 public func rt_eventsource_on_message(
@@ -62,7 +63,8 @@ public func rt_eventsource_on_message(
     }
 }
 
-/// Sets the callback for every event of any type, after the listeners of its type. Since 0.1.
+/// Sets the callback for events of all types. It is called after the listeners of the event's type.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_any")
 public func rt_eventsource_on_any(
@@ -76,7 +78,7 @@ public func rt_eventsource_on_any(
     }
 }
 
-/// Sets the callback for comments, each as it is read. Since 0.1.
+/// Sets the callback for comments. It is called as each comment is read. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_comment")
 public func rt_eventsource_on_comment(
@@ -94,7 +96,8 @@ public func rt_eventsource_on_comment(
     }
 }
 
-/// Sets the callback for reconnection times, each at the end of its line. Since 0.1.
+/// Sets the callback for reconnection times. It is called at the end of each `retry` line. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_retry")
 public func rt_eventsource_on_retry(
@@ -110,10 +113,10 @@ public func rt_eventsource_on_retry(
     }
 }
 
-/// Sets the callback for failed attempts and ended streams. A stream that ended in order is
-/// RT_ERROR_CLOSED. Unless the failure is fatal the source connects again; an `attempt` of 0 is a
-/// failure that leaves the connection as it is (an id file that cannot be used). When it is fatal
-/// the source is closed, and this is the last callback. A failure that came before its callback is
+/// Sets the callback for failed attempts and ended streams. `status` is RT_ERROR_CLOSED for a
+/// stream that ended in order. If the failure is fatal, the event source is closed and this is the
+/// last callback; otherwise it reconnects. A failure with `attempt` 0 does not affect the
+/// connection (an id file that cannot be used). A failure that occurs before the callback is set is
 /// kept for it. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_error")
@@ -128,7 +131,7 @@ public func rt_eventsource_on_error(
     }
 }
 
-/// Sets the callback before each attempt, the first one too. Since 0.1.
+/// Sets the callback before each attempt, including the first. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_request")
 public func rt_eventsource_on_request(
@@ -142,8 +145,8 @@ public func rt_eventsource_on_request(
     }
 }
 
-/// Sets the callback for a server that wants credentials; RT_CREDENTIALS_LATER waits for
-/// `rt_eventsource_credentials_ready`. Since 0.1.
+/// Sets the callback for a server that requires credentials. After RT_CREDENTIALS_LATER the event
+/// source waits for `rt_eventsource_credentials_ready`. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_credentials")
 public func rt_eventsource_on_credentials(
@@ -157,8 +160,8 @@ public func rt_eventsource_on_credentials(
     }
 }
 
-/// Sets the callback that keeps ids in a place of the caller's own; what it kept is given to the
-/// next run by `rt_eventsource_set_last_event_id`. Since 0.1.
+/// Sets the callback that stores ids wherever the program keeps them. In the next run, pass the
+/// stored id to `rt_eventsource_set_last_event_id`. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_store")
 public func rt_eventsource_on_store(
@@ -180,10 +183,10 @@ public func rt_eventsource_on_store(
     }
 }
 
-/// Adds a listener for events of one type, beside those there are; they are called in the order
-/// they were added. Any thread, at any time. Since 0.1.
+/// Adds a listener for events of one type. Listeners are called in the order in which they were
+/// added. Any thread, at any time. Since 0.1.
 /// - Parameter event: the type, compared byte for byte; "message" for events without one.
-/// - Parameter out: receives what `rt_eventsource_remove_listener` takes; may be NULL.
+/// - Parameter out: receives the id for `rt_eventsource_remove_listener`; may be NULL.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL or empty type or a NULL function.
 @_cdecl("rt_eventsource_add_listener")
 public func rt_eventsource_add_listener(
@@ -200,8 +203,8 @@ public func rt_eventsource_add_listener(
     }
 }
 
-/// Removes one listener; a listener may remove itself. Any thread. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_NOT_FOUND when there is none (any more).
+/// Removes a listener. A listener may remove itself. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_NOT_FOUND if the listener does not exist, or no longer exists.
 @_cdecl("rt_eventsource_remove_listener")
 public func rt_eventsource_remove_listener(
     _ eventsource: rt_eventsource?, _ listener: UInt64
@@ -214,7 +217,7 @@ public func rt_eventsource_remove_listener(
 }
 
 /// Removes all listeners for events of one type. Any thread. Since 0.1.
-/// - Returns: RT_OK, also when there was none; RT_ERROR_INVALID_ARGUMENT.
+/// - Returns: RT_OK, also if there were none; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_eventsource_remove_listeners")
 public func rt_eventsource_remove_listeners(
     _ eventsource: rt_eventsource?, _ event: UnsafePointer<CChar>?
@@ -225,7 +228,7 @@ public func rt_eventsource_remove_listeners(
     }
 }
 
-/// Calls `fn`, inside this call, for each type that has a listener, once, sorted bytewise. Any
+/// Calls `fn` once for each type that has a listener, in bytewise order, inside this call. Any
 /// thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_event_names")
@@ -246,7 +249,7 @@ private func type(_ event: UnsafePointer<CChar>?) throws(RealtimeError) -> [UInt
     let type = Array(try text(event, "event").utf8)
     guard !type.isEmpty else {
         throw RealtimeError(
-            .invalidArgument, "the type of events is empty; those without one are \"message\"")
+            .invalidArgument, "the event type is empty; events without one have \"message\"")
     }
     return type
 }

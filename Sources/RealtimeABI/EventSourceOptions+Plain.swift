@@ -4,9 +4,9 @@ import Engine
 import Session
 import Wire
 
-/// Adds a header, beside others of its name. Sent with each request. Accept is kept when it names
-/// text/event-stream; Cache-Control and Last-Event-ID are the source's own. Before start. Since
-/// 0.1.
+/// Adds a header and keeps others of the same name. Sent with each request. An Accept header is
+/// used if it names text/event-stream. Cache-Control and Last-Event-ID are set by the event source.
+/// Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_add_header")
 public func rt_eventsource_add_header(
@@ -17,7 +17,7 @@ public func rt_eventsource_add_header(
     }
 }
 
-/// Sets a header in place of all of its name; NULL removes them. See `rt_eventsource_add_header`.
+/// Sets a header, replacing all of that name; NULL removes them. See `rt_eventsource_add_header`.
 /// Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_header")
@@ -29,8 +29,8 @@ public func rt_eventsource_set_header(
     }
 }
 
-/// Removes all headers that were added or set, those of the other setters too. Before start. Since
-/// 0.1.
+/// Removes all headers that were added or set, including those of the other setters. Before start.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_clear_headers")
 public func rt_eventsource_clear_headers(
@@ -39,8 +39,8 @@ public func rt_eventsource_clear_headers(
     eventsourceOptions(eventsource) { $0.clearHeaders() }
 }
 
-/// Sets a basic Authorization header (RFC 7617), in place of the URL's user and password. A NULL
-/// user removes it. Before start. Since 0.1.
+/// Sets a basic Authorization header (RFC 7617), replacing the URL's user and password. NULL as
+/// `user_name` removes it. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_basic_auth")
 public func rt_eventsource_set_basic_auth(
@@ -64,8 +64,8 @@ public func rt_eventsource_set_bearer_token(
     }
 }
 
-/// How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
-/// one with all defaults. Before start. Since 0.1.
+/// The settings for connections: TLS, proxies, addresses, sockets. The network is copied. Default:
+/// NULL (all defaults). Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_network")
 public func rt_eventsource_set_network(
@@ -76,10 +76,11 @@ public func rt_eventsource_set_network(
     }
 }
 
-/// Says whether there is a network. While there is none, no attempt is made or counted; when there
-/// is one again, the next attempt follows within a second. The object is retained, not copied.
-/// Default NULL: RT_REACHABILITY_AUTO, one for all objects of the loop. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+/// The reachability monitor. While it reports no network, no attempt is made or counted; once the
+/// network returns, the next attempt follows within a second. The object is retained, not copied.
+/// Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop). Before start. Since
+/// 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_reachability")
 public func rt_eventsource_set_reachability(
     _ eventsource: rt_eventsource?, _ reachability: rt_reachability?
@@ -89,10 +90,10 @@ public func rt_eventsource_set_reachability(
     }
 }
 
-/// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer
-/// like any other. On the way to another origin only these headers go along: Accept,
+/// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is reported like
+/// any other response. A redirect to another origin carries only these headers: Accept,
 /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and
-/// those that the caller named as safe. Default 20. Before start. Since 0.1.
+/// those set as safe. Default: 20. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_max_redirects")
 public func rt_eventsource_set_max_redirects(
@@ -103,7 +104,7 @@ public func rt_eventsource_set_max_redirects(
     }
 }
 
-/// Whether a redirect may lead from https to http, or from wss to ws. Default false. Before start.
+/// Whether a redirect may lead from https to http, or from wss to ws. Default: false. Before start.
 /// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_allow_insecure_redirects")
@@ -113,9 +114,9 @@ public func rt_eventsource_set_allow_insecure_redirects(
     eventsourceOptions(eventsource) { $0.redirects.allowsInsecure = enabled }
 }
 
-/// Names of headers that also go along when a redirect leads to another origin. This adds one.
+/// Names of headers that are also sent when a redirect leads to another origin. Each call adds one.
 /// Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is not a token; RT_ERROR_STATE.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for text that is not a token; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_add_safe_header")
 public func rt_eventsource_add_safe_header(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?
@@ -125,8 +126,8 @@ public func rt_eventsource_add_safe_header(
     }
 }
 
-/// A query parameter that carries the last event id, beside the header Last-Event-ID, for servers
-/// and proxies that ignore the header. Default none. Before start. Since 0.1.
+/// A query parameter that carries the last event id, in addition to the header Last-Event-ID, for
+/// servers and proxies that ignore the header. Default: none. Before start. Since 0.1.
 /// - Parameter name: NULL or "" for none.
 /// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_id_query_parameter")
@@ -138,8 +139,8 @@ public func rt_eventsource_set_id_query_parameter(
     }
 }
 
-/// Whether it connects again when the stream ends or an attempt fails. Default true. Before start.
-/// Since 0.1.
+/// Whether the event source reconnects when the stream ends or an attempt fails. Default: true.
+/// Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_reconnect")
 public func rt_eventsource_set_reconnect(
@@ -148,8 +149,9 @@ public func rt_eventsource_set_reconnect(
     eventsourceOptions(eventsource) { $0.reconnects = enabled }
 }
 
-/// How many attempts in a row may end before they were stable (`stable_time_ms`). Then the event
-/// source fails with RT_ERROR_RECONNECTS_EXHAUSTED. Default 0: no limit. Before start. Since 0.1.
+/// How many attempts in a row may fail, or end before they are stable (`stable_time_ms`). After
+/// that the event source fails with RT_ERROR_RECONNECTS_EXHAUSTED. Default: 0 (no limit). Before
+/// start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_max_reconnects")
 public func rt_eventsource_set_max_reconnects(
@@ -158,8 +160,8 @@ public func rt_eventsource_set_max_reconnects(
     eventsourceOptions(eventsource) { $0.maxReconnects = Int(count) }
 }
 
-/// The reconnection time until the server sends `retry`: the delay before the first reconnect, to
-/// which up to a fifth is added at random. Default 3,000. Before start alone. Since 0.1.
+/// The reconnection time until the server sends `retry`: the delay before the first reconnect, plus
+/// up to a fifth at random. Default: 3,000. Before start only. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_reconnection_time_ms")
 public func rt_eventsource_set_reconnection_time_ms(
@@ -170,8 +172,8 @@ public func rt_eventsource_set_reconnection_time_ms(
     }
 }
 
-/// The shortest reconnection time that a `retry` field of the server can set. Default 500. Before
-/// start alone. Since 0.1.
+/// The shortest reconnection time that a `retry` field of the server can set. Default: 500. Before
+/// start only. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_min_reconnection_time_ms")
 public func rt_eventsource_set_min_reconnection_time_ms(
@@ -182,8 +184,8 @@ public func rt_eventsource_set_min_reconnection_time_ms(
     }
 }
 
-/// The longest delay between attempts that fail in a row. It is never below the reconnection time.
-/// Default 30,000. Before start. Since 0.1.
+/// The longest delay between consecutive failed attempts. It is never below the reconnection time.
+/// Default: 30,000. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_max_delay_ms")
 public func rt_eventsource_set_max_delay_ms(
@@ -194,8 +196,8 @@ public func rt_eventsource_set_max_delay_ms(
     }
 }
 
-/// How long a stream must last before failures are counted anew. A stream that brought an event and
-/// was then ended by the server does not count as a failure either. Default 10,000. Before start.
+/// How long a stream must last before the failure count is reset. A stream that delivered an event
+/// before the server ended it does not count as a failure either. Default: 10,000. Before start.
 /// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_stable_time_ms")
@@ -207,9 +209,9 @@ public func rt_eventsource_set_stable_time_ms(
     }
 }
 
-/// Delays attempts, and limits them, in place of `reconnection_time_ms`, `max_delay_ms`,
+/// The delays and the limit of attempts, instead of `reconnection_time_ms`, `max_delay_ms`,
 /// `max_reconnects` and `stable_time_ms`. A `retry` field of the server still sets the initial
-/// delay. The backoff is copied. Default NULL. Before start alone. Since 0.1.
+/// delay. The backoff is copied. Default: NULL. Before start only. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_backoff")
 public func rt_eventsource_set_backoff(
@@ -220,8 +222,8 @@ public func rt_eventsource_set_backoff(
     }
 }
 
-/// The time from the request to the head of its answer. Default 30,000; 0 is no limit. Before
-/// start. Since 0.1.
+/// The time limit from the request to the head of its response. Default: 30,000; 0 means no limit.
+/// Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_response_timeout_ms")
 public func rt_eventsource_set_response_timeout_ms(
@@ -232,9 +234,9 @@ public func rt_eventsource_set_response_timeout_ms(
     }
 }
 
-/// How long the server may send nothing, comments included, before the event source reconnects. A
-/// dead connection is noticed even without it, by TCP keep-alive. Default 0: no limit. Before
-/// start. Since 0.1.
+/// How long the server may send nothing, not even comments, before the event source reconnects.
+/// Without it TCP keep-alive still notices a dead connection. Default: 0 (no limit). Before start.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_idle_timeout_ms")
 public func rt_eventsource_set_idle_timeout_ms(
@@ -245,9 +247,9 @@ public func rt_eventsource_set_idle_timeout_ms(
     }
 }
 
-/// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
-/// libbrotlidec and libzstd are installed. An answer that cannot be decoded is an
-/// RT_ERROR_PROTOCOL. Default true. Before start. Since 0.1.
+/// Whether compressed responses are requested and decoded: gzip, deflate, and, if libbrotlidec and
+/// libzstd are installed, br and zstd. A response that cannot be decoded is an RT_ERROR_PROTOCOL.
+/// Default: true. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_compression")
 public func rt_eventsource_set_compression(
@@ -256,7 +258,7 @@ public func rt_eventsource_set_compression(
     eventsourceOptions(eventsource) { $0.http.compression = enabled }
 }
 
-/// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy. Default true.
+/// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy. Default: true.
 /// Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_http2")
@@ -266,8 +268,8 @@ public func rt_eventsource_set_http2(
     eventsourceOptions(eventsource) { $0.http.http2 = enabled }
 }
 
-/// The time until a connection is ready: name resolution, TCP and TLS. Default 15,000; 0 is no
-/// limit. Before start. Since 0.1.
+/// The time limit for opening a connection: name resolution, TCP and TLS. Default: 15,000; 0 means
+/// no limit. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_connect_timeout_ms")
 public func rt_eventsource_set_connect_timeout_ms(
@@ -278,9 +280,9 @@ public func rt_eventsource_set_connect_timeout_ms(
     }
 }
 
-/// The longest line of the stream. Comments that nobody listens to, and lines of unknown fields, do
-/// not count. A longer one is an RT_ERROR_TOO_LARGE, after which nothing more is read. Default 64
-/// MiB; 0 is no limit. Before start alone. Since 0.1.
+/// The longest line of the stream. Comments without a listener, and lines of unknown fields, do not
+/// count. A longer line is an RT_ERROR_TOO_LARGE, after which nothing more is read. Default: 64
+/// MiB; 0 means no limit. Before start only. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_max_line_bytes")
 public func rt_eventsource_set_max_line_bytes(
@@ -292,7 +294,7 @@ public func rt_eventsource_set_max_line_bytes(
 }
 
 /// The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more is read.
-/// Default 64 MiB; 0 is no limit. Before start alone. Since 0.1.
+/// Default: 64 MiB; 0 means no limit. Before start only. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_max_event_bytes")
 public func rt_eventsource_set_max_event_bytes(
@@ -304,7 +306,7 @@ public func rt_eventsource_set_max_event_bytes(
 }
 
 /// The longest id, and the longest type, of an event. A longer one is an RT_ERROR_TOO_LARGE, after
-/// which nothing more is read. Default 64 KiB; 0 is no limit. Before start alone. Since 0.1.
+/// which nothing more is read. Default: 64 KiB; 0 means no limit. Before start only. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_max_name_bytes")
 public func rt_eventsource_set_max_name_bytes(

@@ -2,28 +2,29 @@ import Engine
 import Session
 import Wire
 
-// Chapter: eventsource use. Connecting, the end, and what it is.
+// Chapter: eventsource use. Connecting, closing, and state.
 
-/// Begins to connect. No callback comes inside this call. Any thread. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE when it was started before; RT_ERROR_CLOSED.
+/// Starts connecting. No callback is called inside this call. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE if it was started before; RT_ERROR_CLOSED.
 @_cdecl("rt_eventsource_start")
 public func rt_eventsource_start(_ eventsource: rt_eventsource?) -> rt_status {
     eventsourceCall(eventsource) { (source) throws(RealtimeError) in try source.start() }
 }
 
-/// Drops the connection and connects again at once, which counts as no attempt. While credentials
-/// are fetched (RT_CREDENTIALS_LATER) it changes nothing: their answer connects. Any thread. Since
-/// 0.1.
+/// Drops the connection and reconnects at once. This does not count as an attempt. While
+/// credentials are being fetched (RT_CREDENTIALS_LATER), the call has no effect; the event source
+/// connects once they are ready. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
 @_cdecl("rt_eventsource_restart")
 public func rt_eventsource_restart(_ eventsource: rt_eventsource?) -> rt_status {
     eventsourceCall(eventsource) { (source) throws(RealtimeError) in try source.restart() }
 }
 
-/// Answers what RT_CREDENTIALS_LATER had left open. Any thread. Since 0.1.
-/// - Parameter fresh: true sends the request once more, with the headers that were set since; false
-///   ends it with the server's refusal, a fatal RT_ERROR_HTTP_STATUS.
-/// - Returns: RT_OK, also when nothing was asked; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+/// Reports the result of fetching credentials, after RT_CREDENTIALS_LATER. Any thread. Since 0.1.
+/// - Parameter fresh: true repeats the request with the headers set since; false fails with the
+///   server's refusal, a fatal RT_ERROR_HTTP_STATUS.
+/// - Returns: RT_OK, also if no credentials were requested; RT_ERROR_STATE before start;
+///   RT_ERROR_CLOSED.
 @_cdecl("rt_eventsource_credentials_ready")
 public func rt_eventsource_credentials_ready(
     _ eventsource: rt_eventsource?, _ fresh: Bool
@@ -33,32 +34,33 @@ public func rt_eventsource_credentials_ready(
     }
 }
 
-/// Ends it for good. There is no callback for it, and none begins after this returned, except on
-/// the loop's thread one that had begun. Closing again changes nothing. Any thread. Since 0.1.
+/// Closes the event source for good. No callback reports this, and none begins after this returns;
+/// called on another thread than the loop's, one that has begun may still be running. Further calls
+/// have no effect. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_close")
 public func rt_eventsource_close(_ eventsource: rt_eventsource?) -> rt_status {
     eventsourceCall(eventsource) { $0.close() }
 }
 
-/// Stops delivering; TCP slows the server down, nothing is lost. On an HTTP/2 connection that
-/// others use, up to 32 MiB wait in libcurl first: its window for a stream
-/// (`rt_eventsource_set_http2`). Any thread; from another than the loop's one event may still come.
-/// Since 0.1.
+/// Stops delivering events. TCP slows the server down; no events are lost. If other requests share
+/// the HTTP/2 connection, libcurl first buffers up to 32 MiB, its window for a stream
+/// (`rt_eventsource_set_http2`). Any thread; called on another thread than the loop's, one event
+/// may still come. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_pause")
 public func rt_eventsource_pause(_ eventsource: rt_eventsource?) -> rt_status {
     eventsourceCall(eventsource) { (source) throws(RealtimeError) in try source.pause() }
 }
 
-/// Goes on delivering. Any thread. Since 0.1.
+/// Continues delivering events. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_resume")
 public func rt_eventsource_resume(_ eventsource: rt_eventsource?) -> rt_status {
     eventsourceCall(eventsource) { (source) throws(RealtimeError) in try source.resume() }
 }
 
-/// Where it stands. Any thread. Since 0.1.
+/// Returns the state. Any thread. Since 0.1.
 /// - Returns: an `rt_eventsource_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_get_state")
 public func rt_eventsource_get_state(_ eventsource: rt_eventsource?) -> Int32 {
@@ -67,11 +69,9 @@ public func rt_eventsource_get_state(_ eventsource: rt_eventsource?) -> Int32 {
     }
 }
 
-/// Where the next attempt goes: the URL as it was set last, without user and password. Any thread.
-/// Since 0.1.
-/// - Parameter buffer: receives the URL and a NUL, cut to `size` bytes; may be NULL when `size` is
-///   0.
-/// - Parameter out_length: receives the whole URL's length.
+/// Copies the URL of the next attempt, without user and password. Any thread. Since 0.1.
+/// - Parameter buffer: receives the URL and a NUL, cut to `size` bytes; may be NULL if `size` is 0.
+/// - Parameter out_length: receives the length of the whole URL.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_eventsource_get_url")
 public func rt_eventsource_get_url(
@@ -83,10 +83,9 @@ public func rt_eventsource_get_url(
     }
 }
 
-/// The last event id, as the next attempt sends it; "" for none. Any thread. Since 0.1.
-/// - Parameter buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is
-///   0.
-/// - Parameter out_length: receives the whole id's length.
+/// Copies the last event id, as the next attempt will send it; "" for none. Any thread. Since 0.1.
+/// - Parameter buffer: receives the id and a NUL, cut to `size` bytes; may be NULL if `size` is 0.
+/// - Parameter out_length: receives the length of the whole id.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_eventsource_get_last_event_id")
 public func rt_eventsource_get_last_event_id(
@@ -98,10 +97,10 @@ public func rt_eventsource_get_last_event_id(
     }
 }
 
-/// Where the events come from, after redirects: scheme, host and port. Any thread. Since 0.1.
-/// - Parameter buffer: receives the text and a NUL, cut to `size` bytes; may be NULL when `size` is
+/// Copies the origin of the events, after redirects: scheme, host and port. Any thread. Since 0.1.
+/// - Parameter buffer: receives the text and a NUL, cut to `size` bytes; may be NULL if `size` is
 ///   0.
-/// - Parameter out_length: receives the whole text's length.
+/// - Parameter out_length: receives the length of the whole text.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_eventsource_get_origin")
 public func rt_eventsource_get_origin(
@@ -113,8 +112,8 @@ public func rt_eventsource_get_origin(
     }
 }
 
-/// The time before an attempt that follows a stable connection: the server's last `retry`, raised
-/// to `min_reconnection_time`, or the option. Any thread. Since 0.1.
+/// The delay before an attempt that follows a stable connection: the server's last `retry`, but at
+/// least `min_reconnection_time`, or the option if there was none. Any thread. Since 0.1.
 /// - Returns: milliseconds; -1 for NULL.
 @_cdecl("rt_eventsource_get_reconnection_time_ms")
 public func rt_eventsource_get_reconnection_time_ms(_ eventsource: rt_eventsource?) -> Int64 {
@@ -123,9 +122,10 @@ public func rt_eventsource_get_reconnection_time_ms(_ eventsource: rt_eventsourc
     return time
 }
 
-/// Whether ids are kept, in the id file and by the store callback, when `rt_eventsource_confirm_id`
-/// says so, instead of after the callback of their event: for those who put events into a queue
-/// there, which a crash would lose. Default false. Any thread, at any time. Since 0.1.
+/// Whether an id is stored (by the id file and the store callback) only once
+/// `rt_eventsource_confirm_id` confirms it, rather than after the callback of its event. Use it if
+/// callbacks put events into a queue, which a crash would lose. Default: false. Any thread, at any
+/// time. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_set_confirms_ids")
 public func rt_eventsource_set_confirms_ids(
@@ -134,9 +134,9 @@ public func rt_eventsource_set_confirms_ids(
     eventsourceCall(eventsource) { $0.confirmsIDs = enabled }
 }
 
-/// Says that the event with this id is done with, and all before it: the id may be kept, at most
-/// once a second as ever. Any thread; also when the source was closed by a fatal error. Since 0.1.
-/// - Parameter id: "" when the stream has taken the id away.
+/// Confirms that the event with this id, and all before it, have been processed, so that the id may
+/// be stored, at most once a second. Any thread, even after a fatal error. Since 0.1.
+/// - Parameter id: "" if the stream has reset the id.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or an id with CR or LF.
 @_cdecl("rt_eventsource_confirm_id")
 public func rt_eventsource_confirm_id(
@@ -147,8 +147,8 @@ public func rt_eventsource_confirm_id(
     }
 }
 
-/// Forgets the id that is stored for this source in its id file, and in a callback that of its
-/// event; ids of later events, and those that are confirmed later, are stored as ever. Any thread.
+/// Deletes the id that the id file stores for this source; inside a callback, also the id of that
+/// callback's event. Ids of later events, and ids confirmed later, are stored as usual. Any thread.
 /// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE without an id file; RT_ERROR_STORE.
 @_cdecl("rt_eventsource_reset_stored_id")

@@ -3,9 +3,9 @@
 import Session
 import Wire
 
-/// The longest line of the stream. Comments that nobody listens to, and lines of unknown fields, do
-/// not count. A longer one is an RT_ERROR_TOO_LARGE, after which nothing more is read. Default 64
-/// MiB; 0 is no limit. Before the first bytes alone. Since 0.1.
+/// The longest line of the stream. Comments without a listener, and lines of unknown fields, do not
+/// count. A longer line is an RT_ERROR_TOO_LARGE, after which nothing more is read. Default: 64
+/// MiB; 0 means no limit. Before the first bytes only. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_eventstream_parser_set_max_line_bytes")
 public func rt_eventstream_parser_set_max_line_bytes(
@@ -17,7 +17,7 @@ public func rt_eventstream_parser_set_max_line_bytes(
 }
 
 /// The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more is read.
-/// Default 64 MiB; 0 is no limit. Before the first bytes alone. Since 0.1.
+/// Default: 64 MiB; 0 means no limit. Before the first bytes only. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_eventstream_parser_set_max_event_bytes")
 public func rt_eventstream_parser_set_max_event_bytes(
@@ -29,8 +29,8 @@ public func rt_eventstream_parser_set_max_event_bytes(
 }
 
 /// The longest id, and the longest type, of an event. A longer one is an RT_ERROR_TOO_LARGE, after
-/// which nothing more is read. Default 64 KiB; 0 is no limit. Before the first bytes alone. Since
-/// 0.1.
+/// which nothing more is read. Default: 64 KiB; 0 means no limit. Before the first bytes only.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_eventstream_parser_set_max_name_bytes")
 public func rt_eventstream_parser_set_max_name_bytes(

@@ -1,14 +1,15 @@
 import Wire
 
-// Chapter: event stream parser. The parser of event streams on its own (HTML §9.2.6), for streams
-// that come from elsewhere.
+// Chapter: event stream parser. The parser for event streams (HTML §9.2.6) by itself, for streams
+// from other sources.
 
-/// A parser of event streams: it is fed bytes, cut anywhere, and calls back for what they complete,
-/// inside of the call that feeds it. It belongs to no loop, and to one thread at a time. Since 0.1.
+/// A parser for event streams. It accepts bytes in pieces of any size, and calls its callbacks
+/// inside the call that passes the bytes. It belongs to no loop. Only one thread at a time may use
+/// it. Since 0.1.
 public typealias rt_eventstream_parser = OpaquePointer
 
-/// Makes a parser. Any thread. Since 0.1.
-/// - Parameter out: receives it; to be freed with `rt_eventstream_parser_free`.
+/// Creates a parser. Any thread. Since 0.1.
+/// - Parameter out: receives the parser; free it with `rt_eventstream_parser_free`.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventstream_parser_new")
 public func rt_eventstream_parser_new(
@@ -19,14 +20,14 @@ public func rt_eventstream_parser_new(
     }
 }
 
-/// Gives a parser back. NULL is accepted. In a callback of its own too: then it is the last one.
-/// Since 0.1.
+/// Frees a parser. It may be called inside one of the parser's callbacks, which then is the last
+/// one. NULL is accepted. Since 0.1.
 @_cdecl("rt_eventstream_parser_free")
 public func rt_eventstream_parser_free(_ parser: rt_eventstream_parser?) {
     EventStreamReader.release(parser) { $0.close() }
 }
 
-/// Sets the callback for events. NULL takes it away. Since 0.1.
+/// Sets the callback for events. NULL removes it. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventstream_parser_on_event")
 public func rt_eventstream_parser_on_event(
@@ -41,8 +42,8 @@ public func rt_eventstream_parser_on_event(
     }
 }
 
-/// Sets the callback for comments, each as it is read: valid UTF-8 with a NUL behind it. Without
-/// one comments are skipped, however long they are. Since 0.1.
+/// Sets the callback for comments, which are valid UTF-8, followed by a NUL. It is called as each
+/// comment is read. Without it, comments of any length are skipped. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventstream_parser_on_comment")
 public func rt_eventstream_parser_on_comment(
@@ -59,7 +60,8 @@ public func rt_eventstream_parser_on_comment(
     }
 }
 
-/// Sets the callback for reconnection times, each at the end of its line. Since 0.1.
+/// Sets the callback for reconnection times. It is called at the end of each `retry` line. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventstream_parser_on_retry")
 public func rt_eventstream_parser_on_retry(
@@ -74,7 +76,7 @@ public func rt_eventstream_parser_on_retry(
     }
 }
 
-/// The id that events carry until the stream gives one. Default "". Before the first bytes, or
+/// Sets the id that events have until the stream sends one. Default: "". Before the first bytes, or
 /// after `rt_eventstream_parser_reset`. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an id with CR or LF; RT_ERROR_STATE.
 @_cdecl("rt_eventstream_parser_set_last_event_id")
@@ -86,10 +88,10 @@ public func rt_eventstream_parser_set_last_event_id(
     }
 }
 
-/// Reads the next bytes of the stream. All callbacks for what they complete come inside this call;
-/// none waits for a byte behind the one that ends a line. Since 0.1.
+/// Parses the next bytes of the stream. All callbacks for what these bytes complete are called
+/// inside this call; an event never waits for a byte after its last line end. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_TOO_LARGE above a limit, until `rt_eventstream_parser_finish` or
-///   `rt_eventstream_parser_reset`; RT_ERROR_REENTRANT in a callback of its own;
+///   `rt_eventstream_parser_reset`; RT_ERROR_REENTRANT inside one of its callbacks;
 ///   RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_eventstream_parser_feed")
 public func rt_eventstream_parser_feed(
@@ -99,28 +101,28 @@ public func rt_eventstream_parser_feed(
     }
 }
 
-/// The stream ended. A line or event that is not finished is forgotten, as the standard wants it;
-/// the next bytes are the first of another stream, whose events carry the last id on. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_REENTRANT in a callback of its own; RT_ERROR_INVALID_ARGUMENT for
+/// Ends the stream. An unfinished line or event is discarded, as the standard requires. The next
+/// bytes begin another stream; its events keep the last id until it sends another. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_REENTRANT inside one of its callbacks; RT_ERROR_INVALID_ARGUMENT for
 ///   NULL.
 @_cdecl("rt_eventstream_parser_finish")
 public func rt_eventstream_parser_finish(_ parser: rt_eventstream_parser?) -> rt_status {
     reader(parser) { (parser) throws(RealtimeError) in try parser.finish() }
 }
 
-/// Makes it as new: id and reconnection time are forgotten, options and callbacks stay. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_REENTRANT in a callback of its own; RT_ERROR_INVALID_ARGUMENT for
+/// Resets the parser: clears the id and the reconnection time, and keeps options and callbacks.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_REENTRANT inside one of its callbacks; RT_ERROR_INVALID_ARGUMENT for
 ///   NULL.
 @_cdecl("rt_eventstream_parser_reset")
 public func rt_eventstream_parser_reset(_ parser: rt_eventstream_parser?) -> rt_status {
     reader(parser) { (parser) throws(RealtimeError) in try parser.reset() }
 }
 
-/// The last event id, for a Last-Event-ID header; "" for none. It is what the stream had, byte for
-/// byte, which need not be UTF-8. Since 0.1.
-/// - Parameter buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is
-///   0.
-/// - Parameter out_length: receives the whole id's length.
+/// Copies the last event id, for a Last-Event-ID header; "" for none. It has the stream's original
+/// bytes, which may not be UTF-8. Since 0.1.
+/// - Parameter buffer: receives the id and a NUL, cut to `size` bytes; may be NULL if `size` is 0.
+/// - Parameter out_length: receives the length of the whole id.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_eventstream_parser_get_last_event_id")
 public func rt_eventstream_parser_get_last_event_id(
@@ -132,7 +134,7 @@ public func rt_eventstream_parser_get_last_event_id(
     }
 }
 
-/// The last reconnection time that the stream gave. Since 0.1.
+/// The last reconnection time that the stream sent. Since 0.1.
 /// - Returns: milliseconds; -1 before the first, and for NULL.
 @_cdecl("rt_eventstream_parser_get_reconnection_time_ms")
 public func rt_eventstream_parser_get_reconnection_time_ms(
@@ -143,7 +145,7 @@ public func rt_eventstream_parser_get_reconnection_time_ms(
     return time
 }
 
-/// Runs a change of a parser's limits, all of which are taken with the first bytes.
+/// Changes a parser's limits, which take effect with the first bytes.
 func eventstreamParserOptions(
     _ parser: rt_eventstream_parser?, once: Bool = true,
     _ body: (inout EventStreamParser.Limits) throws(RealtimeError) -> Void

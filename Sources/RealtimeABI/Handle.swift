@@ -2,10 +2,10 @@ import Engine
 import Session
 import Wire
 
-/// What an opaque C handle points to: a retained Swift object.
+/// A retained Swift object that an opaque C handle points to.
 protocol Handle: AnyObject {
     static var name: String { get }
-    /// The loop it lives on, if any: after a fork the child may not touch it.
+    /// The object's loop, if any. After a fork the child must not touch it.
     var owningLoop: Loop? { get }
 }
 
@@ -18,30 +18,30 @@ extension Handle {
         exported(try required(pointer, name))
     }
 
-    /// The same of a handle that may be NULL.
+    /// Like `borrow`, but returns nil for NULL.
     static func borrowOptional(_ pointer: OpaquePointer?) throws(RealtimeError) -> Self? {
         guard pointer != nil else { return nil }
         return try borrow(pointer)
     }
 
-    /// The same for a caller that must not throw.
+    /// Like `borrow`, for callers that must not throw.
     static func exported(_ pointer: OpaquePointer) -> Self {
         Unmanaged<Self>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
     }
 
-    /// The same without a reference count: the caller must not free the handle meanwhile.
+    /// Like `borrow`, without retaining the object: the caller must not free the handle meanwhile.
     static func borrowing<Result>(
         _ pointer: OpaquePointer?, _ body: (Self) throws(RealtimeError) -> Result
     ) throws(RealtimeError) -> Result {
         let handle = Unmanaged<Self>.fromOpaque(UnsafeRawPointer(try required(pointer, name)))
-        // It would rethrow any error, not this one.
+        // The standard function rethrows any error, but this one must throw a `RealtimeError`.
         return try handle._withUnsafeGuaranteedRef { handle in
             Swift.Result { () throws(RealtimeError) in try body(handle) }
         }.get()
     }
 
-    /// Ends a handle: `end` stops its work, then the reference goes. In a forked child nothing is
-    /// released, since the descriptors are the parent's too.
+    /// Frees a handle: `end` stops the object's work, then the object is released. In a forked
+    /// child nothing is released, because the descriptors belong to the parent too.
     static func release(_ pointer: OpaquePointer?, _ end: (Self) -> Void) {
         guard let pointer else { return }
         let unmanaged = Unmanaged<Self>.fromOpaque(UnsafeRawPointer(pointer))
@@ -52,7 +52,8 @@ extension Handle {
     }
 }
 
-/// Makes an object on a loop; NULL is that of the library's own, to be left when it is freed.
+/// Creates an object on a loop. NULL means the library's own loop, which the object leaves when it
+/// is freed.
 func onLoop<Result>(
     _ loop: rt_loop?, _ make: (Loop) throws(RealtimeError) -> Result
 ) throws(RealtimeError) -> Result {
@@ -74,7 +75,7 @@ final class LoopHandle: Handle {
     init(_ loop: Loop) { self.loop = loop }
 }
 
-/// A connection is its own handle: one object fewer on the way of a call.
+/// A connection is its own handle, which saves an indirection for each call.
 extension WebSocketConnection: Handle {
     static let name = "websocket"
     var owningLoop: Loop? { loop }

@@ -3,10 +3,11 @@ import Engine
 import Session
 import Wire
 
-// Chapter: long poll callbacks. They may be set at any time, from any thread; NULL takes one away.
+// Chapter: long poll callbacks. They may be set at any time, from any thread; NULL removes a
+// callback.
 
-/// Sets the callback for a server that answers, or has held a poll for its whole time: for the
-/// first time, or again after a failure. Since 0.1.
+/// Sets the callback for an open long poll: the server has responded, or has held a poll for its
+/// full time, for the first time or again after a failure. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_longpoll_on_open")
 public func rt_longpoll_on_open(
@@ -19,9 +20,9 @@ public func rt_longpoll_on_open(
     }
 }
 
-/// Sets the callback for messages. Their `id` is the answer's Last-Event-ID header, or its
-/// Last-Modified in seconds since 1970, a colon and its ETag, which Nchan takes on every transport.
-/// Since 0.1.
+/// Sets the callback for messages. A message's `id` is the response's Last-Event-ID header. Without
+/// one it is the Last-Modified time in seconds since 1970, a colon and the ETag, an id that Nchan
+/// accepts on every transport. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_longpoll_on_message")
 public func rt_longpoll_on_message(
@@ -36,10 +37,10 @@ public func rt_longpoll_on_message(
     }
 }
 
-/// Sets the callback for attempts that failed. Unless the failure is fatal another poll follows.
-/// RT_ERROR_GONE (410) is not fatal by default: what was polled was removed, and polls begin anew.
-/// When it is fatal the poll is closed, and this is the last callback. A failure that came before
-/// its callback is kept for it. Since 0.1.
+/// Sets the callback for failed attempts. If the failure is fatal, the long poll is closed and this
+/// is the last callback; otherwise another poll follows. RT_ERROR_GONE (410) means that the polled
+/// resource was removed. By default it is not fatal, and polls start again from the beginning. A
+/// failure that occurs before the callback is set is kept for it. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_longpoll_on_error")
 public func rt_longpoll_on_error(
@@ -52,8 +53,8 @@ public func rt_longpoll_on_error(
     }
 }
 
-/// Sets the callback for the beginning of each poll, the first one too; `attempt` is 1 unless the
-/// last one failed. Since 0.1.
+/// Sets the callback before each poll, including the first. `attempt` is 1 unless the last poll
+/// failed. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_longpoll_on_request")
 public func rt_longpoll_on_request(
@@ -66,8 +67,8 @@ public func rt_longpoll_on_request(
     }
 }
 
-/// Sets the callback for a server that wants credentials; RT_CREDENTIALS_LATER waits for
-/// `rt_longpoll_credentials_ready`. Since 0.1.
+/// Sets the callback for a server that requires credentials. After RT_CREDENTIALS_LATER the long
+/// poll waits for `rt_longpoll_credentials_ready`. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_longpoll_on_credentials")
 public func rt_longpoll_on_credentials(

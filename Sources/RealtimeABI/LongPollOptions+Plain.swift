@@ -4,8 +4,8 @@ import Engine
 import Session
 import Wire
 
-/// Adds a header, beside others of its name. Sent with each poll. Without one, Accept takes
-/// anything; one that names text/event-stream is refused. Before start. Since 0.1.
+/// Adds a header and keeps others of the same name. Sent with each poll. The default Accept header
+/// accepts any type; one that names text/event-stream is refused. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_add_header")
 public func rt_longpoll_add_header(
@@ -16,7 +16,7 @@ public func rt_longpoll_add_header(
     }
 }
 
-/// Sets a header in place of all of its name; NULL removes them. See `rt_longpoll_add_header`.
+/// Sets a header, replacing all of that name; NULL removes them. See `rt_longpoll_add_header`.
 /// Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_header")
@@ -28,8 +28,8 @@ public func rt_longpoll_set_header(
     }
 }
 
-/// Removes all headers that were added or set, those of the other setters too. Before start. Since
-/// 0.1.
+/// Removes all headers that were added or set, including those of the other setters. Before start.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_clear_headers")
 public func rt_longpoll_clear_headers(
@@ -38,8 +38,8 @@ public func rt_longpoll_clear_headers(
     longpollOptions(longpoll) { $0.clearHeaders() }
 }
 
-/// Sets a basic Authorization header (RFC 7617), in place of the URL's user and password. A NULL
-/// user removes it. Before start. Since 0.1.
+/// Sets a basic Authorization header (RFC 7617), replacing the URL's user and password. NULL as
+/// `user_name` removes it. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_basic_auth")
 public func rt_longpoll_set_basic_auth(
@@ -62,8 +62,8 @@ public func rt_longpoll_set_bearer_token(
     }
 }
 
-/// How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
-/// one with all defaults. Before start. Since 0.1.
+/// The settings for connections: TLS, proxies, addresses, sockets. The network is copied. Default:
+/// NULL (all defaults). Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_network")
 public func rt_longpoll_set_network(
@@ -74,10 +74,11 @@ public func rt_longpoll_set_network(
     }
 }
 
-/// Says whether there is a network. While there is none, no attempt is made or counted; when there
-/// is one again, the next attempt follows within a second. The object is retained, not copied.
-/// Default NULL: RT_REACHABILITY_AUTO, one for all objects of the loop. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+/// The reachability monitor. While it reports no network, no attempt is made or counted; once the
+/// network returns, the next attempt follows within a second. The object is retained, not copied.
+/// Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop). Before start. Since
+/// 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_reachability")
 public func rt_longpoll_set_reachability(
     _ longpoll: rt_longpoll?, _ reachability: rt_reachability?
@@ -87,10 +88,10 @@ public func rt_longpoll_set_reachability(
     }
 }
 
-/// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer
-/// like any other. On the way to another origin only these headers go along: Accept,
+/// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is reported like
+/// any other response. A redirect to another origin carries only these headers: Accept,
 /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and
-/// those that the caller named as safe. Default 20. Before start. Since 0.1.
+/// those set as safe. Default: 20. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_max_redirects")
 public func rt_longpoll_set_max_redirects(
@@ -101,7 +102,7 @@ public func rt_longpoll_set_max_redirects(
     }
 }
 
-/// Whether a redirect may lead from https to http, or from wss to ws. Default false. Before start.
+/// Whether a redirect may lead from https to http, or from wss to ws. Default: false. Before start.
 /// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_allow_insecure_redirects")
@@ -111,9 +112,9 @@ public func rt_longpoll_set_allow_insecure_redirects(
     longpollOptions(longpoll) { $0.redirects.allowsInsecure = enabled }
 }
 
-/// Names of headers that also go along when a redirect leads to another origin. This adds one.
+/// Names of headers that are also sent when a redirect leads to another origin. Each call adds one.
 /// Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is not a token; RT_ERROR_STATE.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for text that is not a token; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_add_safe_header")
 public func rt_longpoll_add_safe_header(
     _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?
@@ -123,13 +124,13 @@ public func rt_longpoll_add_safe_header(
     }
 }
 
-/// The time between the starts of two polls that the server answers within `min_hold_ms`, with
-/// nothing or with a message whose cursor one of the last eight polls had. Without a cursor (the
-/// server names none, or none is used) the next poll starts at once after up to 20 messages in a
-/// row that come within `min_hold_ms`, or five that are the same; after further ones it waits,
-/// until the server holds a poll. After messages that move the cursor the next poll starts at once,
-/// for the first 1,000 polls, and then up to 100 times a second. Default 15,000. Before start.
-/// Since 0.1.
+/// The minimum time between the starts of two polls if the server does not hold polls: it responds
+/// within `min_hold_ms`, with nothing or with a message whose cursor one of the last eight polls
+/// had. If messages move the cursor, the next poll starts at once, for the first 1,000 polls, then
+/// up to 100 times a second. Without a cursor (the server sends none, or none is used), the next
+/// poll starts at once after up to 20 messages in a row that arrive within `min_hold_ms`, or five
+/// equal ones; after further ones each poll waits for this time, until the server holds a poll.
+/// Default: 15,000. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_interval_ms")
 public func rt_longpoll_set_interval_ms(
@@ -140,8 +141,8 @@ public func rt_longpoll_set_interval_ms(
     }
 }
 
-/// How long the server may hold a poll before the next one is made, and how long the body of an
-/// answer may stand still. Default 60,000; 0 is no limit. Before start. Since 0.1.
+/// How long the server may hold a poll before the next one starts, and how long the body of a
+/// response may stall. Default: 60,000; 0 means no limit. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_poll_timeout_ms")
 public func rt_longpoll_set_poll_timeout_ms(
@@ -152,8 +153,8 @@ public func rt_longpoll_set_poll_timeout_ms(
     }
 }
 
-/// After a poll that the server held for at least this long, the next one starts at once, even if
-/// nothing came or the cursor did not move. Default 1,000. Before start. Since 0.1.
+/// How long the server must hold a poll so that the next one starts at once, even if nothing came
+/// or the cursor did not move. Default: 1,000. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_min_hold_ms")
 public func rt_longpoll_set_min_hold_ms(
@@ -164,8 +165,8 @@ public func rt_longpoll_set_min_hold_ms(
     }
 }
 
-/// The longest delay after an attempt that failed. The first delay is 0.5 to 1 s, and each further
-/// one is twice as long. A longer Retry-After of the server is obeyed, up to five minutes. Default
+/// The longest delay after a failed attempt. The first delay is 0.5 to 1 s, and each further one is
+/// twice as long. A longer Retry-After of the server is obeyed, up to five minutes. Default:
 /// 30,000. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_max_delay_ms")
@@ -177,8 +178,8 @@ public func rt_longpoll_set_max_delay_ms(
     }
 }
 
-/// Whether the status 410 ends the long poll with RT_ERROR_GONE. Otherwise it is reported, the
-/// cursor is cleared, and polls go on. Default false. Before start. Since 0.1.
+/// Whether status 410 ends the long poll with RT_ERROR_GONE. Otherwise it is reported, the cursor
+/// is cleared, and polling continues. Default: false. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_fail_when_gone")
 public func rt_longpoll_set_fail_when_gone(
@@ -187,9 +188,9 @@ public func rt_longpoll_set_fail_when_gone(
     longpollOptions(longpoll) { $0.failsWhenGone = enabled }
 }
 
-/// The largest answer, after decompression. A larger one ends the long poll with
-/// RT_ERROR_TOO_LARGE, since the server would send the same again. Default 64 MiB; 0 is no limit.
-/// Before start. Since 0.1.
+/// The largest response, after decompression. A larger one ends the long poll with
+/// RT_ERROR_TOO_LARGE, because the server would send the same again. Default: 64 MiB; 0 means no
+/// limit. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_max_body_bytes")
 public func rt_longpoll_set_max_body_bytes(
@@ -200,9 +201,9 @@ public func rt_longpoll_set_max_body_bytes(
     }
 }
 
-/// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
-/// libbrotlidec and libzstd are installed. An answer that cannot be decoded is an
-/// RT_ERROR_PROTOCOL. Default true. Before start. Since 0.1.
+/// Whether compressed responses are requested and decoded: gzip, deflate, and, if libbrotlidec and
+/// libzstd are installed, br and zstd. A response that cannot be decoded is an RT_ERROR_PROTOCOL.
+/// Default: true. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_compression")
 public func rt_longpoll_set_compression(
@@ -211,7 +212,7 @@ public func rt_longpoll_set_compression(
     longpollOptions(longpoll) { $0.http.compression = enabled }
 }
 
-/// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy. Default true.
+/// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy. Default: true.
 /// Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_http2")
@@ -221,8 +222,8 @@ public func rt_longpoll_set_http2(
     longpollOptions(longpoll) { $0.http.http2 = enabled }
 }
 
-/// The time until a connection is ready: name resolution, TCP and TLS. Default 15,000; 0 is no
-/// limit. Before start. Since 0.1.
+/// The time limit for opening a connection: name resolution, TCP and TLS. Default: 15,000; 0 means
+/// no limit. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_connect_timeout_ms")
 public func rt_longpoll_set_connect_timeout_ms(
@@ -233,10 +234,10 @@ public func rt_longpoll_set_connect_timeout_ms(
     }
 }
 
-/// Delays attempts after one that failed, in place of `max_delay_ms`. If it limits attempts and
-/// none is left, the long poll ends with RT_ERROR_RECONNECTS_EXHAUSTED. The backoff's stable time
-/// is not used: a good answer counts at once. The backoff is copied. Default NULL. Before start
-/// alone. Since 0.1.
+/// The delays after failed attempts, instead of `max_delay_ms`. If it limits attempts and none is
+/// left, the long poll ends with RT_ERROR_RECONNECTS_EXHAUSTED. The backoff's stable time is not
+/// used: a good response resets the failure count at once. The backoff is copied. Default: NULL.
+/// Before start only. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_backoff")
 public func rt_longpoll_set_backoff(

@@ -2,13 +2,13 @@ import Engine
 import Session
 import Wire
 
-// Chapter: long poll options. "Before start" says when each may be set; a request or credentials
-// callback may set them too, for the polls that follow. What is "before start alone" is taken once,
-// at the start: RT_ERROR_STATE in callbacks too.
+// Chapter: long poll options. "Before start": the request and credentials callbacks may set the
+// option too, for the polls that follow. "Before start only": the option takes effect at start, and
+// setting it in a callback is RT_ERROR_STATE.
 
-/// Changes where polls go. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME,
-///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+/// Changes the URL from the next poll on. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT;
+///   RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_url")
 public func rt_longpoll_set_url(
     _ longpoll: rt_longpoll?, _ url: UnsafePointer<CChar>?
@@ -16,11 +16,11 @@ public func rt_longpoll_set_url(
     longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.setURL(text(url, "url")) }
 }
 
-/// How polls say what they have seen already. Default RT_LONGPOLL_CURSOR_VALIDATORS. Before start.
-/// Since 0.1.
-/// - Parameter query_parameter: the name of the id's, with RT_LONGPOLL_CURSOR_QUERY_ID; NULL for
-///   `last_event_id`.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+/// How polls tell the server which messages have been received. Default:
+/// RT_LONGPOLL_CURSOR_VALIDATORS. Before start. Since 0.1.
+/// - Parameter query_parameter: the name of the query parameter, with RT_LONGPOLL_CURSOR_QUERY_ID;
+///   NULL for `last_event_id`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown cursor; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_cursor")
 public func rt_longpoll_set_cursor(
     _ longpoll: rt_longpoll?, _ cursor: rt_longpoll_cursor, _ query_parameter: UnsafePointer<CChar>?
@@ -33,8 +33,8 @@ public func rt_longpoll_set_cursor(
     }
 }
 
-/// Begins behind the message with this id. With validators it must be a time in seconds since 1970,
-/// a colon and an ETag, as the ids of messages are. Default "". Before start alone. Since 0.1.
+/// Starts after the message with this id. With validators it must have the form of message ids: a
+/// time in seconds since 1970, a colon and an ETag. Default: "". Before start only. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a control character; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_last_event_id")
 public func rt_longpoll_set_last_event_id(
@@ -47,7 +47,7 @@ public func rt_longpoll_set_last_event_id(
     }
 }
 
-/// Runs a change of a long poll's options.
+/// Changes a long poll's options.
 func longpollOptions(
     _ longpoll: rt_longpoll?, once: Bool = false,
     _ body: (inout LongPollConfiguration) throws(RealtimeError) -> Void

@@ -2,29 +2,31 @@ import Engine
 import Session
 import Wire
 
-// Chapter: long poll use. Polling, the end, and what it is.
+// Chapter: long poll use. Polling, closing, and state.
 
-/// Begins to poll. No callback comes inside this call. Any thread. Since 0.1.
+/// Starts polling. No callback is called inside this call. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a last event id that does not fit the cursor;
-///   RT_ERROR_STATE when it was started before; RT_ERROR_CLOSED.
+///   RT_ERROR_STATE if it was started before; RT_ERROR_CLOSED.
 @_cdecl("rt_longpoll_start")
 public func rt_longpoll_start(_ longpoll: rt_longpoll?) -> rt_status {
     longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.start() }
 }
 
-/// Drops the poll in flight and polls again at once. An answer that is being delivered, or waits in
-/// a pause, is delivered first. While credentials are fetched (RT_CREDENTIALS_LATER) it changes
-/// nothing: their answer polls. Any thread. Since 0.1.
+/// Drops the current poll and polls again at once. A response that is being delivered, or that
+/// waits because of a pause, is delivered first. While credentials are being fetched
+/// (RT_CREDENTIALS_LATER), the call has no effect; polling continues once they are ready. Any
+/// thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
 @_cdecl("rt_longpoll_restart")
 public func rt_longpoll_restart(_ longpoll: rt_longpoll?) -> rt_status {
     longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.restart() }
 }
 
-/// Answers what RT_CREDENTIALS_LATER had left open. Any thread. Since 0.1.
-/// - Parameter fresh: true polls once more, with the headers that were set since; false
-///   ends it with the server's refusal, a fatal RT_ERROR_HTTP_STATUS.
-/// - Returns: RT_OK, also when nothing was asked; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+/// Reports the result of fetching credentials, after RT_CREDENTIALS_LATER. Any thread. Since 0.1.
+/// - Parameter fresh: true repeats the poll with the headers set since; false fails with the
+///   server's refusal, a fatal RT_ERROR_HTTP_STATUS.
+/// - Returns: RT_OK, also if no credentials were requested; RT_ERROR_STATE before start;
+///   RT_ERROR_CLOSED.
 @_cdecl("rt_longpoll_credentials_ready")
 public func rt_longpoll_credentials_ready(
     _ longpoll: rt_longpoll?, _ fresh: Bool
@@ -32,31 +34,32 @@ public func rt_longpoll_credentials_ready(
     longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.credentialsAreReady(fresh) }
 }
 
-/// Ends it for good and aborts the request in flight. There is no callback for it, and none begins
-/// after this returned, except on the loop's thread one that had begun. Closing again changes
-/// nothing. Any thread. Since 0.1.
+/// Closes the long poll for good and aborts the current request. No callback reports this, and none
+/// begins after this returns; called on another thread than the loop's, one that has begun may
+/// still be running. Further calls have no effect. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_close")
 public func rt_longpoll_close(_ longpoll: rt_longpoll?) -> rt_status {
     longpollCall(longpoll) { $0.close() }
 }
 
-/// Stops delivering; what comes waits, at most one answer, and no further poll is made before it is
-/// delivered. Any thread; from another than the loop's one message may still come. Since 0.1.
+/// Stops delivering messages. At most one response waits, and no further poll is made before it is
+/// delivered. Any thread; called on another thread than the loop's, one message may still come.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_pause")
 public func rt_longpoll_pause(_ longpoll: rt_longpoll?) -> rt_status {
     longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.pause() }
 }
 
-/// Goes on delivering. Any thread. Since 0.1.
+/// Continues delivering messages. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_resume")
 public func rt_longpoll_resume(_ longpoll: rt_longpoll?) -> rt_status {
     longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.resume() }
 }
 
-/// Where it stands. Any thread. Since 0.1.
+/// Returns the state. Any thread. Since 0.1.
 /// - Returns: an `rt_longpoll_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_get_state")
 public func rt_longpoll_get_state(_ longpoll: rt_longpoll?) -> Int32 {
@@ -64,11 +67,9 @@ public func rt_longpoll_get_state(_ longpoll: rt_longpoll?) -> Int32 {
     }
 }
 
-/// Where the next poll goes: the URL as it was set last, without user and password. Any thread.
-/// Since 0.1.
-/// - Parameter buffer: receives the URL and a NUL, cut to `size` bytes; may be NULL when `size` is
-///   0.
-/// - Parameter out_length: receives the whole URL's length.
+/// Copies the URL of the next poll, without user and password. Any thread. Since 0.1.
+/// - Parameter buffer: receives the URL and a NUL, cut to `size` bytes; may be NULL if `size` is 0.
+/// - Parameter out_length: receives the length of the whole URL.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_longpoll_get_url")
 public func rt_longpoll_get_url(
@@ -80,12 +81,11 @@ public func rt_longpoll_get_url(
     }
 }
 
-/// How far the messages have come, as the next poll says it; "" for the beginning. It moves when
-/// the callback of an answer's last message has returned. To begin there another time, see
-/// `rt_longpoll_set_last_event_id`. Any thread. Since 0.1.
-/// - Parameter buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is
-///   0.
-/// - Parameter out_length: receives the whole id's length.
+/// Copies the cursor that the next poll will send: the id of the last message received, "" at the
+/// beginning. It changes when the callback for a response's last message has returned. To continue
+/// there in another run, pass it to `rt_longpoll_set_last_event_id`. Any thread. Since 0.1.
+/// - Parameter buffer: receives the id and a NUL, cut to `size` bytes; may be NULL if `size` is 0.
+/// - Parameter out_length: receives the length of the whole id.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_longpoll_get_last_event_id")
 public func rt_longpoll_get_last_event_id(

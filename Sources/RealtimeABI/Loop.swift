@@ -2,20 +2,21 @@ public import CShims
 import Engine
 import Wire
 
-// Chapter: loop. One epoll descriptor, driven by whoever embeds it.
+// Chapter: loop. One epoll descriptor, driven by the program that embeds it.
 
-/// An event loop: everything that happens to the objects made on it happens inside
+/// An event loop. The I/O and the callbacks of the objects created on it happen inside
 /// `rt_loop_dispatch` or `rt_loop_run` on the calling thread, or on the loop's own thread after
 /// `rt_loop_start`. Objects keep their loop alive, so it may be freed before them. Since 0.1.
 public typealias rt_loop = OpaquePointer
 
-/// A job or timer of the caller's. Runs on the loop's thread, one callback at a time. Since 0.1.
+/// A job or timer of the program. Runs on the loop's thread, one callback at a time. Since 0.1.
 public typealias rt_loop_fn = @convention(c) (_ user: UnsafeMutableRawPointer?) -> Void
 
-/// Makes a loop. It opens three descriptors (epoll, timerfd, eventfd) and starts no thread.
-/// Any thread. Since 0.1.
-/// - Parameter out: receives the loop; to be freed with `rt_loop_free`.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_SYSTEM without descriptors.
+/// Creates a loop. It opens three descriptors (epoll, timerfd, eventfd) and starts no thread. Any
+/// thread. Since 0.1.
+/// - Parameter out: receives the loop; free it with `rt_loop_free`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_SYSTEM if no descriptors are
+///   left.
 @_cdecl("rt_loop_new")
 public func rt_loop_new(_ out: UnsafeMutablePointer<rt_loop?>?) -> rt_status {
     border { () throws(RealtimeError) in
@@ -24,20 +25,20 @@ public func rt_loop_new(_ out: UnsafeMutablePointer<rt_loop?>?) -> rt_status {
     }
 }
 
-/// Gives the loop back. A running loop is stopped, without waiting for it; no callback begins after
-/// this call returned but the end of each request that is still out (`rt_rest_request_send`), which
-/// the thread that runs the loop tells with RT_ERROR_CLOSED. Jobs and timers are destroyed without
-/// running. Objects made on it stay valid handles that answer RT_ERROR_CLOSED. NULL is accepted.
-/// Any thread. Since 0.1.
+/// Frees the loop. If it is running, it is stopped, but this call does not wait for that. No
+/// callback begins after this call returns, with one exception: the thread that runs the loop still
+/// reports the end of each unfinished request (`rt_rest_request_send`) with RT_ERROR_CLOSED. Jobs
+/// and timers are destroyed without running. Handles of objects created on the loop stay valid, and
+/// return RT_ERROR_CLOSED. NULL is accepted. Any thread. Since 0.1.
 @_cdecl("rt_loop_free")
 public func rt_loop_free(_ loop: rt_loop?) {
     LoopHandle.release(loop) { $0.loop.close() }
 }
 
-/// The loop's descriptor: readable when `rt_loop_dispatch` has work to do, timers included, and
-/// once more when the time of a timer has come that was taken away. Add it to a host's own loop
-/// (epoll, poll, asyncio, GLib, libuv) for reading; never read, write or close it. It stays the
-/// same for the loop's life. Any thread. Since 0.1.
+/// The loop's descriptor. It is readable when `rt_loop_dispatch` has work to do, timers included,
+/// and may be readable once more when a cancelled timer would have been due. Add it to the host's
+/// event loop (epoll, poll, asyncio, GLib, libuv) for reading; never read, write or close it. It
+/// does not change while the loop exists. Any thread. Since 0.1.
 /// - Returns: the descriptor, or a negative `rt_status`.
 @_cdecl("rt_loop_fd")
 public func rt_loop_fd(_ loop: rt_loop?) -> Int32 {
@@ -48,11 +49,11 @@ public func rt_loop_fd(_ loop: rt_loop?) -> Int32 {
     }
 }
 
-/// Waits up to `timeout_ms` for work, then does all that is ready: I/O, timers, jobs and their
-/// callbacks happen inside this call, on this thread. Any one thread at a time. Since 0.1.
-/// - Parameter timeout_ms: 0 does what is ready now, -1 waits without limit.
-/// - Returns: RT_OK, also when there was nothing to do; RT_ERROR_REENTRANT inside a callback of
-///   this loop; RT_ERROR_BUSY while another thread runs it; RT_ERROR_FORKED; RT_ERROR_CLOSED after
+/// Waits up to `timeout_ms` for work, then does all work that is ready: I/O, timers, jobs and their
+/// callbacks happen inside this call, on this thread. Any thread, one at a time. Since 0.1.
+/// - Parameter timeout_ms: 0 does not wait, -1 waits without limit.
+/// - Returns: RT_OK, also if there was nothing to do; RT_ERROR_REENTRANT inside a callback of this
+///   loop; RT_ERROR_BUSY while another thread runs it; RT_ERROR_FORKED; RT_ERROR_CLOSED after
 ///   `rt_loop_free`.
 @_cdecl("rt_loop_dispatch")
 public func rt_loop_dispatch(_ loop: rt_loop?, _ timeout_ms: Int32) -> rt_status {
@@ -61,17 +62,18 @@ public func rt_loop_dispatch(_ loop: rt_loop?, _ timeout_ms: Int32) -> rt_status
     }
 }
 
-/// Dispatches until `rt_loop_stop`. A stop that came before makes it return at once. Since 0.1.
+/// Dispatches until `rt_loop_stop`. If the loop was stopped before, it returns at once. Any thread,
+/// one at a time. Since 0.1.
 /// - Returns: RT_OK after a stop; otherwise as `rt_loop_dispatch`.
 @_cdecl("rt_loop_run")
 public func rt_loop_run(_ loop: rt_loop?) -> rt_status {
     border { () throws(RealtimeError) in try LoopHandle.borrow(loop).loop.run() }
 }
 
-/// Makes `rt_loop_run`, or the loop's own thread, return after the current turn. Does not wait.
-/// Any thread, also inside a callback. It is async-signal-safe, so a signal handler may call it, as
-/// long as the loop is not freed meanwhile: it takes no lock, allocates no memory and keeps errno.
-/// A failure leaves `rt_last_error` unchanged for the same reason. Since 0.1.
+/// Makes `rt_loop_run`, or the loop's own thread, return after the current turn. Does not wait. Any
+/// thread, also inside a callback. It is async-signal-safe: it takes no lock, allocates no memory
+/// and preserves errno. So a signal handler may call it, as long as the loop is not freed
+/// meanwhile. For the same reason a failure leaves `rt_last_error` unchanged. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED.
 @_cdecl("rt_loop_stop")
 public func rt_loop_stop(_ loop: rt_loop?) -> rt_status {
@@ -79,24 +81,25 @@ public func rt_loop_stop(_ loop: rt_loop?) -> rt_status {
     return LoopHandle.exported(loop).loop.requestStop()?.rawValue ?? RT_STATUS.OK.rawValue
 }
 
-/// Runs the loop on a thread of its own, where all callbacks then happen. All signals are blocked
-/// on that thread. Any thread. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_BUSY while the loop is run already; RT_ERROR_SYSTEM without a thread.
+/// Runs the loop on a thread of its own, which then calls all callbacks. All signals are blocked on
+/// that thread. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_BUSY if the loop is already running; RT_ERROR_SYSTEM if the thread
+///   cannot be created.
 @_cdecl("rt_loop_start")
 public func rt_loop_start(_ loop: rt_loop?) -> rt_status {
     border { () throws(RealtimeError) in try LoopHandle.borrow(loop).loop.start() }
 }
 
-/// Stops the loop's own thread and waits until it has ended; no callback runs afterwards. The
-/// loop can be started again. Since 0.1.
-/// - Returns: RT_OK, also when there was no thread; RT_ERROR_REENTRANT inside a callback.
+/// Stops the loop's own thread and waits until it has ended; no callback runs afterwards. The loop
+/// can be started again. Any thread. Since 0.1.
+/// - Returns: RT_OK, also if there was no thread; RT_ERROR_REENTRANT inside a callback.
 @_cdecl("rt_loop_stop_and_wait")
 public func rt_loop_stop_and_wait(_ loop: rt_loop?) -> rt_status {
     border { () throws(RealtimeError) in try LoopHandle.borrow(loop).loop.stopAndWait() }
 }
 
-/// Runs `fn` once on the loop's thread, in the next turn; jobs run in the order posted. If the
-/// loop is freed first, only `destroy` is called. Any thread. Since 0.1.
+/// Runs `fn` once on the loop's thread, in the next turn. Jobs run in the order in which they were
+/// posted. If the loop is freed first, only `destroy` is called. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT without `fn`; RT_ERROR_FORKED; RT_ERROR_CLOSED.
 @_cdecl("rt_loop_post")
 public func rt_loop_post(
@@ -110,9 +113,9 @@ public func rt_loop_post(
     }
 }
 
-/// Runs `fn` after `delay_ms`, then every `interval_ms` if that is not 0. Monotonic clock; turns
-/// missed by a late host are not made up for. Any thread. Since 0.1.
-/// - Parameter delay_ms: 0 or more; 0 is the next turn.
+/// Runs `fn` after `delay_ms`, then every `interval_ms` unless that is 0. It uses the monotonic
+/// clock. If the host dispatches late, missed intervals are skipped. Any thread. Since 0.1.
+/// - Parameter delay_ms: 0 or more; 0 means the next turn.
 /// - Parameter interval_ms: 0 for a timer that fires once.
 /// - Parameter out_id: receives the id for `rt_loop_cancel_timer`; may be NULL.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED; RT_ERROR_CLOSED.
@@ -134,18 +137,19 @@ public func rt_loop_add_timer(
     }
 }
 
-/// Cancels a timer: it does not fire after this returns on the loop's thread, and `destroy` of its
-/// user data is called. Any thread; from another one a call that had begun may still be running.
-/// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_NOT_FOUND when it has fired or was cancelled; RT_ERROR_FORKED.
+/// Cancels a timer and calls `destroy` for its user data. Called on the loop's thread, the timer
+/// does not fire after this returns. Called on another thread, a call of `fn` may still be running.
+/// Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_NOT_FOUND if it has fired or was cancelled; RT_ERROR_FORKED.
 @_cdecl("rt_loop_cancel_timer")
 public func rt_loop_cancel_timer(_ loop: rt_loop?, _ id: UInt64) -> rt_status {
     border { () throws(RealtimeError) in try LoopHandle.borrow(loop).loop.cancelTimer(id) }
 }
 
-/// What went through the loop. Any thread. Since 0.1.
+/// Reads the loop's statistics. Any thread. Since 0.1.
 /// - Parameter out: receives the numbers.
-/// - Parameter size: `sizeof(rt_loop_statistics)`, by which a later version knows yours.
+/// - Parameter size: `sizeof(rt_loop_statistics)`, from which a later version of the library knows
+///   the size of your struct.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or a size of 0; RT_ERROR_FORKED.
 @_cdecl("rt_loop_get_statistics")
 public func rt_loop_get_statistics(

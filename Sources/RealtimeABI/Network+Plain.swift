@@ -3,9 +3,9 @@
 import Session
 import Wire
 
-/// A PEM file of certificates to trust instead of the system's, and of those that the environment
-/// names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and SSL_CERT_DIR. If it cannot be read,
-/// connections fail with RT_ERROR_TLS. Default none. Since 0.1.
+/// A PEM file of trusted certificates. They replace the system's certificates and those that the
+/// environment names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and SSL_CERT_DIR. If the file
+/// cannot be read, connections fail with RT_ERROR_TLS. Default: none. Since 0.1.
 /// - Parameter ca_file: NULL for none.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for "".
 @_cdecl("rt_network_set_ca_file")
@@ -17,8 +17,8 @@ public func rt_network_set_ca_file(
     }
 }
 
-/// A folder of certificates, as `openssl rehash` names them, to trust instead of the system's; with
-/// a CA file, those of both. Default none. Since 0.1.
+/// A folder of trusted certificates, named by `openssl rehash`. They replace the system's
+/// certificates; with a CA file, both are trusted. Default: none. Since 0.1.
 /// - Parameter ca_path: NULL for none.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for "".
 @_cdecl("rt_network_set_ca_path")
@@ -30,8 +30,8 @@ public func rt_network_set_ca_path(
     }
 }
 
-/// The oldest TLS accepted. Default RT_TLS_V1_2. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed.
+/// The oldest TLS version that is accepted. Default: RT_TLS_V1_2. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown value.
 @_cdecl("rt_network_set_min_tls_version")
 public func rt_network_set_min_tls_version(
     _ network: rt_network?, _ min_tls_version: rt_tls_version
@@ -43,9 +43,9 @@ public func rt_network_set_min_tls_version(
     }
 }
 
-/// Accepts any certificate for any name: anyone on the way can read and change everything. For
-/// tests alone. Default false. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// Accepts any certificate for any name, so anyone on the path can read and change everything. For
+/// tests only. Default: false. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_network_set_insecure_skip_verification")
 public func rt_network_set_insecure_skip_verification(
     _ network: rt_network?, _ enabled: Bool
@@ -53,10 +53,10 @@ public func rt_network_set_insecure_skip_verification(
     networkOptions(network) { $0.skipsVerification = enabled }
 }
 
-/// A Unix socket to connect to instead of the URL's host, which is still what the Host header and
-/// the certificate are about; no proxy is used. Default none. Since 0.1.
+/// A Unix socket to connect to instead of the URL's host. The Host header and the certificate check
+/// still use that host. No proxy is used. Default: none. Since 0.1.
 /// - Parameter unix_socket: NULL for none.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for "", and above 107 bytes.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for "" and for more than 107 bytes.
 @_cdecl("rt_network_set_unix_socket")
 public func rt_network_set_unix_socket(
     _ network: rt_network?, _ unix_socket: UnsafePointer<CChar>?
@@ -66,9 +66,9 @@ public func rt_network_set_unix_socket(
     }
 }
 
-/// Which addresses are connected to. Of both, the faster one is taken (RFC 8305). Default
-/// RT_IP_ANY. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed.
+/// Which IP versions are used to connect. With both, whichever connects first is used (RFC 8305).
+/// Default: RT_IP_ANY. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown value.
 @_cdecl("rt_network_set_ip_version")
 public func rt_network_set_ip_version(
     _ network: rt_network?, _ ip_version: rt_ip_version
@@ -78,9 +78,9 @@ public func rt_network_set_ip_version(
     }
 }
 
-/// Small writes go out at once instead of waiting for an acknowledgement (TCP_NODELAY). Default
-/// true. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// Whether small writes are sent at once, instead of waiting for an acknowledgement (TCP_NODELAY).
+/// Default: true. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_network_set_tcp_no_delay")
 public func rt_network_set_tcp_no_delay(
     _ network: rt_network?, _ enabled: Bool
@@ -89,12 +89,12 @@ public func rt_network_set_tcp_no_delay(
 }
 
 /// How long a connection may be idle before the kernel probes the peer, and the time between
-/// probes: whole seconds, rounded down, at least one. The kernel gives a connection up after as
-/// many probes as it is configured for (9, tcp(7)). If it is not set, a WebSocket is not probed,
-/// since it has pings. Connections of event sources, long polls and requests are probed: after 20 s
-/// without traffic, every 5 s, and they fail after three probes without an answer (TCP_KEEPCNT). So
-/// a link that is dead without a word is noticed within 35 s. A long interval is as good as no
-/// probes. Default 0: not set. Since 0.1.
+/// probes. Whole seconds, rounded down, at least one; the kernel closes the connection after its
+/// configured number of unanswered probes (9, tcp(7)). If this is not set, WebSockets are not
+/// probed, because they have pings. Connections of event sources, long polls and requests are
+/// probed after 20 s without traffic, then every 5 s, and fail after three unanswered probes
+/// (TCP_KEEPCNT), so a dead link is noticed within 35 s. A long interval amounts to no probes.
+/// Default: 0 (not set). Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above 32,767,000.
 @_cdecl("rt_network_set_tcp_keep_alive_ms")
 public func rt_network_set_tcp_keep_alive_ms(
@@ -105,9 +105,9 @@ public func rt_network_set_tcp_keep_alive_ms(
     }
 }
 
-/// The size of the kernel's receive buffer (SO_RCVBUF). By itself it grows with the path. A fixed
-/// size of 256 KiB keeps large messages in the processor's cache, and limits the throughput of long
-/// fast paths. Default 0: the kernel's choice. Since 0.1.
+/// The size of the kernel's receive buffer (SO_RCVBUF). If this is not set, the kernel adapts it to
+/// the path. A fixed 256 KiB keeps large messages in the processor's cache, but limits the
+/// throughput of long, fast paths. Default: 0 (the kernel's choice). Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above 2,147,483,647.
 @_cdecl("rt_network_set_receive_buffer_bytes")
 public func rt_network_set_receive_buffer_bytes(

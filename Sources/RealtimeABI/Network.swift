@@ -4,9 +4,10 @@ import Wire
 
 // Chapter: network. How connections are made: TLS, proxies, addresses, sockets.
 
-/// How connections are made. Made once, it serves any number of objects: each copies what is set
-/// when it is given to it (`rt_websocket_set_network`), so that it may be changed or freed at once.
-/// It belongs to no loop, and to one thread at a time. Since 0.1.
+/// Settings for making connections. One network can serve any number of objects: each copies the
+/// settings when it receives the network (`rt_websocket_set_network`), so the network may be
+/// changed or freed right after. It belongs to no loop. Only one thread at a time may use it. Since
+/// 0.1.
 public typealias rt_network = OpaquePointer
 
 /// A version of TLS. Since 0.1.
@@ -20,28 +21,29 @@ public enum RT_TLS: Int32 {
     case V1_3 = 13
 }
 
-/// Which addresses are connected to. Since 0.1.
+/// Which IP versions are used to connect. Since 0.1.
 public typealias rt_ip_version = Int32
 
 /// Values of `rt_ip_version`. Since 0.1.
 public enum RT_IP: Int32 {
-    /// Both, the faster one first (RFC 8305). The default.
+    /// Both; whichever connects first is used (RFC 8305). The default.
     case ANY = 0
-    /// IPv4 alone.
+    /// IPv4 only.
     case V4 = 4
-    /// IPv6 alone.
+    /// IPv6 only.
     case V6 = 6
 }
 
-/// Makes a network with the defaults: the system's certificates, TLS 1.2 or newer, the proxies of
-/// the environment (http_proxy for ws, HTTPS_PROXY for wss, ALL_PROXY, NO_PROXY). A server that
-/// chooses a finite-field Diffie-Hellman group of more than 4,096 bits, which takes up to a second
-/// to use, is RT_ERROR_TLS.
+/// Creates a network with the defaults: the system's certificates, TLS 1.2 or newer, and the
+/// proxies of the environment (http_proxy for ws, HTTPS_PROXY for wss, ALL_PROXY, NO_PROXY). If a
+/// server chooses a finite-field Diffie-Hellman group of more than 4,096 bits, which takes up to a
+/// second to compute, the connection fails with RT_ERROR_TLS.
 ///
 /// If the environment names certificates, they are trusted instead of the system's: CURL_CA_BUNDLE
 /// (a PEM file), or else SSL_CERT_FILE (a PEM file) and SSL_CERT_DIR (a folder of hashed names). A
-/// program with more rights than its user ignores these variables. Any thread. Since 0.1.
-/// - Parameter out: receives it; to be freed with `rt_network_free`.
+/// program that runs with more rights than its user (such as setuid) ignores these variables. Any
+/// thread. Since 0.1.
+/// - Parameter out: receives the network; free it with `rt_network_free`.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_network_new")
 public func rt_network_new(_ out: UnsafeMutablePointer<rt_network?>?) -> rt_status {
@@ -50,17 +52,17 @@ public func rt_network_new(_ out: UnsafeMutablePointer<rt_network?>?) -> rt_stat
     }
 }
 
-/// Gives a network back; what was made with it keeps what it copied. NULL is accepted. Any thread.
-/// Since 0.1.
+/// Frees a network. Objects that received it keep their copy. NULL is accepted. Any thread. Since
+/// 0.1.
 @_cdecl("rt_network_free")
 public func rt_network_free(_ network: rt_network?) { NetworkHandle.release(network) { _ in } }
 
-/// Shows this certificate to servers that ask for one. Since 0.1.
-/// - Parameter certificate: path of a PEM file, its chain behind it.
-/// - Parameter key: path of the PEM file of its key; NULL when that is in the same file.
-/// - Parameter password: of the key; NULL for none. Never logged.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT. A file that cannot be used is an RT_ERROR_TLS of
-///   the connection.
+/// Sets the client certificate, which is presented to servers that ask for one. Since 0.1.
+/// - Parameter certificate: path of a PEM file with the certificate, followed by its chain.
+/// - Parameter key: path of a PEM file with the private key; NULL if it is in the same file.
+/// - Parameter password: the key's password, which is never logged; NULL for none.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT. If a file cannot be used, connections fail with
+///   RT_ERROR_TLS.
 @_cdecl("rt_network_set_client_certificate")
 public func rt_network_set_client_certificate(
     _ network: rt_network?, _ certificate: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?,
@@ -73,12 +75,13 @@ public func rt_network_set_client_certificate(
     }
 }
 
-/// Accepts only servers with this public key, or another one added so, beside all other checks.
-/// Since 0.1.
+/// Adds a pinned public key. Only servers that have one of the pinned keys are accepted, and all
+/// other checks still apply. Since 0.1.
 /// - Parameter pin: "sha256//" and the base64 of the SHA-256 of the key's SubjectPublicKeyInfo (RFC
 ///   7469 §2.4): `openssl x509 -in cert.pem -pubkey -noout | openssl pkey -pubin -outform der |
 ///   openssl dgst -sha256 -binary | base64`.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT. Another key is an RT_ERROR_TLS of the connection.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT. With another key, connections fail with
+///   RT_ERROR_TLS.
 @_cdecl("rt_network_add_pinned_public_key")
 public func rt_network_add_pinned_public_key(
     _ network: rt_network?, _ pin: UnsafePointer<CChar>?
@@ -88,15 +91,15 @@ public func rt_network_add_pinned_public_key(
     }
 }
 
-/// Connects through this proxy, whatever the environment says. One that opens no tunnel is
-/// RT_ERROR_PROXY, and tried again as one that cannot be reached is. But to event sources, long
-/// polls and requests its 407 is an answer, and of a tunnel it alone is shown a
-/// `Proxy-Authorization` header of theirs. Since 0.1.
-/// - Parameter url: `http://` or `https://` (CONNECT, RFC 9110 §9.3.6; a request to `http://` is
-///   handed to it as a whole, and what it answers of its own cannot be told from the server's, but
-///   for 407), `socks5h://` (the proxy resolves names), `socks5://`, `socks4a://` or `socks4://`,
-///   with `user:password@` where the proxy asks for them, and nothing behind host and port; without
-///   a port it is 443 for https, 1080 for all others. "" for no proxy at all.
+/// Connects through this proxy, whatever the environment says. A proxy that refuses the tunnel
+/// gives RT_ERROR_PROXY and is retried like an unreachable one. Event sources, long polls and
+/// requests treat its 407 as a response instead; when they use a tunnel, only the proxy receives
+/// their `Proxy-Authorization` header. Since 0.1.
+/// - Parameter url: `http://` or `https://` (CONNECT, RFC 9110 §9.3.6), `socks5h://` (the proxy
+///   resolves names), `socks5://`, `socks4a://` or `socks4://`, with `user:password@` if the proxy
+///   requires it. The default port is 443 for https, 1080 for all others; nothing may follow host
+///   and port. "" for no proxy at all. An HTTP proxy forwards requests to `http://` URLs; its own
+///   responses then look like the server's, except for 407.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME.
 @_cdecl("rt_network_set_proxy")
 public func rt_network_set_proxy(
@@ -107,10 +110,10 @@ public func rt_network_set_proxy(
     }
 }
 
-/// Hosts that are reached without a proxy; in the place of NO_PROXY. Since 0.1.
-/// - Parameter hosts: names, domains, addresses, networks as 10.0.0.0/8, separated by commas; "*"
-///   for all, "" for none. A name stands for all that end in "." and it too.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an entry that can match no host, such as
+/// Sets the hosts that are reached without a proxy. Replaces NO_PROXY. Since 0.1.
+/// - Parameter hosts: names, domains, addresses and networks such as 10.0.0.0/8, separated by
+///   commas; "*" for all, "" for none. A name also matches its subdomains.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an entry that cannot match any host, such as
 ///   10.0.0.0/99 or *.example.org.
 @_cdecl("rt_network_set_no_proxy")
 public func rt_network_set_no_proxy(
@@ -121,8 +124,8 @@ public func rt_network_set_no_proxy(
     }
 }
 
-/// Makes a host's port lead to an address without asking the resolver; for several addresses of
-/// one host the last one added counts. Since 0.1.
+/// Maps a host and port to an address, without asking the resolver. If a host is given several
+/// addresses, the last one is used. Since 0.1.
 /// - Parameter port: 1 to 65,535.
 /// - Parameter address: IPv4 or IPv6, without brackets.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
@@ -137,14 +140,14 @@ public func rt_network_add_resolve(
     }
 }
 
-/// Runs a change of a network's options.
+/// Changes a network's options.
 func networkOptions(
     _ network: rt_network?, _ body: (inout NetworkConfiguration) throws(RealtimeError) -> Void
 ) -> rt_status {
     border { () throws(RealtimeError) in try body(&NetworkHandle.borrow(network).configuration) }
 }
 
-/// The configuration of a network that an option is given; NULL is the default.
+/// The configuration behind a network handle; the default one for NULL.
 func networkConfiguration(_ network: rt_network?) throws(RealtimeError) -> NetworkConfiguration {
     guard let network else { return NetworkConfiguration() }
     return try NetworkHandle.borrow(network).configuration

@@ -1,19 +1,21 @@
 import Engine
 import Wire
 
-// Chapter: rest callbacks. Those of a client; a request has its own.
+// Chapter: rest callbacks. The callbacks of a client; each request has its own.
 
-/// Sets the callback for credentials that were refused: the server answered 401, and `refusal` has
-/// the answer without its body. It is called once for however many requests: set fresh credentials
-/// (`rt_rest_set_bearer_token`), now or later. Requests that go out with the client's credentials
-/// wait for the answer; their deadlines and `rt_rest_cancel` hold. Those submitted since go out
-/// with what there is, so that one of them may fetch the token. It is best given an Authorization
-/// of its own, and must not be ordered (`rt_rest_request_set_order`) as it would wait behind an
-/// ordered request that was refused; refused itself, it waits as the others do, until its deadline.
+/// Sets the callback for refused credentials: the server responded with 401, and `refusal`
+/// describes the response, without its body. It is called once, however many requests were refused.
+/// Set fresh credentials (`rt_rest_set_bearer_token`) now or later. Meanwhile requests with the
+/// client's credentials wait; their deadlines and `rt_rest_cancel` still apply.
 ///
-/// RT_CREDENTIALS_NONE ends the requests that were refused with RT_ERROR_AUTH, RT_CREDENTIALS_READY
-/// sends them once more, RT_CREDENTIALS_LATER has all wait for `rt_rest_credentials_ready`. Without
-/// a callback a 401 is an answer like any other. Runs on the loop's thread. Before the first
+/// Requests submitted meanwhile are sent with the current credentials, so one of them can fetch the
+/// token. Give that request its own Authorization header, because if it is refused, it too waits
+/// until its deadline. Set it to RT_REST_ORDER_NEVER (`rt_rest_request_set_order`), because
+/// otherwise it waits for a refused ordered request.
+///
+/// RT_CREDENTIALS_NONE ends the refused requests with RT_ERROR_AUTH, RT_CREDENTIALS_READY repeats
+/// them, and RT_CREDENTIALS_LATER makes them wait for `rt_rest_credentials_ready`. Without a
+/// callback, 401 is treated like any other status. Runs on the loop's thread. Before the first
 /// request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_on_credentials")

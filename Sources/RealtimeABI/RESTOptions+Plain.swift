@@ -4,10 +4,10 @@ import Engine
 import Session
 import Wire
 
-/// Adds a header, beside others of its name. Sent with every request that has none of the same name
-/// itself. Requests to origins other than the base URL's go without, as do those that are
-/// redirected there; see `add_credential_origin` and `add_safe_header`. Before the first request.
-/// Since 0.1.
+/// Adds a header and keeps others of the same name. Sent with every request that does not set a
+/// header of the same name. They are not sent to origins other than the base URL's, not even after
+/// a redirect; see `add_credential_origin` and `add_safe_header`. Before the first request. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_rest_add_header")
 public func rt_rest_add_header(
@@ -18,7 +18,7 @@ public func rt_rest_add_header(
     }
 }
 
-/// Sets a header in place of all of its name; NULL removes them. See `rt_rest_add_header`. Before
+/// Sets a header, replacing all of that name; NULL removes them. See `rt_rest_add_header`. Before
 /// the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_header")
@@ -39,11 +39,11 @@ public func rt_rest_clear_headers(
     restOptions(rest) { $0.clearHeaders() }
 }
 
-/// How long one attempt may take, from name resolution to the last byte of its answer, redirects
-/// included. While the body of the request is sent, and while the answer is streamed to the caller,
-/// it limits the time without a byte instead: each byte starts it anew. It does not run while the
-/// caller pauses the answer, or has no more of the body yet. One that is set for a request, and is
-/// longer than the client's deadline, is the request's deadline, too. Default 5,000; 0 is no limit.
+/// The time limit of one attempt, from name resolution to the last byte of its response, including
+/// redirects. While the request's body is sent, and while the response is streamed to the caller,
+/// it limits the time without a byte instead: each byte restarts it. It does not run while the
+/// caller pauses the response or has no more of the body yet. If a request's own limit is longer
+/// than the client's deadline, it is also the request's deadline. Default: 5,000; 0 means no limit.
 /// Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_attempt_timeout_ms")
@@ -55,8 +55,8 @@ public func rt_rest_set_attempt_timeout_ms(
     }
 }
 
-/// The time until a connection is ready: name resolution, TCP and TLS. Without it only
-/// `attempt_timeout_ms` counts. Default 0: no limit. Before the first request. Since 0.1.
+/// The time limit for opening a connection: name resolution, TCP and TLS. Without it only
+/// `attempt_timeout_ms` applies. Default: 0 (no limit). Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_connect_timeout_ms")
 public func rt_rest_set_connect_timeout_ms(
@@ -67,7 +67,7 @@ public func rt_rest_set_connect_timeout_ms(
     }
 }
 
-/// How often a request is tried in all; with 1 it is never tried again. Default 3. Before the first
+/// How many attempts a request has in all; 1 means no retries. Default: 3. Before the first
 /// request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_attempts")
@@ -79,8 +79,8 @@ public func rt_rest_set_attempts(
     }
 }
 
-/// The delay after the first failure; 0 tries again at once. Default 1,000. Before the first
-/// request. Since 0.1.
+/// The delay after the first failure; 0 retries at once. Default: 1,000. Before the first request.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_base_delay_ms")
 public func rt_rest_set_base_delay_ms(
@@ -91,7 +91,7 @@ public func rt_rest_set_base_delay_ms(
     }
 }
 
-/// The longest delay. Default 30,000. Before the first request. Since 0.1.
+/// The longest delay. Default: 30,000. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_max_delay_ms")
 public func rt_rest_set_max_delay_ms(
@@ -102,8 +102,8 @@ public func rt_rest_set_max_delay_ms(
     }
 }
 
-/// By how much each delay is longer than the one before, 1 to 1,000. Default 2. Before the first
-/// request. Since 0.1.
+/// The factor between consecutive delays, 1 to 1,000. Default: 2. Before the first request. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_delay_factor")
 public func rt_rest_set_delay_factor(
@@ -114,11 +114,11 @@ public func rt_rest_set_delay_factor(
     }
 }
 
-/// How delays are spread, so that the clients of a server that restarted do not all come back at
-/// once: not at all; "equal" waits half the delay and a random part of the other half; "full" a
-/// random part of it; "decorrelated" from `base_delay_ms` to three times the previous one. Default
-/// RT_JITTER_EQUAL. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+/// How delays are randomized, so that the clients of a restarted server do not all reconnect at the
+/// same time: not at all; "equal" waits half the delay and a random part of the other half; "full"
+/// a random part of the whole; "decorrelated" from `base_delay_ms` to three times the previous
+/// delay. Default: RT_JITTER_EQUAL. Before the first request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown value; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_jitter")
 public func rt_rest_set_jitter(
     _ rest: rt_rest?, _ jitter: rt_jitter
@@ -130,10 +130,10 @@ public func rt_rest_set_jitter(
     }
 }
 
-/// How long a request may take with all its attempts and delays; time without a network does not
-/// count. No attempt and no delay begins that the deadline would cut off: the last result is
-/// reported instead. An answer that is streamed and has begun may take longer, unless its request
-/// has a deadline of its own. Default 30,000; 0 is no limit. Before the first request. Since 0.1.
+/// The time limit of a request with all its attempts and delays; time without a network does not
+/// count. No attempt or delay begins that would exceed the deadline: the last result is reported
+/// instead. A streamed response that has begun may take longer, unless the request has its own
+/// deadline. Default: 30,000; 0 means no limit. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_deadline_ms")
 public func rt_rest_set_deadline_ms(
@@ -144,8 +144,8 @@ public func rt_rest_set_deadline_ms(
     }
 }
 
-/// The longest Retry-After that is waited for. An answer that asks for more is reported at once.
-/// Default 60,000. Before the first request. Since 0.1.
+/// The longest Retry-After that is obeyed. A response that asks for a longer one is reported at
+/// once. Default: 60,000. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_max_retry_after_ms")
 public func rt_rest_set_max_retry_after_ms(
@@ -156,8 +156,8 @@ public func rt_rest_set_max_retry_after_ms(
     }
 }
 
-/// How long a request may wait to begin, with a network or without. Then it ends with
-/// RT_ERROR_EXPIRED. Default 0: no limit. Before the first request. Since 0.1.
+/// How long a request may wait before it begins, with or without a network. After that it ends with
+/// RT_ERROR_EXPIRED. Default: 0 (no limit). Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_queue_ttl_ms")
 public func rt_rest_set_queue_ttl_ms(
@@ -168,10 +168,10 @@ public func rt_rest_set_queue_ttl_ms(
     }
 }
 
-/// Which requests are sent one after the other, each after the terminal callback of the one before:
-/// all but GET and HEAD, all or none. Default RT_REST_ORDER_AUTOMATIC. Before the first request.
-/// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+/// Which requests are sent one at a time, each after the terminal callback of the one before: all
+/// but GET and HEAD, all or none. Default: RT_REST_ORDER_AUTOMATIC. Before the first request. Since
+/// 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown value; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_order")
 public func rt_rest_set_order(
     _ rest: rt_rest?, _ order: rt_rest_order
@@ -183,9 +183,9 @@ public func rt_rest_set_order(
     }
 }
 
-/// Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: a random
-/// UUID, the same in all its attempts, so that it may be repeated. For servers that know this
-/// header. Default false. Before the first request. Since 0.1.
+/// Whether each request that is unsafe to repeat (POST, PATCH) gets an Idempotency-Key: a random
+/// UUID, the same in all its attempts, which makes it safe to retry. For servers that support this
+/// header. Default: false. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_idempotency_keys")
 public func rt_rest_set_idempotency_keys(
@@ -194,8 +194,8 @@ public func rt_rest_set_idempotency_keys(
     restOptions(rest) { $0.policy.addsIdempotencyKey = enabled }
 }
 
-/// Whether any request is repeated after a connection that broke or a time that ran out, even if
-/// the server has already acted on it. Default false. Before the first request. Since 0.1.
+/// Whether any request is retried after a lost connection or a timeout, even if the server has
+/// already acted on it. Default: false. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_retry_unsafe")
 public func rt_rest_set_retry_unsafe(
@@ -204,10 +204,10 @@ public func rt_rest_set_retry_unsafe(
     restOptions(rest) { $0.policy.retriesUnsafe = enabled }
 }
 
-/// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer
-/// like any other. On the way to another origin only these headers go along: Accept,
+/// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is reported like
+/// any other response. A redirect to another origin carries only these headers: Accept,
 /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and
-/// those that the caller named as safe. Default 20. Before the first request. Since 0.1.
+/// those set as safe. Default: 20. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_max_redirects")
 public func rt_rest_set_max_redirects(
@@ -218,7 +218,7 @@ public func rt_rest_set_max_redirects(
     }
 }
 
-/// Whether a redirect may lead from https to http, or from wss to ws. Default false. Before the
+/// Whether a redirect may lead from https to http, or from wss to ws. Default: false. Before the
 /// first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_allow_insecure_redirects")
@@ -228,9 +228,9 @@ public func rt_rest_set_allow_insecure_redirects(
     restOptions(rest) { $0.policy.redirects.allowsInsecure = enabled }
 }
 
-/// Names of headers that also go along when a redirect leads to another origin. This adds one.
+/// Names of headers that are also sent when a redirect leads to another origin. Each call adds one.
 /// Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is not a token; RT_ERROR_STATE.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for text that is not a token; RT_ERROR_STATE.
 @_cdecl("rt_rest_add_safe_header")
 public func rt_rest_add_safe_header(
     _ rest: rt_rest?, _ name: UnsafePointer<CChar>?
@@ -240,8 +240,8 @@ public func rt_rest_add_safe_header(
     }
 }
 
-/// The largest answer that is kept whole, after decompression. A larger one is an
-/// RT_ERROR_TOO_LARGE. Answers that are streamed have no such limit. Default 64 MiB; 0 is no limit.
+/// The largest response that is kept whole, after decompression. A larger one is an
+/// RT_ERROR_TOO_LARGE. Streamed responses have no such limit. Default: 64 MiB; 0 means no limit.
 /// Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_max_body_bytes")
@@ -254,8 +254,8 @@ public func rt_rest_set_max_body_bytes(
 }
 
 /// Sets `base_delay_ms`, `max_delay_ms`, `delay_factor` and `jitter` at once; without a backoff
-/// each has its default. The backoff's limit of attempts and stable time are not used: `attempts`
-/// counts. The backoff is copied. Default NULL. Before the first request. Since 0.1.
+/// each has its default. The backoff's limit of attempts and stable time are not used; `attempts`
+/// sets the limit. The backoff is copied. Default: NULL. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_backoff")
 public func rt_rest_set_backoff(
@@ -266,8 +266,8 @@ public func rt_rest_set_backoff(
     }
 }
 
-/// How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
-/// one with all defaults. Before the first request. Since 0.1.
+/// The settings for connections: TLS, proxies, addresses, sockets. The network is copied. Default:
+/// NULL (all defaults). Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_network")
 public func rt_rest_set_network(
@@ -278,11 +278,11 @@ public func rt_rest_set_network(
     }
 }
 
-/// Says whether there is a network. While there is none, no attempt is made or counted; when there
-/// is one again, the next attempt follows within a second. The object is retained, not copied.
-/// Default NULL: RT_REACHABILITY_AUTO, one for all objects of the loop. Before the first request.
-/// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+/// The reachability monitor. While it reports no network, no attempt is made or counted; once the
+/// network returns, the next attempt follows within a second. The object is retained, not copied.
+/// Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop). Before the first
+/// request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_reachability")
 public func rt_rest_set_reachability(
     _ rest: rt_rest?, _ reachability: rt_reachability?
@@ -292,10 +292,10 @@ public func rt_rest_set_reachability(
     }
 }
 
-/// How many requests may wait for the network, or after an ordered one; further ones end with
-/// RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do not count. At most
-/// 65,536 requests of a client may be under way in all. Default 100. Before the first request.
-/// Since 0.1.
+/// How many requests may wait for the network or for an earlier ordered request; further ones end
+/// with RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do not count. In
+/// all, a client may have at most 65,536 unfinished requests. Default: 100. Before the first
+/// request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_queue_capacity")
 public func rt_rest_set_queue_capacity(
@@ -304,9 +304,9 @@ public func rt_rest_set_queue_capacity(
     restOptions(rest) { $0.queueCapacity = Int(count) }
 }
 
-/// Which request ends when the queue is full: the new one, or the one that has waited longest.
-/// Default RT_REST_OVERFLOW_REJECT_NEW. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+/// Which request fails when the queue is full: the new one, or the one that has waited longest.
+/// Default: RT_REST_OVERFLOW_REJECT_NEW. Before the first request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown value; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_queue_overflow")
 public func rt_rest_set_queue_overflow(
     _ rest: rt_rest?, _ queue_overflow: rt_rest_overflow
@@ -318,10 +318,10 @@ public func rt_rest_set_queue_overflow(
     }
 }
 
-/// How many connections to one origin are used at a time. Over HTTP/1.1 that is the number of
-/// requests under way; others wait. Over HTTP/2 requests share a connection: up to 100 are under
-/// way, or this number if it is larger. The server says how many of them one connection may carry
-/// (SETTINGS_MAX_CONCURRENT_STREAMS). Default 6. Before the first request. Since 0.1.
+/// How many connections to one origin are used at a time. Over HTTP/1.1 this is the number of
+/// requests in progress; others wait. Over HTTP/2, requests share a connection: up to 100 are in
+/// progress, or this number if it is larger. The server limits how many of them one connection may
+/// carry (SETTINGS_MAX_CONCURRENT_STREAMS). Default: 6. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_max_per_host")
 public func rt_rest_set_max_per_host(
@@ -332,16 +332,16 @@ public func rt_rest_set_max_per_host(
     }
 }
 
-/// Origins that receive the client's own credential (basic, bearer token, Authorization) and
-/// headers, beside the base URL's, which always does: scheme, host and port, such as
-/// "https://files.example.org", or "*" for all. A request may name any absolute URL, and other
-/// origins receive only headers that reveal nothing: Accept, Accept-Encoding, Accept-Language,
-/// Cache-Control, Content-Type, Last-Event-ID, User-Agent and those of `add_safe_header`. Headers
-/// set on the request itself always go along. A redirect never takes a credential to another
-/// origin, not even to one of these. A client without a base URL and without such an origin sends
-/// everything to each URL that it is given. This adds one. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_URL for what is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
-///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+/// Origins that receive the client's credential (basic, bearer token, Authorization) and headers,
+/// in addition to the base URL's, which always does: scheme, host and port, such as
+/// "https://files.example.org", or "*" for all. Requests may have any absolute URL, but other
+/// origins receive only harmless headers: Accept, Accept-Encoding, Accept-Language, Cache-Control,
+/// Content-Type, Last-Event-ID, User-Agent and those of `add_safe_header`. Headers set on the
+/// request itself are always sent. After a redirect to another origin no credential is sent, not
+/// even to one of these. A client without a base URL and without such an origin sends everything to
+/// every URL. Each call adds one. Before the first request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin;
+///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
 @_cdecl("rt_rest_add_credential_origin")
 public func rt_rest_add_credential_origin(
     _ rest: rt_rest?, _ origin: UnsafePointer<CChar>?
@@ -351,9 +351,9 @@ public func rt_rest_add_credential_origin(
     }
 }
 
-/// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
-/// libbrotlidec and libzstd are installed. An answer that cannot be decoded is an
-/// RT_ERROR_PROTOCOL. Default true. Before the first request. Since 0.1.
+/// Whether compressed responses are requested and decoded: gzip, deflate, and, if libbrotlidec and
+/// libzstd are installed, br and zstd. A response that cannot be decoded is an RT_ERROR_PROTOCOL.
+/// Default: true. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_compression")
 public func rt_rest_set_compression(
@@ -362,7 +362,7 @@ public func rt_rest_set_compression(
     restOptions(rest) { $0.http.compression = enabled }
 }
 
-/// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy. Default true.
+/// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy. Default: true.
 /// Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_http2")

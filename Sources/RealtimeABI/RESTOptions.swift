@@ -2,10 +2,10 @@ import Engine
 import Session
 import Wire
 
-// Chapter: rest options. They hold for all requests of a client, and most can be set for a single
-// one, too. All are set before the first request is sent.
+// Chapter: rest options. They apply to all requests of a client; most can also be set for a single
+// request. All are set before the first request is sent.
 
-/// Which requests are sent in the order of submission. Since 0.1.
+/// Which requests are sent one at a time, in the order of submission. Since 0.1.
 public typealias rt_rest_order = Int32
 
 /// Values of `rt_rest_order`. Since 0.1.
@@ -18,7 +18,7 @@ public enum RT_REST_ORDER: Int32 {
     case NEVER = 2
 }
 
-/// Which request ends when the queue is full. Since 0.1.
+/// Which request fails when the queue is full. Since 0.1.
 public typealias rt_rest_overflow = Int32
 
 /// Values of `rt_rest_overflow`. Since 0.1.

@@ -3,11 +3,11 @@
 import Session
 import Wire
 
-/// How long one attempt may take, from name resolution to the last byte of its answer, redirects
-/// included. While the body of the request is sent, and while the answer is streamed to the caller,
-/// it limits the time without a byte instead: each byte starts it anew. It does not run while the
-/// caller pauses the answer, or has no more of the body yet. One that is set for a request, and is
-/// longer than the client's deadline, is the request's deadline, too. 0 is no limit. Since 0.1.
+/// The time limit of one attempt, from name resolution to the last byte of its response, including
+/// redirects. While the request's body is sent, and while the response is streamed to the caller,
+/// it limits the time without a byte instead: each byte restarts it. It does not run while the
+/// caller pauses the response or has no more of the body yet. If a request's own limit is longer
+/// than the client's deadline, it is also the request's deadline. 0 means no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
 @_cdecl("rt_rest_request_set_attempt_timeout_ms")
 public func rt_rest_request_set_attempt_timeout_ms(
@@ -18,8 +18,8 @@ public func rt_rest_request_set_attempt_timeout_ms(
     }
 }
 
-/// The time until a connection is ready: name resolution, TCP and TLS. Without it only
-/// `attempt_timeout_ms` counts. 0 is no limit. Since 0.1.
+/// The time limit for opening a connection: name resolution, TCP and TLS. Without it only
+/// `attempt_timeout_ms` applies. 0 means no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
 @_cdecl("rt_rest_request_set_connect_timeout_ms")
 public func rt_rest_request_set_connect_timeout_ms(
@@ -30,7 +30,7 @@ public func rt_rest_request_set_connect_timeout_ms(
     }
 }
 
-/// How often a request is tried in all; with 1 it is never tried again. Since 0.1.
+/// How many attempts a request has in all; 1 means no retries. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000.
 @_cdecl("rt_rest_request_set_attempts")
 public func rt_rest_request_set_attempts(
@@ -41,10 +41,10 @@ public func rt_rest_request_set_attempts(
     }
 }
 
-/// How long a request may take with all its attempts and delays; time without a network does not
-/// count. No attempt and no delay begins that the deadline would cut off: the last result is
-/// reported instead. An answer that is streamed and has begun may take longer, unless its request
-/// has a deadline of its own. 0 is no limit. Since 0.1.
+/// The time limit of a request with all its attempts and delays; time without a network does not
+/// count. No attempt or delay begins that would exceed the deadline: the last result is reported
+/// instead. A streamed response that has begun may take longer, unless the request has its own
+/// deadline. 0 means no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
 @_cdecl("rt_rest_request_set_deadline_ms")
 public func rt_rest_request_set_deadline_ms(
@@ -55,8 +55,8 @@ public func rt_rest_request_set_deadline_ms(
     }
 }
 
-/// The longest Retry-After that is waited for. An answer that asks for more is reported at once.
-/// Since 0.1.
+/// The longest Retry-After that is obeyed. A response that asks for a longer one is reported at
+/// once. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
 @_cdecl("rt_rest_request_set_max_retry_after_ms")
 public func rt_rest_request_set_max_retry_after_ms(
@@ -67,8 +67,8 @@ public func rt_rest_request_set_max_retry_after_ms(
     }
 }
 
-/// How long a request may wait to begin, with a network or without. Then it ends with
-/// RT_ERROR_EXPIRED. 0 is no limit. Since 0.1.
+/// How long a request may wait before it begins, with or without a network. After that it ends with
+/// RT_ERROR_EXPIRED. 0 means no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
 @_cdecl("rt_rest_request_set_queue_ttl_ms")
 public func rt_rest_request_set_queue_ttl_ms(
@@ -79,9 +79,9 @@ public func rt_rest_request_set_queue_ttl_ms(
     }
 }
 
-/// Which requests are sent one after the other, each after the terminal callback of the one before:
-/// all but GET and HEAD, all or none. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed.
+/// Which requests are sent one at a time, each after the terminal callback of the one before: all
+/// but GET and HEAD, all or none. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown value.
 @_cdecl("rt_rest_request_set_order")
 public func rt_rest_request_set_order(
     _ request: rt_rest_request?, _ order: rt_rest_order
@@ -93,10 +93,10 @@ public func rt_rest_request_set_order(
     }
 }
 
-/// Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: a random
-/// UUID, the same in all its attempts, so that it may be repeated. For servers that know this
+/// Whether each request that is unsafe to repeat (POST, PATCH) gets an Idempotency-Key: a random
+/// UUID, the same in all its attempts, which makes it safe to retry. For servers that support this
 /// header. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_rest_request_set_idempotency_keys")
 public func rt_rest_request_set_idempotency_keys(
     _ request: rt_rest_request?, _ enabled: Bool
@@ -104,9 +104,9 @@ public func rt_rest_request_set_idempotency_keys(
     restRequestOptions(request) { $0.addsIdempotencyKey = enabled }
 }
 
-/// Whether any request is repeated after a connection that broke or a time that ran out, even if
-/// the server has already acted on it. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// Whether any request is retried after a lost connection or a timeout, even if the server has
+/// already acted on it. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_rest_request_set_retry_unsafe")
 public func rt_rest_request_set_retry_unsafe(
     _ request: rt_rest_request?, _ enabled: Bool
@@ -114,10 +114,10 @@ public func rt_rest_request_set_retry_unsafe(
     restRequestOptions(request) { $0.retriesUnsafe = enabled }
 }
 
-/// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer
-/// like any other. On the way to another origin only these headers go along: Accept,
+/// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is reported like
+/// any other response. A redirect to another origin carries only these headers: Accept,
 /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and
-/// those that the caller named as safe. Since 0.1.
+/// those set as safe. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20.
 @_cdecl("rt_rest_request_set_max_redirects")
 public func rt_rest_request_set_max_redirects(
@@ -129,7 +129,7 @@ public func rt_rest_request_set_max_redirects(
 }
 
 /// Whether a redirect may lead from https to http, or from wss to ws. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_rest_request_set_allow_insecure_redirects")
 public func rt_rest_request_set_allow_insecure_redirects(
     _ request: rt_rest_request?, _ enabled: Bool
@@ -137,8 +137,8 @@ public func rt_rest_request_set_allow_insecure_redirects(
     restRequestOptions(request) { $0.redirects.allowsInsecure = enabled }
 }
 
-/// The largest answer that is kept whole, after decompression. A larger one is an
-/// RT_ERROR_TOO_LARGE. Answers that are streamed have no such limit. 0 is no limit. Since 0.1.
+/// The largest response that is kept whole, after decompression. A larger one is an
+/// RT_ERROR_TOO_LARGE. Streamed responses have no such limit. 0 means no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2.
 @_cdecl("rt_rest_request_set_max_body_bytes")
 public func rt_rest_request_set_max_body_bytes(

@@ -3,68 +3,68 @@ import Engine
 import Session
 import Wire
 
-// Chapter: rest request. One request being made: what it is, how it is tried, whom it tells.
+// Chapter: rest request. A request under construction: its content, options and callbacks.
 
-/// A request being made. `rt_rest_request_send` takes a copy, so that one may be sent any number of
-/// times, changed in between, and freed at once. It keeps its client alive, and belongs to one
-/// thread at a time. Since 0.1.
+/// A request under construction. `rt_rest_request_send` copies it, so it may be sent any number of
+/// times, changed in between, and freed right after. It keeps its client alive. Only one thread at
+/// a time may use it. Since 0.1.
 public typealias rt_rest_request = OpaquePointer
 
-/// A request has ended; its last callback. Since 0.1.
+/// Receives the result of a request. It is the request's last callback. Since 0.1.
 public typealias rt_rest_done_fn =
     @convention(c) (_ response: rt_rest_response?, _ user: UnsafeMutableRawPointer?) -> Void
 
-/// Writes the next bytes of a request's body into `buffer`, which has `capacity` bytes, 16,384 at
-/// least. Runs on the loop's thread. Since 0.1.
-/// - Returns: how many were written; or an `rt_rest_body`.
+/// Writes the next bytes of a request's body into `buffer`. `capacity` is at least 16,384. Runs on
+/// the loop's thread. Since 0.1.
+/// - Returns: the number of bytes written, or an `rt_rest_body`.
 public typealias rt_rest_source_fn =
     @convention(c) (
         _ buffer: UnsafeMutablePointer<UInt8>?, _ capacity: Int, _ user: UnsafeMutableRawPointer?
     ) -> Int64
 
-/// Has the source begin anew: the request is sent again. Runs on the loop's thread. Since 0.1.
-/// - Returns: false when it cannot, which ends the request with RT_ERROR_CANCELLED.
+/// Restarts the body source from the beginning, because the request is sent again. Runs on the
+/// loop's thread. Since 0.1.
+/// - Returns: false if it cannot, which ends the request with RT_ERROR_CANCELLED.
 public typealias rt_rest_rewind_fn = @convention(c) (_ user: UnsafeMutableRawPointer?) -> Bool
 
-/// What a source answers instead of a count. Since 0.1.
+/// What a body source returns instead of a count. Since 0.1.
 public typealias rt_rest_body = Int32
 
 /// Values of `rt_rest_body`. Since 0.1.
 public enum RT_REST_BODY: Int32 {
-    /// The body is whole.
+    /// The body is complete.
     case END = 0
-    /// There will be more: `rt_rest_resume_body` asks again.
+    /// No bytes are ready yet; `rt_rest_resume_body` calls the source again.
     case WAIT = -1
-    /// It cannot be had: the request ends with RT_ERROR_CANCELLED.
+    /// The source failed: the request ends with RT_ERROR_CANCELLED.
     case FAIL = -2
 }
 
-/// The head of an answer that is streamed: all of `rt_rest_response` but the body. It is the last
-/// one; answers that are followed by another attempt are not told. Runs on the loop's thread. Since
-/// 0.1.
+/// Receives the head of a response: everything in `rt_rest_response` but the body. It is called for
+/// the last response only, not for those that are retried. Runs on the loop's thread. Since 0.1.
 public typealias rt_rest_head_fn =
     @convention(c) (_ response: rt_rest_response?, _ user: UnsafeMutableRawPointer?) -> Void
 
-/// A piece of a streamed answer, decoded; valid until the callback returns, never NULL. Runs on the
-/// loop's thread. Since 0.1.
+/// Receives a decoded piece of a streamed response. `data` is never NULL, and valid until the
+/// callback returns. Runs on the loop's thread. Since 0.1.
 public typealias rt_rest_body_fn =
     @convention(c) (
         _ data: UnsafePointer<UInt8>?, _ length: Int, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// How far an exchange has come. Runs on the loop's thread. Since 0.1.
+/// Receives the progress of an exchange. Runs on the loop's thread. Since 0.1.
 public typealias rt_rest_progress_fn =
     @convention(c) (
         _ progress: UnsafePointer<rt_rest_progress>?, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// Makes a request, with the client's options of this moment. Any thread. Since 0.1.
-/// - Parameter method: GET, POST and so on; a token of at most 64 bytes, in the case it is sent in.
-/// - Parameter path: below the client's base URL, with exactly one slash between; or a whole URL,
-///   which the client's credential goes to only where `rt_rest_add_credential_origin` says so.
-/// - Parameter out: receives it; to be freed with `rt_rest_request_free`.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL, also for a path that leads
-///   out of the base URL by ".."; RT_ERROR_UNSUPPORTED_SCHEME.
+/// Creates a request with the client's current options. Any thread. Since 0.1.
+/// - Parameter method: GET, POST and so on: a token of at most 64 bytes, sent in the case given.
+/// - Parameter path: appended to the base URL with exactly one slash between; or an absolute URL,
+///   which receives the client's credential only if `rt_rest_add_credential_origin` allows it.
+/// - Parameter out: receives the request; free it with `rt_rest_request_free`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL, also for a path that leaves
+///   the base URL by ".."; RT_ERROR_UNSUPPORTED_SCHEME.
 @_cdecl("rt_rest_request_new")
 public func rt_rest_request_new(
     _ rest: rt_rest?, _ method: UnsafePointer<CChar>?, _ path: UnsafePointer<CChar>?,
@@ -79,15 +79,16 @@ public func rt_rest_request_new(
     }
 }
 
-/// Gives a request back; what was sent of it goes on. NULL is accepted. Any thread. Since 0.1.
+/// Frees a request. Copies that were sent continue. NULL is accepted. Any thread. Since 0.1.
 @_cdecl("rt_rest_request_free")
 public func rt_rest_request_free(_ request: rt_rest_request?) {
     RESTRequestBuilder.release(request) { _ in }
 }
 
-/// Adds a header; with it the client's of that name are not sent. Behind `Expect: 100-continue` the
-/// body is sent when the server asks for it, or has said nothing for a second, and stays here when
-/// it answers 300 or more instead, which the request ends with. Since 0.1.
+/// Adds a header. The client's headers of that name are then not sent. With `Expect: 100-continue`,
+/// the body is sent once the server asks for it or has been silent for a second; if the server
+/// responds with 300 or more instead, the body is not sent and the request ends with that response.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER.
 @_cdecl("rt_rest_request_add_header")
 public func rt_rest_request_add_header(
@@ -98,7 +99,7 @@ public func rt_rest_request_add_header(
     }
 }
 
-/// Sets a header in the place of all of its name. Since 0.1.
+/// Sets a header, replacing all of that name. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER.
 @_cdecl("rt_rest_request_set_header")
 public func rt_rest_request_set_header(
@@ -109,14 +110,14 @@ public func rt_rest_request_set_header(
     }
 }
 
-/// Takes the request's own headers away; those of the client stay. Since 0.1.
+/// Removes the request's own headers; the client's stay. Since 0.1.
 /// - Returns: RT_OK.
 @_cdecl("rt_rest_request_clear_headers")
 public func rt_rest_request_clear_headers(_ request: rt_rest_request?) -> rt_status {
     builder(request) { $0.clearHeaders() }
 }
 
-/// Adds a query parameter behind those of the path; both are percent-encoded. Since 0.1.
+/// Adds a query parameter after those of the path. Name and value are percent-encoded. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8.
 @_cdecl("rt_rest_request_add_query")
 public func rt_rest_request_add_query(
@@ -128,8 +129,8 @@ public func rt_rest_request_add_query(
 }
 
 /// Sets the body, which is copied. Since 0.1.
-/// - Parameter data: `length` bytes; may be NULL when `length` is 0.
-/// - Parameter content_type: sets the Content-Type header; NULL leaves it as it is.
+/// - Parameter data: `length` bytes; may be NULL if `length` is 0.
+/// - Parameter content_type: sets the Content-Type header; NULL does not change it.
 /// - Returns: RT_OK; RT_ERROR_TOO_LARGE; RT_ERROR_INVALID_HEADER.
 @_cdecl("rt_rest_request_set_body")
 public func rt_rest_request_set_body(
@@ -143,14 +144,14 @@ public func rt_rest_request_set_body(
     }
 }
 
-/// Has the body written by `fn` while it is sent. One request at a time takes it: when this one is
-/// sent again, `rewind` is called first. Since 0.1.
-/// - Parameter length: of the body in bytes, which ends the request with RT_ERROR_INVALID_ARGUMENT
-///   when it has more or less; -1 when it is not known, and then it is sent in chunks (RFC 9112
-///   §7.1).
-/// - Parameter rewind: NULL when the source cannot begin anew: then a request that has begun to
-///   send its body is not tried again, and `rt_rest_request_send` works once.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT without `fn` or for another length.
+/// Sets a source that writes the body while it is sent. One request at a time can use a source.
+/// Before the request is sent again, `rewind` is called. Since 0.1.
+/// - Parameter length: the body's length in bytes; if the source writes more or fewer, the request
+///   ends with RT_ERROR_INVALID_ARGUMENT. -1 if the length is not known; the body is then sent in
+///   chunks (RFC 9112 §7.1).
+/// - Parameter rewind: NULL if the source cannot restart. Then the request is not retried once its
+///   body has begun, and `rt_rest_request_send` works only once.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT without `fn` or for an invalid length.
 @_cdecl("rt_rest_request_set_body_source")
 public func rt_rest_request_set_body_source(
     _ request: rt_rest_request?, _ length: Int64, _ fn: rt_rest_source_fn?,
@@ -167,9 +168,9 @@ public func rt_rest_request_set_body_source(
     }
 }
 
-/// Sets the callback for the head of a streamed answer; without `rt_rest_request_on_body` it comes
-/// before the whole answer is there. NULL takes it away. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for no request.
+/// Sets the callback for the response's head. Without `rt_rest_request_on_body` it is called too,
+/// before the whole response has arrived. NULL removes it. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_rest_request_on_head")
 public func rt_rest_request_on_head(
     _ request: rt_rest_request?, _ fn: rt_rest_head_fn?, _ user: UnsafeMutableRawPointer?,
@@ -179,13 +180,13 @@ public func rt_rest_request_on_head(
     return builder(request) { $0.setHead(box) }
 }
 
-/// Streams the answer: its pieces go to `fn` as they come, and the body of the terminal callback is
-/// empty. An answer that has begun to come is the last: when it breaks off there is no other
-/// attempt. It may take as long as bytes flow: the attempt timeout limits the time without one, and
-/// only `rt_rest_request_set_deadline_ms` the whole. A request that is ordered, as a POST is, keeps
-/// those behind it waiting until its answer has ended: RT_REST_ORDER_NEVER does not. NULL keeps the
-/// answer whole. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for no request.
+/// Streams the response: its pieces are passed to `fn` as they arrive, and the body in the terminal
+/// callback is empty. Once the response has begun, the request is not retried if it breaks off. It
+/// may take as long as bytes arrive: the attempt timeout limits the time without a byte, and only
+/// `rt_rest_request_set_deadline_ms` limits the whole. An ordered request, such as a POST, makes
+/// later ordered requests wait until its response has ended, unless RT_REST_ORDER_NEVER is set.
+/// NULL keeps the response whole. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_rest_request_on_body")
 public func rt_rest_request_on_body(
     _ request: rt_rest_request?, _ fn: rt_rest_body_fn?, _ user: UnsafeMutableRawPointer?,
@@ -195,8 +196,8 @@ public func rt_rest_request_on_body(
     return builder(request) { $0.setPieces(box) }
 }
 
-/// Sets the callback for progress. NULL takes it away. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for no request.
+/// Sets the callback for progress. NULL removes it. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_rest_request_on_progress")
 public func rt_rest_request_on_progress(
     _ request: rt_rest_request?, _ fn: rt_rest_progress_fn?, _ user: UnsafeMutableRawPointer?,
@@ -206,14 +207,14 @@ public func rt_rest_request_on_progress(
     return builder(request) { $0.setProgress(box) }
 }
 
-/// Sends the request. Any thread. `fn` is called exactly once, never inside this call, on the
-/// loop's thread: with the answer, a failure, RT_ERROR_CANCELLED or RT_ERROR_CLOSED. Since 0.1.
-/// - Parameter fn: NULL when nobody wants to know.
-/// - Parameter out_id: receives a number for `rt_rest_cancel`; may be NULL.
+/// Sends the request. `fn` is called exactly once, on the loop's thread, never inside this call:
+/// with the response, a failure, RT_ERROR_CANCELLED or RT_ERROR_CLOSED. Any thread. Since 0.1.
+/// - Parameter fn: NULL if the result does not matter.
+/// - Parameter out_id: receives the id for `rt_rest_cancel`; may be NULL.
 /// - Returns: RT_OK; RT_ERROR_CLOSED after close or on a freed loop; RT_ERROR_INVALID_URL for a
 ///   query that does not fit; RT_ERROR_INVALID_ARGUMENT for a HEAD request with a body;
-///   RT_ERROR_STATE when the source of its body belongs to a request that has not ended, or was
-///   used and has no `rewind`; RT_ERROR_FORKED. What fails later, a full queue too, comes to `fn`.
+///   RT_ERROR_STATE if its body source belongs to an unfinished request, or was used and has no
+///   `rewind`; RT_ERROR_FORKED. Later failures, such as a full queue, are reported to `fn`.
 @_cdecl("rt_rest_request_send")
 public func rt_rest_request_send(
     _ request: rt_rest_request?, _ fn: rt_rest_done_fn?, _ user: UnsafeMutableRawPointer?,
@@ -226,7 +227,7 @@ public func rt_rest_request_send(
     }
 }
 
-/// Runs a change of a request's options.
+/// Changes a request's options.
 func restRequestOptions(
     _ request: rt_rest_request?, _ body: (inout RESTPolicy) throws(RealtimeError) -> Void
 ) -> rt_status {

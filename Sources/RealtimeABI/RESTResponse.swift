@@ -3,14 +3,14 @@ import Engine
 import Session
 import Wire
 
-// Chapter: rest response. How a request ended.
+// Chapter: rest response. The result of a request.
 
-/// An answer, or what came instead: valid until the callback that is given it returns, and with it
-/// all that the functions below return. Since 0.1.
+/// The result of a request: a response or a failure. It, and every pointer obtained from it, is
+/// valid until the callback returns. Since 0.1.
 public typealias rt_rest_response = OpaquePointer
 
-/// How the request ended: RT_OK for a status of 200 to 299, RT_ERROR_HTTP_STATUS for another. An
-/// answer that did not come, or not whole, has its reason: RT_ERROR_RESOLVE, RT_ERROR_CONNECT,
+/// The request's result: RT_OK for a status of 200 to 299, and RT_ERROR_HTTP_STATUS for other
+/// statuses. If there was no response, or only a part of one: RT_ERROR_RESOLVE, RT_ERROR_CONNECT,
 /// RT_ERROR_TLS, RT_ERROR_PROXY, RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL,
 /// RT_ERROR_DEADLINE, RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH,
 /// RT_ERROR_QUEUE_FULL, RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED.
@@ -21,29 +21,29 @@ public func rt_rest_response_error(_ response: rt_rest_response?) -> rt_status {
     view(response, RT_STATUS.ERROR_INVALID_ARGUMENT.rawValue) { $0.error }
 }
 
-/// The error as a sentence, "" for RT_OK. Since 0.1.
+/// The error as a sentence; "" for RT_OK. Since 0.1.
 @_cdecl("rt_rest_response_message")
 public func rt_rest_response_message(_ response: rt_rest_response?) -> UnsafePointer<CChar> {
     view(response, RESTView.empty) { $0.message }
 }
 
-/// The HTTP status of the last answer, or that of a proxy that refused the tunnel (RT_ERROR_PROXY),
-/// of whose answer nothing else is shown; 0 when none came, RT_ERROR_INVALID_ARGUMENT for NULL.
-/// Since 0.1.
+/// The HTTP status of the last response, or of a proxy's response that refused the tunnel
+/// (RT_ERROR_PROXY); nothing else of the latter is available. 0 without a response,
+/// RT_ERROR_INVALID_ARGUMENT for NULL. Since 0.1.
 @_cdecl("rt_rest_response_status")
 public func rt_rest_response_status(_ response: rt_rest_response?) -> Int32 {
     view(response, RT_STATUS.ERROR_INVALID_ARGUMENT.rawValue) { $0.status }
 }
 
-/// The reason behind the status, "" without: HTTP/2 has none. These are the bytes that the server
-/// sent: usually ASCII, and not necessarily UTF-8. Since 0.1.
+/// The reason phrase after the status; "" without one, as in HTTP/2. These are the server's
+/// original bytes: usually ASCII, not necessarily UTF-8. Since 0.1.
 @_cdecl("rt_rest_response_reason")
 public func rt_rest_response_reason(_ response: rt_rest_response?) -> UnsafePointer<CChar> {
     view(response, RESTView.empty) { $0.reason }
 }
 
-/// The headers: "Name: value" lines in the order of the wire, each ended by LF. Values are the
-/// bytes that the server sent: usually ASCII, and not necessarily UTF-8. Since 0.1.
+/// The headers: "Name: value" lines in the order received, each ended by LF. Values are the
+/// server's original bytes: usually ASCII, not necessarily UTF-8. Since 0.1.
 /// - Parameter out_length: receives the length in bytes; may be NULL.
 @_cdecl("rt_rest_response_headers")
 public func rt_rest_response_headers(
@@ -55,8 +55,8 @@ public func rt_rest_response_headers(
     }
 }
 
-/// The first value of a header, whose name may be in any case, as the bytes that the server sent;
-/// NULL without. Since 0.1.
+/// The first value of a header, as the server's original bytes; NULL if there is none. Case does
+/// not matter in `name`. Since 0.1.
 @_cdecl("rt_rest_response_header")
 public func rt_rest_response_header(
     _ response: rt_rest_response?, _ name: UnsafePointer<CChar>?
@@ -65,7 +65,7 @@ public func rt_rest_response_header(
     return view(response, nil) { $0.header(name) }
 }
 
-/// The body, decoded; never NULL. Empty when it was streamed. Since 0.1.
+/// The body, decoded; never NULL. Empty if it was streamed. Since 0.1.
 /// - Parameter out_length: receives the length in bytes; may be NULL.
 @_cdecl("rt_rest_response_body")
 public func rt_rest_response_body(
@@ -77,32 +77,33 @@ public func rt_rest_response_body(
     }
 }
 
-/// Where the last answer came from, after redirects, without user and password. Since 0.1.
+/// The URL of the last response, after redirects, without user and password. Since 0.1.
 @_cdecl("rt_rest_response_url")
 public func rt_rest_response_url(_ response: rt_rest_response?) -> UnsafePointer<CChar> {
     view(response, RESTView.empty) { $0.url }
 }
 
-/// How many attempts were made; 0 when it never began. Since 0.1.
+/// The number of attempts made; 0 if the request never began. Since 0.1.
 @_cdecl("rt_rest_response_attempts")
 public func rt_rest_response_attempts(_ response: rt_rest_response?) -> UInt32 {
     view(response, 0) { UInt32(clamping: $0.outcome.attempts) }
 }
 
-/// The Retry-After of the last answer in milliseconds, from its date; -1 without. Since 0.1.
+/// The Retry-After of the last response in milliseconds, also if the server sent a date; -1 without
+/// one. Since 0.1.
 @_cdecl("rt_rest_response_retry_after_ms")
 public func rt_rest_response_retry_after_ms(_ response: rt_rest_response?) -> Int64 {
     view(response, -1) { $0.retryAfter }
 }
 
-/// The version of HTTP of the last answer: 10, 11, 20 or 30; 0 when none came. Since 0.1.
+/// The HTTP version of the last response: 10, 11, 20 or 30; 0 without a response. Since 0.1.
 @_cdecl("rt_rest_response_http_version")
 public func rt_rest_response_http_version(_ response: rt_rest_response?) -> Int32 {
     view(response, RT_STATUS.ERROR_INVALID_ARGUMENT.rawValue) { $0.httpVersion }
 }
 
-/// What went wrong, as callbacks of other objects receive it, with the answer's headers and the
-/// beginning of its body; NULL for RT_OK. `fatal` is true, as nothing follows. Since 0.1.
+/// The failure in the form that callbacks of other objects receive, with the response's headers and
+/// the beginning of its body; NULL for RT_OK. `fatal` is always true. Since 0.1.
 @_cdecl("rt_rest_response_failure")
 public func rt_rest_response_failure(
     _ response: rt_rest_response?
@@ -110,8 +111,8 @@ public func rt_rest_response_failure(
     view(response, nil) { $0.failure }
 }
 
-/// The last answer, and the connection by which it came: its addresses, and its version of TLS.
-/// NULL when none came. Since 0.1.
+/// The last response and its connection: addresses and TLS version. NULL without a response. Since
+/// 0.1.
 @_cdecl("rt_rest_response_opened")
 public func rt_rest_response_opened(
     _ response: rt_rest_response?

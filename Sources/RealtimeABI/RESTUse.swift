@@ -1,12 +1,11 @@
 import Engine
 import Wire
 
-// Chapter: using rest. Requests under way, and the client's credentials.
+// Chapter: using rest. Requests in progress, and the client's credentials.
 
-/// Ends all requests: each one's terminal callback is called with RT_ERROR_CLOSED. Called on the
-/// loop's thread, or while nobody runs the loop, that has happened when this returns; while another
-/// thread runs it, it happens there in the next turn. Closing again changes nothing. Any thread.
-/// Since 0.1.
+/// Ends all requests: each terminal callback is called with RT_ERROR_CLOSED. If another thread is
+/// running the loop, the callbacks are called there in the next turn; otherwise they have been
+/// called when this returns. Further calls have no effect. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
 @_cdecl("rt_rest_close")
 public func rt_rest_close(_ rest: rt_rest?) -> rt_status {
@@ -16,33 +15,34 @@ public func rt_rest_close(_ rest: rt_rest?) -> rt_status {
     }
 }
 
-/// Ends a request, whose terminal callback is called with RT_ERROR_CANCELLED in the loop's next
-/// turn; nothing else of it is called after this returned on the loop's thread. What the server has
-/// done already stays done. A request that has ended is left alone. Any thread. Since 0.1.
+/// Cancels a request. Its terminal callback is called with RT_ERROR_CANCELLED in the loop's next
+/// turn; called on the loop's thread, no other callback of it begins after this returns. It does
+/// not undo what the server has already done. If the request has ended, the call has no effect. Any
+/// thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_rest_cancel")
 public func rt_rest_cancel(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
     restCall(rest) { (client) throws(RealtimeError) in try client.cancel(id) }
 }
 
-/// Stops delivering a streamed answer. What one read brings meanwhile is kept as it came, not
-/// decoded; then the server is slowed down. On an HTTP/2 connection that others use, up to 32 MiB
-/// wait in libcurl: its window for a stream (`rt_rest_set_http2`). The attempt's time stands still.
-/// Any thread. Since 0.1.
+/// Stops delivering a streamed response. One read is kept undecoded, then the server is slowed
+/// down. If other requests share the HTTP/2 connection, libcurl buffers up to 32 MiB, its window
+/// for a stream (`rt_rest_set_http2`). The attempt timeout does not run meanwhile. Any thread.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_rest_pause")
 public func rt_rest_pause(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
     restCall(rest) { (client) throws(RealtimeError) in try client.pause(id, true) }
 }
 
-/// Goes on after `rt_rest_pause`. Any thread. Since 0.1.
+/// Continues after `rt_rest_pause`. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_rest_resume")
 public func rt_rest_resume(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
     restCall(rest) { (client) throws(RealtimeError) in try client.pause(id, false) }
 }
 
-/// The source of a request's body, which had answered RT_REST_BODY_WAIT, has more. Any thread.
+/// Continues sending a request's body, after its source returned RT_REST_BODY_WAIT. Any thread.
 /// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_rest_resume_body")
@@ -50,7 +50,7 @@ public func rt_rest_resume_body(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
     restCall(rest) { (client) throws(RealtimeError) in try client.resumeBody(id) }
 }
 
-/// Sets a basic Authorization header (RFC 7617) for all requests that have none of their own, from
+/// Sets a basic Authorization header (RFC 7617) for all requests without one of their own, from
 /// their next exchange on. Any thread, at any time. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon.
 @_cdecl("rt_rest_set_basic_auth")
@@ -65,7 +65,7 @@ public func rt_rest_set_basic_auth(
     }
 }
 
-/// Sets an Authorization header with a bearer token (RFC 6750) for all requests that have none of
+/// Sets an Authorization header with a bearer token (RFC 6750) for all requests without one of
 /// their own, from their next exchange on. Any thread, at any time. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER.
 @_cdecl("rt_rest_set_bearer_token")
@@ -80,10 +80,10 @@ public func rt_rest_set_bearer_token(
     }
 }
 
-/// Answers what RT_CREDENTIALS_LATER had left open. Any thread. Since 0.1.
-/// - Parameter fresh: true sends the requests that wait once more; false ends them with
-///   RT_ERROR_AUTH.
-/// - Returns: RT_OK, also when nothing was asked; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+/// Reports the result of fetching credentials, after RT_CREDENTIALS_LATER. Any thread. Since 0.1.
+/// - Parameter fresh: true repeats the waiting requests; false ends them with RT_ERROR_AUTH.
+/// - Returns: RT_OK, also if no credentials were requested; RT_ERROR_FORKED; RT_ERROR_CLOSED on a
+///   freed loop.
 @_cdecl("rt_rest_credentials_ready")
 public func rt_rest_credentials_ready(_ rest: rt_rest?, _ fresh: Bool) -> rt_status {
     restCall(rest) { (client) throws(RealtimeError) in try client.credentialsAreReady(fresh) }

@@ -3,9 +3,9 @@ import Engine
 import Session
 import Wire
 
-// What C sees of an answer, and its callbacks as the engine's handlers. Nothing here is exported.
+// C's view of a response, and C callbacks as engine handlers. Nothing here is exported.
 
-/// An answer while a callback looks at it. Its texts are made when they are asked for.
+/// A response during a callback. Its texts are created on demand.
 final class RESTView: Handle {
     static let name = "response"
     var owningLoop: Loop? { nil }
@@ -60,7 +60,7 @@ final class RESTView: Handle {
         return text("header " + name) { value.bytes }
     }
 
-    /// By which connection the answer came; nil when none came.
+    /// The response and its connection; nil without a response.
     var opened: UnsafePointer<rt_opened>? {
         guard let head = outcome.head, var opened = connection?.value else { return nil }
         opened.response = HTTPResponse(head, body: [])
@@ -69,7 +69,7 @@ final class RESTView: Handle {
         return UnsafePointer(view.pointer)
     }
 
-    /// What went wrong; nil for RT_OK.
+    /// The failure; nil for RT_OK.
     var failure: UnsafePointer<rt_failure>? {
         guard var error = outcome.error else { return nil }
         if error.response == nil, let head = outcome.head {
@@ -92,7 +92,7 @@ final class RESTView: Handle {
         return copy.baseAddress.map { UnsafePointer($0) } ?? RESTView.empty
     }
 
-    /// Calls `function` with a view that ends with the call.
+    /// Calls `function` with a view, which ends with the call.
     static func show(
         _ result: RESTResult, to function: (rt_rest_response?) -> Void
     ) {
@@ -162,7 +162,8 @@ extension RESTRequestBuilder {
     func send(to box: CallbackBox<rt_rest_done_fn>) throws(RealtimeError) -> UInt64 {
         changeHandlers {
             $0.done = { result in
-                // Kept without a function too: its user data lives until the request ends.
+                // The closure keeps the box even without a function: its user data lives until the
+                // request ends.
                 guard let function = box.function else { return }
                 RESTView.show(result) { function($0, box.user) }
             }

@@ -1,42 +1,43 @@
 import Engine
 import Wire
 
-// Chapter: reachability. Whether there is a network to reach a peer by.
+// Chapter: reachability. Whether there is a network through which a peer can be reached.
 
-/// Whether there is a network. What comes back by itself after a loss asks it before an attempt:
-/// offline is a state in which nothing is tried and nothing counted. One serves any number of
-/// objects of its loop, which keep it alive. Since 0.1.
+/// Tells whether there is a network. Objects that reconnect or retry consult it before each
+/// attempt: while it is offline, they make and count no attempts. One reachability can serve any
+/// number of objects on its loop, which keep it alive. Since 0.1.
 public typealias rt_reachability = OpaquePointer
 
-/// By what reachability is judged. Since 0.1.
+/// How reachability is decided. Since 0.1.
 public typealias rt_reachability_mode = Int32
 
 /// Values of `rt_reachability_mode`. Since 0.1.
 public enum RT_REACHABILITY: Int32 {
-    /// By what the kernel tells of links, addresses and routes (rtnetlink). A peer counts as
-    /// reachable when it is this machine or a Unix socket; when an interface other than the
-    /// loopback is up and running and has a default route; when such an interface has a route to
-    /// its address; and, for a name, when such an interface has any route that is not link-local,
-    /// or, for a name in .local, any route.
-    /// In doubt it is reachable: a wrong yes costs an attempt, a wrong no would never connect.
-    /// Behind a proxy, the proxy is the peer. Where the system does not show its network, this is
-    /// as RT_REACHABILITY_ALWAYS, and one line of the log says so.
+    /// By the links, addresses and routes that the kernel reports (rtnetlink). A peer counts as
+    /// reachable if one of these holds: it is this machine or a Unix socket; an interface other
+    /// than the loopback is up and running and has a default route; such an interface has a route
+    /// to its address; or, for a peer known by name, such an interface has any route that is not
+    /// link-local (for a name in .local, any route). In doubt the peer is reachable: a wrong yes
+    /// costs one attempt, a wrong no would never connect. With a proxy, the proxy is the peer. If
+    /// the system does not show its network, this mode works as RT_REACHABILITY_ALWAYS, and one log
+    /// line says so.
     case AUTO = 0
-    /// By `rt_reachability_set_online`; online at first. For hosts that know better.
+    /// By `rt_reachability_set_online`; initially online. For programs that know better than the
+    /// kernel.
     case MANUAL = 1
-    /// Everything is reachable.
+    /// All peers count as reachable.
     case ALWAYS = 2
 }
 
-/// There is a network now, or none any more. Runs on the loop's thread. Since 0.1.
+/// Receives the new state: whether there is a network now. Runs on the loop's thread. Since 0.1.
 public typealias rt_reachability_fn =
     @convention(c) (_ online: Bool, _ user: UnsafeMutableRawPointer?) -> Void
 
-/// Makes a reachability on a loop. The first with RT_REACHABILITY_AUTO has the loop watch the
-/// network, by one descriptor, until the loop is freed. Any thread. Since 0.1.
-/// - Parameter out: receives it; to be freed with `rt_reachability_free`.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or a mode that is not listed;
-///   RT_ERROR_FORKED; RT_ERROR_CLOSED.
+/// Creates a reachability on a loop. The first one with RT_REACHABILITY_AUTO makes the loop watch
+/// the network through one descriptor, until the loop is freed. Any thread. Since 0.1.
+/// - Parameter out: receives the reachability; free it with `rt_reachability_free`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or an unknown mode; RT_ERROR_FORKED;
+///   RT_ERROR_CLOSED.
 @_cdecl("rt_reachability_new")
 public func rt_reachability_new(
     _ loop: rt_loop?, _ mode: rt_reachability_mode,
@@ -49,15 +50,15 @@ public func rt_reachability_new(
     }
 }
 
-/// Gives a reachability back; what was given it uses it on, and its callback is not called any
-/// more. NULL is accepted. Any thread. Since 0.1.
+/// Frees a reachability. Its callback is no longer called; objects that received it continue to use
+/// it. NULL is accepted. Any thread. Since 0.1.
 @_cdecl("rt_reachability_free")
 public func rt_reachability_free(_ reachability: rt_reachability?) {
     Reachability.release(reachability) { $0.abandon() }
 }
 
-/// Judges by another mode from now on. Any thread. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a mode that is not listed; RT_ERROR_FORKED;
+/// Changes the mode. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown mode; RT_ERROR_FORKED;
 ///   RT_ERROR_CLOSED.
 @_cdecl("rt_reachability_set_mode")
 public func rt_reachability_set_mode(
@@ -67,8 +68,8 @@ public func rt_reachability_set_mode(
     }
 }
 
-/// Says whether there is a network, for RT_REACHABILITY_MANUAL; in another mode it is kept for when
-/// that is set. Any thread. Since 0.1.
+/// Sets whether there is a network, for RT_REACHABILITY_MANUAL. In another mode the value is kept
+/// for a later change to manual mode. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED; RT_ERROR_CLOSED.
 @_cdecl("rt_reachability_set_online")
 public func rt_reachability_set_online(
@@ -77,8 +78,8 @@ public func rt_reachability_set_online(
     border { () throws(RealtimeError) in try Reachability.borrow(reachability).setOnline(online) }
 }
 
-/// Whether a host that is known by name counts as reachable. Any thread. Since 0.1.
-/// - Parameter out: receives the answer.
+/// Whether a host known by name counts as reachable. Any thread. Since 0.1.
+/// - Parameter out: receives the result.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
 @_cdecl("rt_reachability_is_online")
 public func rt_reachability_is_online(
@@ -91,9 +92,8 @@ public func rt_reachability_is_online(
     }
 }
 
-/// Has `fn` called each time the answer of `rt_reachability_is_online` has changed from what it is
-/// now; NULL takes it away. Changes that come together cause one call, within half a second. Any
-/// thread. Since 0.1.
+/// Calls `fn` each time the result of `rt_reachability_is_online` changes from what it is now; NULL
+/// removes it. Changes close together cause one call, within half a second. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle; RT_ERROR_FORKED; RT_ERROR_CLOSED.
 @_cdecl("rt_reachability_on_change")
 public func rt_reachability_on_change(

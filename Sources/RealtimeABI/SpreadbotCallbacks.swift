@@ -3,28 +3,29 @@ import Engine
 import Session
 import Wire
 
-// Chapter: spreadbot callbacks. They may be set at any time, from any thread; NULL takes one away.
-// All run on the loop's thread, one at a time, and may call anything.
+// Chapter: spreadbot callbacks. They may be set at any time, from any thread; NULL removes a
+// callback. All run on the loop's thread, one at a time, and may call any function.
 
-/// Another transport is in use; RT_SPREADBOT_TRANSPORT_NONE when it is over. Since 0.1.
+/// The transport in use has changed; RT_SPREADBOT_TRANSPORT_NONE when the connection has ended.
+/// Since 0.1.
 public typealias rt_spreadbot_transport_fn =
     @convention(c) (_ transport: rt_spreadbot_transport, _ user: UnsafeMutableRawPointer?) -> Void
 
-/// The tokens were refreshed, before anything is sent with them: keep them for the next run. Both
-/// are valid until the callback returns. Since 0.1.
+/// Receives refreshed tokens, before they are used. Store them for the next run. Both are valid
+/// until the callback returns. Since 0.1.
 public typealias rt_spreadbot_tokens_fn =
     @convention(c) (
         _ access_token: UnsafePointer<CChar>?, _ refresh_token: UnsafePointer<CChar>?,
         _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// A send has ended, exactly once each. Since 0.1.
+/// Receives the result of a send. It is called exactly once for each. Since 0.1.
 public typealias rt_spreadbot_sent_fn =
     @convention(c) (
         _ sent: UnsafePointer<rt_spreadbot_sent>?, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// Sets the callback for a connection: for the first time, or again. Since 0.1.
+/// Sets the callback for an open connection, the first time and after each reconnect. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_open")
 public func rt_spreadbot_on_open(
@@ -43,7 +44,7 @@ public func rt_spreadbot_on_open(
     }
 }
 
-/// Sets the callback for a change of the transport in use. Since 0.1.
+/// Sets the callback for a change of transport. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_transport")
 public func rt_spreadbot_on_transport(
@@ -71,13 +72,15 @@ public func rt_spreadbot_on_message(
     }
 }
 
-/// Sets the callback for a transport that failed or was lost, and for tokens that were refused.
-/// Unless the failure is fatal another attempt follows, by this transport or another; its number
-/// counts those in a row by this transport, and is 0 when the failure is not counted. A request of
-/// an outbox that failed and is tried again has RT_SPREADBOT_TRANSPORT_NONE. When the failure is
-/// fatal the disconnected callback follows. A failure of the last transport is reported as
-/// RT_ERROR_RECONNECTS_EXHAUSTED alone, whose message has the cause for each transport: fatal, or
-/// with the time until another round over all of them (`rt_spreadbot_set_max_rounds`). Since 0.1.
+/// Sets the callback for a transport that failed or was lost, and for refused tokens. If the
+/// failure is fatal, the disconnected callback follows; otherwise another attempt does, by the same
+/// transport or another one.
+///
+/// `attempt` counts the attempts in a row on the transport; it is 0 if the failure does not count.
+/// `transport` is RT_SPREADBOT_TRANSPORT_NONE for a failed request of an outbox, which is retried.
+/// A failure of the last transport is reported only as RT_ERROR_RECONNECTS_EXHAUSTED, whose message
+/// names the cause for each transport. It is fatal, or gives the time until all transports are
+/// tried again (`rt_spreadbot_set_max_rounds`). Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_error")
 public func rt_spreadbot_on_error(
@@ -92,7 +95,7 @@ public func rt_spreadbot_on_error(
     }
 }
 
-/// Sets the callback for tokens that were refreshed. Since 0.1.
+/// Sets the callback for refreshed tokens. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_tokens")
 public func rt_spreadbot_on_tokens(
@@ -111,7 +114,7 @@ public func rt_spreadbot_on_tokens(
     }
 }
 
-/// Sets the callback for sends that have ended. Since 0.1.
+/// Sets the callback for the results of sends. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_sent")
 public func rt_spreadbot_on_sent(
@@ -124,8 +127,9 @@ public func rt_spreadbot_on_sent(
     }
 }
 
-/// Sets the callback for the end: RT_OK after `rt_spreadbot_disconnect`, else the fatal failure
-/// that was reported. It may be established again, here too. Since 0.1.
+/// Sets the callback for the end of the connection. `status` is RT_OK after
+/// `rt_spreadbot_disconnect`, otherwise the fatal failure that the error callback has received.
+/// `rt_spreadbot_establish` may be called again, even inside the callback. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_disconnected")
 public func rt_spreadbot_on_disconnected(

@@ -4,8 +4,8 @@ import Engine
 import Session
 import Wire
 
-/// A query parameter that carries the access token, beside the header Authorization, for servers
-/// and proxies that ignore the header. Default none. Since 0.1.
+/// A query parameter that carries the access token, in addition to the header Authorization, for
+/// servers and proxies that ignore the header. Default: none. Since 0.1.
 /// - Parameter name: NULL or "" for none.
 /// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_token_query_parameter")
@@ -17,8 +17,8 @@ public func rt_spreadbot_set_token_query_parameter(
     }
 }
 
-/// A query parameter that carries the last event id, beside the header Last-Event-ID, for servers
-/// and proxies that ignore the header. Default none. Since 0.1.
+/// A query parameter that carries the last event id, in addition to the header Last-Event-ID, for
+/// servers and proxies that ignore the header. Default: none. Since 0.1.
 /// - Parameter name: NULL or "" for none.
 /// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_id_query_parameter")
@@ -30,8 +30,8 @@ public func rt_spreadbot_set_id_query_parameter(
     }
 }
 
-/// Adds a header, beside others of its name. Sent with every request and handshake. Authorization,
-/// Accept and Last-Event-ID are the connection's own, and refused. Since 0.1.
+/// Adds a header and keeps others of the same name. Sent with every request and handshake.
+/// Authorization, Accept and Last-Event-ID are set by the connection and refused. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_add_header")
 public func rt_spreadbot_add_header(
@@ -42,7 +42,7 @@ public func rt_spreadbot_add_header(
     }
 }
 
-/// Sets a header in place of all of its name; NULL removes them. See `rt_spreadbot_add_header`.
+/// Sets a header, replacing all of that name; NULL removes them. See `rt_spreadbot_add_header`.
 /// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_header")
@@ -63,8 +63,8 @@ public func rt_spreadbot_clear_headers(
     spreadbotOptions(spreadbot) { $0.clearHeaders() }
 }
 
-/// How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
-/// one with all defaults. Since 0.1.
+/// The settings for connections: TLS, proxies, addresses, sockets. The network is copied. Default:
+/// NULL (all defaults). Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_network")
 public func rt_spreadbot_set_network(
@@ -75,10 +75,10 @@ public func rt_spreadbot_set_network(
     }
 }
 
-/// Says whether there is a network. While there is none, no attempt is made or counted; when there
-/// is one again, the next attempt follows within a second. The object is retained, not copied.
-/// Default NULL: RT_REACHABILITY_AUTO, one for all objects of the loop. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+/// The reachability monitor. While it reports no network, no attempt is made or counted; once the
+/// network returns, the next attempt follows within a second. The object is retained, not copied.
+/// Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop). Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_reachability")
 public func rt_spreadbot_set_reachability(
     _ spreadbot: rt_spreadbot?, _ reachability: rt_reachability?
@@ -88,10 +88,10 @@ public func rt_spreadbot_set_reachability(
     }
 }
 
-/// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer
-/// like any other. On the way to another origin only these headers go along: Accept,
+/// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is reported like
+/// any other response. A redirect to another origin carries only these headers: Accept,
 /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and
-/// those that the caller named as safe. Default 20. Since 0.1.
+/// those set as safe. Default: 20. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_max_redirects")
 public func rt_spreadbot_set_max_redirects(
@@ -102,7 +102,7 @@ public func rt_spreadbot_set_max_redirects(
     }
 }
 
-/// Whether a redirect may lead from https to http, or from wss to ws. Default false. Since 0.1.
+/// Whether a redirect may lead from https to http, or from wss to ws. Default: false. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_allow_insecure_redirects")
 public func rt_spreadbot_set_allow_insecure_redirects(
@@ -111,9 +111,9 @@ public func rt_spreadbot_set_allow_insecure_redirects(
     spreadbotOptions(spreadbot) { $0.redirects.allowsInsecure = enabled }
 }
 
-/// Names of headers that also go along when a redirect leads to another origin. This adds one.
+/// Names of headers that are also sent when a redirect leads to another origin. Each call adds one.
 /// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is not a token; RT_ERROR_STATE.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for text that is not a token; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_add_safe_header")
 public func rt_spreadbot_add_safe_header(
     _ spreadbot: rt_spreadbot?, _ name: UnsafePointer<CChar>?
@@ -123,9 +123,9 @@ public func rt_spreadbot_add_safe_header(
     }
 }
 
-/// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
-/// libbrotlidec and libzstd are installed. An answer that cannot be decoded is an
-/// RT_ERROR_PROTOCOL. Default true. Since 0.1.
+/// Whether compressed responses are requested and decoded: gzip, deflate, and, if libbrotlidec and
+/// libzstd are installed, br and zstd. A response that cannot be decoded is an RT_ERROR_PROTOCOL.
+/// Default: true. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_compression")
 public func rt_spreadbot_set_compression(
@@ -134,7 +134,7 @@ public func rt_spreadbot_set_compression(
     spreadbotOptions(spreadbot) { $0.http.compression = enabled }
 }
 
-/// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy. Default true.
+/// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy. Default: true.
 /// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_http2")
@@ -144,8 +144,8 @@ public func rt_spreadbot_set_http2(
     spreadbotOptions(spreadbot) { $0.http.http2 = enabled }
 }
 
-/// The time until a connection is ready: name resolution, TCP and TLS. Default 10,000; 0 is no
-/// limit. Since 0.1.
+/// The time limit for opening a connection: name resolution, TCP and TLS. Default: 10,000; 0 means
+/// no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_connect_timeout_ms")
 public func rt_spreadbot_set_connect_timeout_ms(
@@ -156,8 +156,8 @@ public func rt_spreadbot_set_connect_timeout_ms(
     }
 }
 
-/// How many attempts follow a failure on one transport, in a row, before the next transport is
-/// tried. A message, or a connection that lasts (`stable_time_ms`), resets the count. Default 3.
+/// How many attempts in a row may follow a failure on one transport before the next transport is
+/// tried. A message, or a connection that lasts (`stable_time_ms`), resets the count. Default: 3.
 /// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_max_reconnects")
@@ -168,12 +168,12 @@ public func rt_spreadbot_set_max_reconnects(
 }
 
 /// How often in a row all transports may fail before the connection ends with
-/// RT_ERROR_RECONNECTS_EXHAUSTED. Until then each further round begins with the first transport,
-/// after a delay that starts at 0.5 to 1 s and doubles up to `max_delay_ms`; the error callback
-/// gets the same error, not fatal, with the delay. A message, a connection that lasts, or a network
-/// that returns resets the count. A server that refuses the client (403, 404, close codes 1008,
-/// 3003 and 4403, tokens that cannot be refreshed) ends the connection in any round. Default 1; 0
-/// is no limit. Since 0.1.
+/// RT_ERROR_RECONNECTS_EXHAUSTED. Each further round begins with the first transport, after a delay
+/// that starts at 0.5 to 1 s and doubles up to `max_delay_ms`; the error callback receives the same
+/// error, not fatal, with the delay. A message, a connection that lasts, or the return of the
+/// network resets the count. A server that refuses the client (403, 404, close codes 1008, 3003 and
+/// 4403, tokens that cannot be refreshed) ends the connection in any round. Default: 1; 0 means no
+/// limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_max_rounds")
 public func rt_spreadbot_set_max_rounds(
@@ -182,8 +182,8 @@ public func rt_spreadbot_set_max_rounds(
     spreadbotOptions(spreadbot) { $0.maxRounds = Int(count) }
 }
 
-/// The longest delay between attempts on one transport, and between rounds over all of them. These
-/// delays start at 0.5 to 1 s and double. Default 30,000. Since 0.1.
+/// The longest delay between attempts on one transport, and between rounds over all transports.
+/// These delays start at 0.5 to 1 s and double. Default: 30,000. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_max_delay_ms")
 public func rt_spreadbot_set_max_delay_ms(
@@ -194,7 +194,7 @@ public func rt_spreadbot_set_max_delay_ms(
     }
 }
 
-/// How long a connection without a message must last before failures are counted anew. Default
+/// How long a connection without a message must last before the failure count is reset. Default:
 /// 10,000. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_stable_time_ms")
@@ -206,9 +206,9 @@ public func rt_spreadbot_set_stable_time_ms(
     }
 }
 
-/// When the WebSocket is tried again while another transport is in use. The time doubles with each
-/// try that fails, up to `max_upgrade_interval_ms`; a change of the network causes a try at once.
-/// Default 300,000; 0 never tries again. Since 0.1.
+/// The time before the WebSocket is tried again while another transport is in use. It doubles with
+/// each failed try, up to `max_upgrade_interval_ms`; a change of the network causes a try at once.
+/// Default: 300,000; 0 means never. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_upgrade_interval_ms")
 public func rt_spreadbot_set_upgrade_interval_ms(
@@ -219,7 +219,7 @@ public func rt_spreadbot_set_upgrade_interval_ms(
     }
 }
 
-/// The longest time between two tries of the WebSocket. Default 3,600,000. Since 0.1.
+/// The longest time between two tries of the WebSocket. Default: 3,600,000. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_max_upgrade_interval_ms")
 public func rt_spreadbot_set_max_upgrade_interval_ms(
@@ -230,9 +230,9 @@ public func rt_spreadbot_set_max_upgrade_interval_ms(
     }
 }
 
-/// The time from a ready connection to the head of the answer, by WebSocket and by server-sent
-/// events. A transport that needs longer is left for the next one. Default 5,000; 0 is no limit.
-/// Since 0.1.
+/// The time limit from a ready connection to the head of the response, for WebSocket and
+/// server-sent events. A transport that exceeds it is replaced by the next one. Default: 5,000; 0
+/// means no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_answer_timeout_ms")
 public func rt_spreadbot_set_answer_timeout_ms(
@@ -243,8 +243,8 @@ public func rt_spreadbot_set_answer_timeout_ms(
     }
 }
 
-/// The time between the pings that keep a WebSocket alive, and the time for the answer to each:
-/// without an answer the connection is lost. Default 20,000; 0 sends no pings. Since 0.1.
+/// The time between the pings that keep a WebSocket alive, and the time limit for each pong, after
+/// which the connection is lost. Default: 20,000; 0 means no pings. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_ping_interval_ms")
 public func rt_spreadbot_set_ping_interval_ms(
@@ -255,8 +255,8 @@ public func rt_spreadbot_set_ping_interval_ms(
     }
 }
 
-/// The time between the starts of two polls that the server answers at once with nothing new.
-/// Default 15,000. Since 0.1.
+/// The minimum time between the starts of two polls if the server responds at once with nothing
+/// new. Default: 15,000. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_poll_interval_ms")
 public func rt_spreadbot_set_poll_interval_ms(
@@ -267,8 +267,8 @@ public func rt_spreadbot_set_poll_interval_ms(
     }
 }
 
-/// How long the server may hold a poll before the next one is made. Default 60,000; 0 is no limit.
-/// Since 0.1.
+/// How long the server may hold a poll before the next one starts. Default: 60,000; 0 means no
+/// limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_poll_timeout_ms")
 public func rt_spreadbot_set_poll_timeout_ms(
@@ -280,7 +280,7 @@ public func rt_spreadbot_set_poll_timeout_ms(
 }
 
 /// How many sends may wait for a connection; further ones end with RT_ERROR_QUEUE_FULL. Frames that
-/// a WebSocket has taken do not count. Default 100. Since 0.1.
+/// a WebSocket has accepted do not count. Default: 100. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_queue_capacity")
 public func rt_spreadbot_set_queue_capacity(
@@ -290,8 +290,8 @@ public func rt_spreadbot_set_queue_capacity(
 }
 
 /// Which send ends with RT_ERROR_QUEUE_FULL when the queue is full: the new one, or the one that
-/// has waited longest. Default RT_REST_OVERFLOW_REJECT_NEW. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+/// has waited longest. Default: RT_REST_OVERFLOW_REJECT_NEW. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown value; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_queue_overflow")
 public func rt_spreadbot_set_queue_overflow(
     _ spreadbot: rt_spreadbot?, _ queue_overflow: rt_rest_overflow
@@ -303,9 +303,9 @@ public func rt_spreadbot_set_queue_overflow(
     }
 }
 
-/// The largest message that is received, after decompression. A frame or a batch of JSON may have
-/// 16 MiB, whatever this says. A transport on which more comes is left for the next one. Default 64
-/// MiB; 0 is no limit. Since 0.1.
+/// The largest message received, after decompression. A frame or a JSON batch may always have 16
+/// MiB. A transport on which a larger one arrives is replaced by the next one. Default: 64 MiB; 0
+/// means no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_max_message_bytes")
 public func rt_spreadbot_set_max_message_bytes(
@@ -316,9 +316,9 @@ public func rt_spreadbot_set_max_message_bytes(
     }
 }
 
-/// Delays attempts on one transport, and rounds over all of them, in place of `max_delay_ms`. The
-/// backoff's limit of attempts and stable time are not used: `max_reconnects`, `max_rounds` and
-/// `stable_time_ms` say these. The backoff is copied. Default NULL. Since 0.1.
+/// The delays between attempts on one transport, and between rounds, instead of `max_delay_ms`. The
+/// backoff's limit of attempts and stable time are not used; `max_reconnects`, `max_rounds` and
+/// `stable_time_ms` are. The backoff is copied. Default: NULL. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_backoff")
 public func rt_spreadbot_set_backoff(

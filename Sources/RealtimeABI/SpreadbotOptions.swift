@@ -2,12 +2,12 @@ import Engine
 import Session
 import Wire
 
-// Chapter: spreadbot options. Each is set before the first `rt_spreadbot_establish`, send or
-// `rt_spreadbot_new_rest`; RT_ERROR_STATE later.
+// Chapter: spreadbot options. All are set before the first `rt_spreadbot_establish`, send or
+// `rt_spreadbot_new_rest`; later they return RT_ERROR_STATE.
 
-/// Which transports are tried, in this order. Default WebSocket, SSE, long poll. Since 0.1.
+/// Sets the transports to try, in order. Default: WebSocket, SSE, long poll. Since 0.1.
 /// - Parameter transports: `count` of `rt_spreadbot_transport`, copied.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for none, one twice, or one that is not listed;
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for no transport, a duplicate or an unknown one;
 ///   RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_transports")
 public func rt_spreadbot_set_transports(
@@ -24,9 +24,9 @@ public func rt_spreadbot_set_transports(
     }
 }
 
-/// Where one transport connects, instead of to base URL and path. Default none. Since 0.1.
-/// - Parameter url: whole; `http`, `https`, `ws` or `wss`, whichever transport it is.
-/// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT;
+/// Sets the URL of one transport, instead of base URL and path. Default: none. Since 0.1.
+/// - Parameter url: an absolute URL; `http`, `https`, `ws` or `wss` for every transport.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT;
 ///   RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_transport_url")
 public func rt_spreadbot_set_transport_url(
@@ -39,8 +39,8 @@ public func rt_spreadbot_set_transport_url(
     }
 }
 
-/// Where sends are posted, in the place of base URL and path. Default none. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT;
+/// Sets the URL to which sends are posted, instead of base URL and path. Default: none. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT;
 ///   RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_send_url")
 public func rt_spreadbot_set_send_url(
@@ -51,14 +51,17 @@ public func rt_spreadbot_set_send_url(
     }
 }
 
-/// Where a refused access token is refreshed (RFC 6749 §6): a POST with the refresh token, whose
-/// answer is JSON. It is made once for all that wait for it, and not redirected. Without it a
-/// refusal is fatal. `http` is accepted, with a warning in the log. The answer is waited for up to
-/// 30 s; a token whose request is lost, or not answered by then, is spent again with the next
-/// attempt, as nothing tells whether the server has taken it. Default none. Since 0.1.
-/// - Parameter url: whole.
-/// - Parameter basic_credentials: base64 of "client:secret", sent as it is.
-/// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME, RT_ERROR_INVALID_HEADER;
+/// Sets the URL at which a refused access token is refreshed (RFC 6749 §6): a POST with the refresh
+/// token, answered with JSON. One refresh serves all that wait for it, and redirects are not
+/// followed. Without this URL a refusal is fatal. `http` is accepted, with a warning in the log.
+/// Default: none.
+///
+/// A refresh may take up to 30 s. If its request is lost or not answered in time, the next attempt
+/// uses the same refresh token again, since the client cannot know whether the server has accepted
+/// it. Since 0.1.
+/// - Parameter url: an absolute URL.
+/// - Parameter basic_credentials: base64 of "client:secret", sent unchanged.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_HEADER;
 ///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_auth")
 public func rt_spreadbot_set_auth(
@@ -71,7 +74,7 @@ public func rt_spreadbot_set_auth(
     }
 }
 
-/// Begins behind the message with this id. Default "". Since 0.1.
+/// Starts after the message with this id. Default: "". Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a control character; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_last_event_id")
 public func rt_spreadbot_set_last_event_id(
@@ -82,19 +85,21 @@ public func rt_spreadbot_set_last_event_id(
     }
 }
 
-/// Keeps sends in a file until the server has them: a message or request whose call has returned
-/// RT_OK is on the disk, and is sent after a crash of the process, too, by the next connection with
-/// this outbox, once it is used. It is sent as often as it takes, and never ends with
-/// RT_ERROR_CONNECTION_LOST or RT_ERROR_CLOSED: when a connection is lost, or in the moment of a
-/// crash, it may arrive twice, a POST with the same Idempotency-Key. Messages go to the path they
-/// were sent to, once a connection is established, requests at once. It holds 10,000 of them, and
-/// 64 MiB. Default none: the queue in memory. Since 0.1.
-/// - Parameter path: of the file, made with the mode 0600 when it is not there. It must be a
-///   regular file, not a symbolic link, that belongs to the effective user and that no other user
-///   may read or write.
+/// Keeps sends in a file until the server has them. When a send returns RT_OK, it is on the disk.
+/// If the process crashes, the next connection with this outbox sends it. Default: none; sends are
+/// queued in memory.
+///
+/// A send in an outbox is repeated until it succeeds, and never ends with RT_ERROR_CONNECTION_LOST
+/// or RT_ERROR_CLOSED. It may arrive twice if a connection is lost or the process crashes; a POST
+/// then has the same Idempotency-Key. Messages go to the path for which they were sent, once a
+/// connection is established; requests go at once. An outbox holds 10,000 sends and 64 MiB. Since
+/// 0.1.
+/// - Parameter path: the file, created with the mode 0600 if it does not exist. It must be a
+///   regular file, not a symbolic link, owned by the effective user, that no other user may read or
+///   write.
 /// - Returns: RT_OK; RT_ERROR_BUSY while another connection or process has it open; RT_ERROR_STORE
-///   for any other file, which is left as it is, and for what the system refuses;
-///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE when one is set already.
+///   for any other file, which is not changed, and for failures of the system;
+///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE if an outbox is already set.
 @_cdecl("rt_spreadbot_set_outbox")
 public func rt_spreadbot_set_outbox(
     _ spreadbot: rt_spreadbot?, _ path: UnsafePointer<CChar>?
@@ -104,7 +109,7 @@ public func rt_spreadbot_set_outbox(
     }
 }
 
-/// Runs a change of a connection's options.
+/// Changes a connection's options.
 func spreadbotOptions(
     _ spreadbot: rt_spreadbot?, once: Bool = false,
     _ body: (inout SpreadbotConfiguration) throws(RealtimeError) -> Void

@@ -2,13 +2,13 @@ import Engine
 import Session
 import Wire
 
-// Chapter: spreadbot use. Connecting, sending, the end, and what it is.
+// Chapter: spreadbot use. Connecting, sending, disconnecting, and state.
 
-/// Connects to a path, in place of what is there: again after a disconnect or a fatal error, too.
-/// The cursor and the tokens are kept; another path than before begins without a cursor. No
-/// callback comes inside this call. Any thread. Since 0.1.
-/// - Parameter path: below the base URL, maybe with a query; "" for the base URL itself.
-/// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_INVALID_UTF8, RT_ERROR_INVALID_ARGUMENT.
+/// Connects to a path. It replaces the current connection, and also works again after a disconnect
+/// or a fatal error. The cursor and the tokens are kept, but a different path starts without a
+/// cursor. No callback is called inside this call. Any thread. Since 0.1.
+/// - Parameter path: below the base URL, with an optional query; "" for the base URL itself.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_spreadbot_establish")
 public func rt_spreadbot_establish(
     _ spreadbot: rt_spreadbot?, _ path: UnsafePointer<CChar>?
@@ -18,29 +18,29 @@ public func rt_spreadbot_establish(
     }
 }
 
-/// Ends the connection: a WebSocket by its closing handshake, after what was sent. Sends that wait
-/// end with RT_ERROR_CLOSED. From here on the error callback is not called and messages are not
-/// delivered; the disconnected callback reports the end. Requests of `rt_spreadbot_post` need no
-/// connection and go on; messages of an outbox stay in it, and wait for the next
-/// `rt_spreadbot_establish`. No callback comes inside this call. When nothing is established,
-/// nothing happens. Any thread. Since 0.1.
+/// Ends the connection. A WebSocket sends what is queued, then closes with the closing handshake.
+/// Waiting sends end with RT_ERROR_CLOSED. From here on no message or error is delivered; the
+/// disconnected callback reports the end. Requests by `rt_spreadbot_post` need no connection and
+/// continue. Messages in an outbox stay there until the next `rt_spreadbot_establish`. No callback
+/// is called inside this call. If nothing is established, the call has no effect. Any thread. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_disconnect")
 public func rt_spreadbot_disconnect(_ spreadbot: rt_spreadbot?) -> rt_status {
     spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in try connection.disconnect() }
 }
 
-/// Sends a text: by the WebSocket while it is connected, else, while one is dialled too, by a POST
-/// to the same URL (see `rt_spreadbot_set_send_url`), all sends in the order of their submission;
-/// without a network they wait. The callback of `rt_spreadbot_on_sent` reports how it ended,
-/// never inside this call. Any thread. Since 0.1.
+/// Sends a text. It goes by the WebSocket while that is connected, otherwise (also while a
+/// WebSocket is being dialled) by a POST to the same URL (see `rt_spreadbot_set_send_url`). All
+/// sends keep the order of their submission, and wait while there is no network. The callback of
+/// `rt_spreadbot_on_sent` reports the result, never inside this call. Any thread. Since 0.1.
 /// - Parameter text: UTF-8, `length` bytes, copied.
-/// - Parameter out_number: receives the number the callback names it by, before that can be called
-///   on another thread; may be NULL.
-/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT; with an outbox (see
-///   `rt_spreadbot_set_outbox`) also RT_ERROR_STORE when the disk refuses, RT_ERROR_QUEUE_FULL when
-///   it is full, RT_ERROR_TOO_LARGE for what it can never hold, and RT_ERROR_CLOSED before anything
-///   was established.
+/// - Parameter out_number: receives the number that identifies the send in that callback, set
+///   before the callback can run on another thread; may be NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT. With an outbox (see
+///   `rt_spreadbot_set_outbox`) also: RT_ERROR_STORE if the disk fails; RT_ERROR_QUEUE_FULL if the
+///   outbox is full; RT_ERROR_TOO_LARGE for a send that can never fit; RT_ERROR_CLOSED before the
+///   first `rt_spreadbot_establish`.
 @_cdecl("rt_spreadbot_send_text")
 public func rt_spreadbot_send_text(
     _ spreadbot: rt_spreadbot?, _ text: UnsafePointer<CChar>?, _ length: Int,
@@ -51,8 +51,8 @@ public func rt_spreadbot_send_text(
     }
 }
 
-/// Sends bytes; otherwise as `rt_spreadbot_send_text`. Any thread. Since 0.1.
-/// - Returns: as there.
+/// Sends bytes; otherwise like `rt_spreadbot_send_text`. Any thread. Since 0.1.
+/// - Returns: as `rt_spreadbot_send_text`.
 @_cdecl("rt_spreadbot_send_binary")
 public func rt_spreadbot_send_binary(
     _ spreadbot: rt_spreadbot?, _ data: UnsafePointer<UInt8>?, _ length: Int,
@@ -63,11 +63,11 @@ public func rt_spreadbot_send_binary(
     }
 }
 
-/// Posts to a path of its own below the base URL, whatever connection there is or none, in one
-/// order with the messages that are sent; while nothing is established it goes before messages of
-/// an outbox, which wait for a connection. Tried like a request of `rt_spreadbot_new_rest`; its
-/// answer is given to the callback of `rt_spreadbot_on_sent`. Any thread. Since 0.1.
-/// - Parameter path: below the base URL, maybe with a query.
+/// Posts to a path below the base URL, with or without a connection, in one order with the messages
+/// sent. While nothing is established, it goes before the messages in an outbox, which wait for a
+/// connection. It is retried like a request of `rt_spreadbot_new_rest`, and the callback of
+/// `rt_spreadbot_on_sent` receives its response. Any thread. Since 0.1.
+/// - Parameter path: below the base URL, with an optional query.
 /// - Parameter content_type: NULL for `application/json`.
 /// - Parameter data: `length` bytes, copied.
 /// - Parameter out_number: as in `rt_spreadbot_send_text`.
@@ -87,22 +87,22 @@ public func rt_spreadbot_post(
     }
 }
 
-/// Ends a send that waits or is being posted, whose callback then says RT_ERROR_CANCELLED; what the
-/// server has done by then stays done. A frame that was given to the WebSocket, and a send that has
-/// ended, are left alone. Any thread. Since 0.1.
+/// Cancels a send that waits or is being posted; its callback receives RT_ERROR_CANCELLED. It does
+/// not undo what the server has already done. It has no effect on a send that has ended, or on a
+/// frame that the WebSocket has accepted. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_cancel")
 public func rt_spreadbot_cancel(_ spreadbot: rt_spreadbot?, _ number: UInt64) -> rt_status {
     spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in try connection.cancel(number) }
 }
 
-/// Sets the tokens in the place of those there are; they hold from the next attempt and request on,
-/// and what waits for a refresh goes on with them. When the refresh token is the one that is being
-/// spent, that which takes its place is kept and told. Any thread, at any time. Since 0.1.
+/// Replaces the tokens. They are used from the next attempt and request on, and whatever waits for
+/// a refresh continues with them. If the refresh token set here is just being used for a refresh,
+/// the refreshed tokens are kept and reported as usual. Any thread, at any time. Since 0.1.
 /// - Parameter access_token: sent as `Authorization: Bearer`; NULL or "" sends none.
 /// - Parameter refresh_token: see `rt_spreadbot_set_auth`; NULL or "" for none.
-/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER, RT_ERROR_INVALID_ARGUMENT for what does not fit a
-///   header.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_INVALID_ARGUMENT for text that cannot be in
+///   a header.
 @_cdecl("rt_spreadbot_set_tokens")
 public func rt_spreadbot_set_tokens(
     _ spreadbot: rt_spreadbot?, _ access_token: UnsafePointer<CChar>?,
@@ -115,11 +115,13 @@ public func rt_spreadbot_set_tokens(
     }
 }
 
-/// Makes a client for requests below the base URL. They carry the access token, which no other
-/// origin is shown, and a refusal has it refreshed together with the connection's; those that may
-/// not be repeated get an Idempotency-Key, so that they may. Options of the connection that concern
-/// requests hold for it; others may be set on it before its first request. Any thread. Since 0.1.
-/// - Parameter out: receives it; to be freed with `rt_rest_free`, before or after the connection.
+/// Creates a client for requests below the base URL. They carry the access token, which is not sent
+/// to other origins. If the server refuses it, it is refreshed together with the connection's.
+/// Requests that are unsafe to repeat get an Idempotency-Key, so that they can be retried. The
+/// connection's options for requests apply to the client; other options may be set on it before its
+/// first request. Any thread. Since 0.1.
+/// - Parameter out: receives the client; free it with `rt_rest_free`, before or after the
+///   connection.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_spreadbot_new_rest")
 public func rt_spreadbot_new_rest(
@@ -132,23 +134,24 @@ public func rt_spreadbot_new_rest(
     }
 }
 
-/// Stops delivering; what comes waits, and the server with it. A frame that is sent counts as the
-/// server's once it is written, since the answer that would confirm it is not read. Any thread;
-/// from another than the loop's one message may still come. Since 0.1.
+/// Stops delivering messages; incoming data is held and the server is slowed down. A frame sent
+/// meanwhile counts as received by the server once it is written, since the pong that would confirm
+/// it is not read. Any thread; called on another thread than the loop's, one message may still
+/// come. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_pause")
 public func rt_spreadbot_pause(_ spreadbot: rt_spreadbot?) -> rt_status {
     spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in try connection.pause() }
 }
 
-/// Goes on delivering. Any thread. Since 0.1.
+/// Continues delivering messages. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_resume")
 public func rt_spreadbot_resume(_ spreadbot: rt_spreadbot?) -> rt_status {
     spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in try connection.resume() }
 }
 
-/// Where it stands. Any thread. Since 0.1.
+/// Returns the state. Any thread. Since 0.1.
 /// - Returns: an `rt_spreadbot_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_get_state")
 public func rt_spreadbot_get_state(_ spreadbot: rt_spreadbot?) -> Int32 {
@@ -157,7 +160,7 @@ public func rt_spreadbot_get_state(_ spreadbot: rt_spreadbot?) -> Int32 {
     }
 }
 
-/// What it does while it is connecting. Any thread. Since 0.1.
+/// Returns what the connection does while it is connecting. Any thread. Since 0.1.
 /// - Returns: an `rt_spreadbot_phase`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_get_phase")
 public func rt_spreadbot_get_phase(_ spreadbot: rt_spreadbot?) -> Int32 {
@@ -166,7 +169,7 @@ public func rt_spreadbot_get_phase(_ spreadbot: rt_spreadbot?) -> Int32 {
     }
 }
 
-/// The transport in use, or tried last while it is connecting. Any thread. Since 0.1.
+/// Returns the transport in use or, while connecting, the one tried last. Any thread. Since 0.1.
 /// - Returns: an `rt_spreadbot_transport`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_get_transport")
 public func rt_spreadbot_get_transport(_ spreadbot: rt_spreadbot?) -> Int32 {
@@ -175,11 +178,11 @@ public func rt_spreadbot_get_transport(_ spreadbot: rt_spreadbot?) -> Int32 {
     }
 }
 
-/// The id of the last message that had one, after which the next transport begins; "" for none. To
-/// begin there another time, see `rt_spreadbot_set_last_event_id`. Any thread. Since 0.1.
-/// - Parameter buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is
-///   0.
-/// - Parameter out_length: receives the whole id's length.
+/// Copies the id of the last message that had one, after which the next transport continues; "" for
+/// none. To continue there in another run, pass it to `rt_spreadbot_set_last_event_id`. Any thread.
+/// Since 0.1.
+/// - Parameter buffer: receives the id and a NUL, cut to `size` bytes; may be NULL if `size` is 0.
+/// - Parameter out_length: receives the length of the whole id.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_spreadbot_get_last_event_id")
 public func rt_spreadbot_get_last_event_id(
@@ -191,7 +194,7 @@ public func rt_spreadbot_get_last_event_id(
     }
 }
 
-/// The access token in use, which a refresh may have changed. Any thread. Since 0.1.
+/// Copies the current access token, which a refresh may have changed. Any thread. Since 0.1.
 /// - Parameter buffer: as in `rt_spreadbot_get_last_event_id`.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_spreadbot_get_access_token")
@@ -204,7 +207,7 @@ public func rt_spreadbot_get_access_token(
     }
 }
 
-/// The refresh token to be spent next. Any thread. Since 0.1.
+/// Copies the refresh token that the next refresh will use. Any thread. Since 0.1.
 /// - Parameter buffer: as in `rt_spreadbot_get_last_event_id`.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_spreadbot_get_refresh_token")

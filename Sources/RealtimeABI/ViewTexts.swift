@@ -3,9 +3,9 @@ import Engine
 import Session
 import Wire
 
-// How views are filled. Nothing here is exported.
+// Fills the views. Nothing here is exported.
 
-/// The texts of a view, in one block of memory, each with a NUL behind it.
+/// The texts of a view, NUL-terminated, in one block of memory.
 struct ViewTexts {
     private var bytes: [UInt8] = []
 
@@ -24,31 +24,31 @@ struct ViewTexts {
 
     mutating func add(_ text: String) -> Text { add(text.utf8) }
 
-    /// Headers as C sees them.
+    /// Adds headers, in the format of C's views.
     mutating func add(_ headers: [HTTPResponse.Header]) -> Text {
         add(headers.reduce(into: []) { $0 += headerLine($1.name, $1.content) })
     }
 
-    /// Where each text is.
-    typealias Place = (Text) -> UnsafePointer<CChar>
+    /// Maps a text to its address.
+    typealias Locate = (Text) -> UnsafePointer<CChar>
 
-    /// - Parameter body: is given where each text is.
-    func read<Result>(_ body: (Place) -> Result) -> Result {
+    /// Calls `body` with a function that returns each text's address.
+    func read<Result>(_ body: (Locate) -> Result) -> Result {
         bytes.withUnsafeBytes { base in
             body { characters(UnsafeRawBufferPointer(rebasing: base[$0.start...])) }
         }
     }
 
-    /// The same, in memory that lives as long as the view.
-    func keep<View>(_ make: (Place) -> View) -> KeptView<View> { KeptView(bytes, make) }
+    /// Like `read`, but the memory lives as long as the view.
+    func keep<View>(_ make: (Locate) -> View) -> KeptView<View> { KeptView(bytes, make) }
 }
 
-/// A view with its texts, which lives as long as this.
+/// Owns a view and its texts.
 final class KeptView<View> {
     private let texts: UnsafeMutableRawBufferPointer
     let pointer: UnsafeMutablePointer<View>
 
-    fileprivate init(_ bytes: [UInt8], _ make: (ViewTexts.Place) -> View) {
+    fileprivate init(_ bytes: [UInt8], _ make: (ViewTexts.Locate) -> View) {
         let texts = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
         texts.copyBytes(from: bytes)
         pointer = .allocate(capacity: 1)
@@ -65,7 +65,7 @@ final class KeptView<View> {
 }
 
 extension Opened {
-    /// Calls `body` with its view.
+    /// Calls `body` with a view of this.
     func view(
         transport: Int32 = 0, resumed: Bool = false, _ body: (UnsafePointer<rt_opened>) -> Void
     ) {
@@ -77,7 +77,7 @@ extension Opened {
         }
     }
 
-    /// The view of an answer to a request, which outlives the call.
+    /// A view of the response to a request, which outlives the call.
     var keptView: KeptView<rt_opened> {
         var texts = ViewTexts()
         let make = fill(&texts, transport: 0, resumed: false)
@@ -86,7 +86,7 @@ extension Opened {
 
     private func fill(
         _ texts: inout ViewTexts, transport: Int32, resumed: Bool
-    ) -> (ViewTexts.Place) -> rt_opened {
+    ) -> (ViewTexts.Locate) -> rt_opened {
         let reason = texts.add(response?.reasonText.bytes ?? [])
         let headers = texts.add(response?.headers ?? [])
         let subprotocol = texts.add(subprotocol)
@@ -107,7 +107,7 @@ extension Opened {
     }
 }
 
-/// What a failure's view tells.
+/// The contents of an `rt_failure`.
 struct FailureView {
     var error: RealtimeError
     var httpStatus = 0
@@ -118,7 +118,7 @@ struct FailureView {
     var closeCode: UInt16 = 0
     var closeReason = ""
 
-    /// Calls `body` with the view.
+    /// Calls `body` with a view of this.
     func view<Result>(_ body: (UnsafePointer<rt_failure>) -> Result) -> Result {
         var texts = ViewTexts()
         let make = fill(&texts)
@@ -128,14 +128,14 @@ struct FailureView {
         }
     }
 
-    /// The view of a request's failure, which outlives the call.
+    /// A view of a request's failure, which outlives the call.
     var keptView: KeptView<rt_failure> {
         var texts = ViewTexts()
         let make = fill(&texts)
         return texts.keep(make)
     }
 
-    private func fill(_ texts: inout ViewTexts) -> (ViewTexts.Place) -> rt_failure {
+    private func fill(_ texts: inout ViewTexts) -> (ViewTexts.Locate) -> rt_failure {
         let response = error.response
         let message = texts.add(error.message)
         let reason = texts.add(response?.reasonText.bytes ?? [])
@@ -188,14 +188,14 @@ extension WebSocketEnd {
     }
 }
 
-/// What the end of a connection tells.
+/// The contents of an `rt_closed`.
 struct ClosedView {
     var error: RealtimeError?
     var code: UInt16 = 0
     var reason = ""
     var isClean = false
 
-    /// Calls `body` with the view.
+    /// Calls `body` with a view of this.
     func view(_ body: (UnsafePointer<rt_closed>) -> Void) {
         var texts = ViewTexts()
         let message = texts.add(error?.message ?? "")
@@ -212,7 +212,7 @@ struct ClosedView {
 }
 
 extension SpreadbotSent {
-    /// Calls `function` with its view.
+    /// Calls `function` with a view of this.
     func show(to function: rt_spreadbot_sent_fn, _ user: UnsafeMutableRawPointer?) {
         func show(_ response: rt_rest_response?) {
             (error?.message ?? "").withCString {
@@ -228,7 +228,7 @@ extension SpreadbotSent {
     }
 }
 
-// Handlers of the engine that call a C function with a view; nil for NULL.
+// Engine handlers that call a C function with a view; nil for NULL.
 
 func opened(_ box: CallbackBox<rt_opened_fn>) -> ((Opened) -> Void)? {
     box.function.map { function in { $0.view { function($0, box.user) } } }
@@ -238,7 +238,7 @@ func failed(_ box: CallbackBox<rt_failure_fn>) -> ((HTTPSourceFailure) -> Void)?
     box.function.map { function in { $0.view.view { function($0, box.user) } } }
 }
 
-// The two below are no `map`: Swift 6.3.1 crashes over one that returns a closure that throws.
+// These two do not use `map`: Swift 6.3.1 crashes on one that returns a throwing closure.
 
 func attempting(_ box: CallbackBox<rt_attempt_fn>) -> ((Int) throws(RealtimeError) -> Bool)? {
     guard let function = box.function else { return nil }
@@ -260,7 +260,7 @@ func asked(
 }
 
 extension StreamEvent {
-    /// Calls `function` with its view.
+    /// Calls `function` with a view of an event source's event.
     func show(to function: rt_event_fn, _ user: UnsafeMutableRawPointer?) {
         var view = rt_event(
             struct_bytes: MemoryLayout<rt_event>.size, id: characters(id), id_length: id.count,
@@ -271,7 +271,7 @@ extension StreamEvent {
 }
 
 extension LongPollMessage {
-    /// The same of a long poll.
+    /// Calls `function` with a view of a long poll's message.
     func show(to function: rt_event_fn, _ user: UnsafeMutableRawPointer?) {
         var view = rt_event(
             struct_bytes: MemoryLayout<rt_event>.size, id: characters(id), id_length: id.count,
@@ -282,7 +282,7 @@ extension LongPollMessage {
 }
 
 extension SpreadbotMessage {
-    /// The same of a Spreadbot connection.
+    /// Calls `function` with a view of a Spreadbot connection's message.
     func show(to function: rt_event_fn, _ user: UnsafeMutableRawPointer?) {
         var view = rt_event(
             struct_bytes: MemoryLayout<rt_event>.size, id: characters(id), id_length: id.count,

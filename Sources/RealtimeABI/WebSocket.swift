@@ -4,15 +4,15 @@ import Wire
 
 // Chapter: websocket. A client connection: RFC 6455 with permessage-deflate (RFC 7692).
 
-/// A WebSocket client connection. Life: `rt_websocket_new`, options and callbacks,
+/// A WebSocket client connection. Life cycle: `rt_websocket_new`, options and callbacks,
 /// `rt_websocket_start`, messages, `rt_websocket_close` or the peer's close, `rt_websocket_free`.
-/// After start the callbacks come in this order: open at most once, then messages, then error at
-/// most once, then close exactly once, unless the handle is freed before. With
-/// `rt_websocket_set_reconnect` open, messages and error may come again for each connection, with
-/// reconnect before each further one, and close once at the very end. Since 0.1.
+/// Callbacks after start come in this order: open at most once, then messages, then error at most
+/// once, then close exactly once, unless the handle is freed before. With
+/// `rt_websocket_set_reconnect`, open, messages and error may repeat for each connection, reconnect
+/// comes before each further connection, and close comes once at the very end. Since 0.1.
 public typealias rt_websocket = OpaquePointer
 
-/// What a message holds. Since 0.1.
+/// The kind of a message. Since 0.1.
 public typealias rt_message_kind = Int32
 
 /// Values of `rt_message_kind`. Since 0.1.
@@ -23,25 +23,26 @@ public enum RT_MESSAGE: Int32 {
     case BINARY = 2
 }
 
-/// Whether one message is compressed, where permessage-deflate was agreed. Since 0.1.
+/// Whether a message is compressed, if permessage-deflate was negotiated. Since 0.1.
 public typealias rt_compression = Int32
 
 /// Values of `rt_compression`. Since 0.1.
 public enum RT_COMPRESSION: Int32 {
-    /// From `rt_websocket_set_compression_min_bytes` on.
+    /// Compressed if it has at least the bytes set by `rt_websocket_set_compression_min_bytes`.
     case AUTOMATIC = 0
-    /// Whatever its size.
+    /// Compressed, whatever its size.
     case ALWAYS = 1
-    /// For what is compressed already, or holds a secret beside an attacker's text (RFC 7692 §8).
+    /// Not compressed: for data that is already compressed, or that mixes a secret with an
+    /// attacker's text (RFC 7692 §8).
     case NEVER = 2
 }
 
-/// Where a connection stands. Since 0.1.
+/// The state of a connection. Since 0.1.
 public typealias rt_websocket_state = Int32
 
 /// Values of `rt_websocket_state`. Since 0.1.
 public enum RT_WEBSOCKET: Int32 {
-    /// Made, not started.
+    /// Created, not started.
     case NEW = 0
     /// Started: resolving, connecting, TLS, handshake.
     case CONNECTING = 1
@@ -49,20 +50,20 @@ public enum RT_WEBSOCKET: Int32 {
     case OPEN = 2
     /// One side has begun the closing handshake.
     case CLOSING = 3
-    /// Over: the close callback has come, or comes next.
+    /// Closed: the close callback has been called, or is about to be.
     case CLOSED = 4
-    /// Lost, and the time of the next attempt has not come.
+    /// The connection was lost, and the next attempt is not due yet.
     case WAITING = 5
 }
 
-/// Makes a connection to a `ws://` or `wss://` URL; nothing happens before `rt_websocket_start`.
+/// Creates a connection to a `ws://` or `wss://` URL. Nothing happens before `rt_websocket_start`.
 /// User and password in the URL become a basic Authorization header. Any thread. Since 0.1.
-/// - Parameter loop: the loop it lives on, which it keeps alive. NULL is a loop of the library's
-///   own, on a thread where callbacks are called: it is made with the first such connection, and
-///   ends when the last one is freed.
-/// - Parameter out: receives the connection; to be freed with `rt_websocket_free`.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL;
-///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+/// - Parameter loop: the connection's loop, which it keeps alive. NULL means the library's own
+///   loop, whose thread calls the callbacks. That loop is created with the first object that uses
+///   it, and ends when the last one is freed.
+/// - Parameter out: receives the connection; free it with `rt_websocket_free`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME;
+///   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_websocket_new")
 public func rt_websocket_new(
     _ loop: rt_loop?, _ url: UnsafePointer<CChar>?, _ out: UnsafeMutablePointer<rt_websocket?>?
@@ -76,12 +77,12 @@ public func rt_websocket_new(
     }
 }
 
-/// Gives the connection back. One that is open is dropped: a close frame with code 1001 is sent if
-/// it can be without waiting, then the descriptor is closed. To close in order, call
-/// `rt_websocket_close` and free in the close callback. No callback begins after this returned,
-/// each `destroy` runs once. The last one that was made without a loop waits for a callback that
-/// runs, unless it is freed inside it. NULL is accepted. Any thread, also inside its own callbacks.
-/// Since 0.1.
+/// Frees the connection. If it is open, a close frame with code 1001 is sent if that is possible
+/// without waiting, and the socket is closed. For an orderly close, call `rt_websocket_close` and
+/// free the handle in the close callback. No callback begins after this call returns; each
+/// `destroy` runs once. When the last object on the library's own loop is freed, the call waits for
+/// a running callback, unless it was called inside that callback. NULL is accepted. Any thread,
+/// also inside the connection's callbacks. Since 0.1.
 @_cdecl("rt_websocket_free")
 public func rt_websocket_free(_ websocket: rt_websocket?) {
     WebSocketConnection.release(websocket) {

@@ -3,42 +3,43 @@ import Engine
 import Session
 import Wire
 
-// Chapter: websocket callbacks. They may be set at any time, from any thread; NULL takes one away.
+// Chapter: websocket callbacks. They may be set at any time, from any thread; NULL removes a
+// callback.
 
-/// One whole message. `data` is valid until the callback returns; it is not NUL-terminated, since
-/// it points into the receive buffer. Never NULL, also when `length` is 0. Since 0.1.
+/// Receives one whole message. `data` is valid until the callback returns. It points into the
+/// receive buffer, so no NUL follows it. It is never NULL, even if `length` is 0. Since 0.1.
 public typealias rt_websocket_message_fn =
     @convention(c) (
         _ kind: rt_message_kind, _ data: UnsafePointer<UInt8>?, _ length: Int,
         _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// All messages of one read, in order: message i has `messages[i].length` bytes at
-/// `base + messages[i].offset`. `count` is at least 1. All valid until the callback returns. Since
-/// 0.1.
+/// Receives all messages of one read, in order: message i has `messages[i].length` bytes at `base +
+/// messages[i].offset`. `count` is at least 1. Everything is valid until the callback returns.
+/// Since 0.1.
 public typealias rt_websocket_messages_fn =
     @convention(c) (
         _ base: UnsafePointer<UInt8>?, _ messages: UnsafePointer<rt_message>?, _ count: Int,
         _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// A piece of a message has come. It is valid until the callback returns. Since 0.1.
+/// Receives a piece of a message. It is valid until the callback returns. Since 0.1.
 public typealias rt_websocket_piece_fn =
     @convention(c) (
         _ piece: UnsafePointer<rt_websocket_piece>?, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// The send buffer is empty again, after it had been above its high-water mark or a call had been
-/// refused with RT_ERROR_BUFFER_FULL. Since 0.1.
+/// The send buffer is empty again, after it exceeded the high-water mark or a call failed with
+/// RT_ERROR_BUFFER_FULL. Since 0.1.
 public typealias rt_websocket_drained_fn = @convention(c) (_ user: UnsafeMutableRawPointer?) -> Void
 
-/// A pong answered one of our pings after `round_trip_us` microseconds. Since 0.1.
+/// A pong answered one of the connection's pings after `round_trip_us` microseconds. Since 0.1.
 public typealias rt_websocket_pong_fn =
     @convention(c) (
         _ round_trip_us: Int64, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// Sets the callback for the opened connection. Since 0.1.
+/// Sets the callback for the open connection. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_open")
 public func rt_websocket_on_open(
@@ -51,8 +52,7 @@ public func rt_websocket_on_open(
     }
 }
 
-/// Sets the callback for single messages; takes the other message callbacks' place.
-/// Since 0.1.
+/// Sets the callback for single messages. It replaces the other message callbacks. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_message")
 public func rt_websocket_on_message(
@@ -65,8 +65,8 @@ public func rt_websocket_on_message(
     }
 }
 
-/// Sets the callback for all messages of one read together, for runtimes where each call costs;
-/// takes the other message callbacks' place. Since 0.1.
+/// Sets the callback that receives all messages of a read together, for language runtimes in which
+/// each call is expensive. It replaces the other message callbacks. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_messages")
 public func rt_websocket_on_messages(
@@ -79,11 +79,11 @@ public func rt_websocket_on_messages(
     }
 }
 
-/// Sets the callback for messages in pieces as they come, for those larger than memory should hold;
-/// takes the other message callbacks' place. `max_message_bytes` does not count then. A change
-/// between pieces and whole messages counts from the next message on: one that is coming ends as it
-/// began, and what is left of one in pieces is not told.
-/// Since 0.1.
+/// Sets the callback that receives messages in pieces as they arrive, for messages too large to
+/// hold in memory. It replaces the other message callbacks, and `max_message_bytes` does not apply
+/// to it. A change between pieces and whole messages takes effect with the next message. A message
+/// that is arriving is delivered as it began, but if it began in pieces, its remaining pieces are
+/// dropped. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_piece")
 public func rt_websocket_on_piece(
@@ -96,12 +96,12 @@ public func rt_websocket_on_piece(
     }
 }
 
-/// Sets the callback for a connection that was lost or was not made. Unless the failure is fatal
-/// another attempt follows; a connection that the peer closed in order is RT_ERROR_CLOSED then.
-/// Without a network (`rt_websocket_set_reachability`) `retry_in_ms` is -1, the next attempt
-/// follows within a second when there is one again, and nothing is counted: `attempt` is the number
-/// of the one that was lost, 0 for the first connection. When the failure is fatal the close
-/// callback follows. Since 0.1.
+/// Sets the callback for a connection that failed or was lost. If the failure is fatal, the close
+/// callback follows; otherwise another attempt does. If the peer closed in order and the connection
+/// reconnects, `status` is RT_ERROR_CLOSED. While there is no network
+/// (`rt_websocket_set_reachability`), `retry_in_ms` is -1, no attempt is counted, and `attempt` is
+/// the number of the one that was lost, 0 for the first connection. Once there is a network, the
+/// next attempt follows within a second. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_error")
 public func rt_websocket_on_error(
@@ -114,8 +114,8 @@ public func rt_websocket_on_error(
     }
 }
 
-/// Sets the callback before each attempt after the first connection. Here its URL, headers and
-/// network may be changed. Since 0.1.
+/// Sets the callback before each attempt after the first connection. It may change the URL, headers
+/// and network. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_reconnect")
 public func rt_websocket_on_reconnect(
@@ -128,9 +128,9 @@ public func rt_websocket_on_reconnect(
     }
 }
 
-/// Sets the callback for the end of the connection, which is the last callback. When the peer did
-/// not answer our close frame within the close timeout `code` is 1006, without a failure.
-/// Since 0.1.
+/// Sets the callback for the end of the connection, which is the last callback. If the peer does
+/// not answer the close frame within the close timeout, `code` is 1006 and `status` is RT_OK. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_close")
 public func rt_websocket_on_close(
@@ -143,7 +143,7 @@ public func rt_websocket_on_close(
     }
 }
 
-/// Sets the callback for a send buffer that has emptied. Since 0.1.
+/// Sets the callback for a send buffer that is empty again. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_drained")
 public func rt_websocket_on_drained(

@@ -4,8 +4,8 @@ import Engine
 import Session
 import Wire
 
-/// Adds a header, beside others of its name. Sent with the handshake. Names that begin with
-/// Sec-WebSocket- are the handshake's own, and refused. Before start. Since 0.1.
+/// Adds a header and keeps others of the same name. Sent with the handshake. Names that begin with
+/// Sec-WebSocket- are reserved for the handshake and refused. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_websocket_add_header")
 public func rt_websocket_add_header(
@@ -16,7 +16,7 @@ public func rt_websocket_add_header(
     }
 }
 
-/// Sets a header in place of all of its name; NULL removes them. See `rt_websocket_add_header`.
+/// Sets a header, replacing all of that name; NULL removes them. See `rt_websocket_add_header`.
 /// Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_header")
@@ -28,8 +28,8 @@ public func rt_websocket_set_header(
     }
 }
 
-/// Removes all headers that were added or set, those of the other setters too. Before start. Since
-/// 0.1.
+/// Removes all headers that were added or set, including those of the other setters. Before start.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_websocket_clear_headers")
 public func rt_websocket_clear_headers(
@@ -38,8 +38,8 @@ public func rt_websocket_clear_headers(
     websocketOptions(websocket) { $0.clearHeaders() }
 }
 
-/// Sets a basic Authorization header (RFC 7617), in place of the URL's user and password. A NULL
-/// user removes it. Before start. Since 0.1.
+/// Sets a basic Authorization header (RFC 7617), replacing the URL's user and password. NULL as
+/// `user_name` removes it. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_basic_auth")
 public func rt_websocket_set_basic_auth(
@@ -63,8 +63,9 @@ public func rt_websocket_set_bearer_token(
     }
 }
 
-/// Subprotocols that are offered, the preferred one first. This adds one. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_SUBPROTOCOL for what is not a token or is offered twice;
+/// The subprotocols that are offered, the preferred one first. Each call adds one. Before start.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_SUBPROTOCOL for one that is not a token or is offered twice;
 ///   RT_ERROR_STATE.
 @_cdecl("rt_websocket_add_subprotocol")
 public func rt_websocket_add_subprotocol(
@@ -75,8 +76,8 @@ public func rt_websocket_add_subprotocol(
     }
 }
 
-/// How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
-/// one with all defaults. Before start. Since 0.1.
+/// The settings for connections: TLS, proxies, addresses, sockets. The network is copied. Default:
+/// NULL (all defaults). Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_network")
 public func rt_websocket_set_network(
@@ -87,11 +88,11 @@ public func rt_websocket_set_network(
     }
 }
 
-/// Says whether there is a network. While there is none, no attempt is made or counted; when there
-/// is one again, the next attempt follows within a second. The first connection is attempted in any
-/// case. The object is retained, not copied. Default NULL: RT_REACHABILITY_AUTO, one for all
-/// objects of the loop. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+/// The reachability monitor. While it reports no network, no attempt is made or counted; once the
+/// network returns, the next attempt follows within a second. The first connection is attempted in
+/// any case. The object is retained, not copied. Default: NULL (RT_REACHABILITY_AUTO, shared by all
+/// objects on the loop). Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_reachability")
 public func rt_websocket_set_reachability(
     _ websocket: rt_websocket?, _ reachability: rt_reachability?
@@ -101,10 +102,10 @@ public func rt_websocket_set_reachability(
     }
 }
 
-/// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer
-/// like any other. On the way to another origin only these headers go along: Accept,
+/// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is reported like
+/// any other response. A redirect to another origin carries only these headers: Accept,
 /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and
-/// those that the caller named as safe. Default 5. Before start. Since 0.1.
+/// those set as safe. Default: 5. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_max_redirects")
 public func rt_websocket_set_max_redirects(
@@ -115,7 +116,7 @@ public func rt_websocket_set_max_redirects(
     }
 }
 
-/// Whether a redirect may lead from https to http, or from wss to ws. Default false. Before start.
+/// Whether a redirect may lead from https to http, or from wss to ws. Default: false. Before start.
 /// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_allow_insecure_redirects")
@@ -125,9 +126,9 @@ public func rt_websocket_set_allow_insecure_redirects(
     websocketOptions(websocket) { $0.redirects.allowsInsecure = enabled }
 }
 
-/// Names of headers that also go along when a redirect leads to another origin. This adds one.
+/// Names of headers that are also sent when a redirect leads to another origin. Each call adds one.
 /// Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is not a token; RT_ERROR_STATE.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for text that is not a token; RT_ERROR_STATE.
 @_cdecl("rt_websocket_add_safe_header")
 public func rt_websocket_add_safe_header(
     _ websocket: rt_websocket?, _ name: UnsafePointer<CChar>?
@@ -137,12 +138,12 @@ public func rt_websocket_add_safe_header(
     }
 }
 
-/// Makes the connection again when it is lost or cannot be made, after the delays of a backoff;
-/// without one it does not. It ends after this side closes, after the peer's close codes 1000
-/// (unless `reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, after a 4xx answer
-/// other than 408, 425 and 429, after a redirect or message that is refused, and when no attempt is
-/// left. Retry-After, in seconds or as a date, is waited for up to five minutes. The backoff is
-/// copied. Default NULL. Before start. Since 0.1.
+/// Reconnects with the delays of a backoff when the connection is lost or fails; without a backoff
+/// it does not reconnect. It ends for good after a close by this side, the peer's close codes 1000
+/// (unless `reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, a 4xx response
+/// other than 408, 425 and 429, a refused redirect or message, and when no attempt is left. The
+/// server's Retry-After, in seconds or as a date, is obeyed up to five minutes. The backoff is
+/// copied. Default: NULL. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_reconnect")
 public func rt_websocket_set_reconnect(
@@ -153,9 +154,9 @@ public func rt_websocket_set_reconnect(
     }
 }
 
-/// Whether a connection that reconnects also does so after the peer closed it with code 1000. Some
-/// servers send that code when they restart. A close by this side always ends the connection for
-/// good. Default false. Before start. Since 0.1.
+/// Whether to reconnect after the peer closed with code 1000, which some servers send when they
+/// restart. A close by this side always ends the connection for good. Default: false. Before start.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_reconnect_after_normal_close")
 public func rt_websocket_set_reconnect_after_normal_close(
@@ -165,9 +166,10 @@ public func rt_websocket_set_reconnect_after_normal_close(
 }
 
 /// How many messages may wait while a connection that reconnects is down. They are sent on the next
-/// one, after what its open callback sends; above this number, or above the limit of unsent bytes,
-/// a send fails with RT_ERROR_BUFFER_FULL. What was sent before a connection was lost is not sent
-/// again. With 0 a send fails with RT_ERROR_STATE. Default 0. Before start. Since 0.1.
+/// connection, after those that its open callback sends. Above this number, or above the limit of
+/// unsent bytes, a send fails with RT_ERROR_BUFFER_FULL. Messages sent before a connection was lost
+/// are not sent again. With 0, a send fails with RT_ERROR_STATE. Default: 0. Before start. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_offline_queue")
 public func rt_websocket_set_offline_queue(
@@ -176,8 +178,8 @@ public func rt_websocket_set_offline_queue(
     websocketOptions(websocket) { $0.offlineQueueLimit = Int(max_messages) }
 }
 
-/// How long everything may take until the connection is open: name resolution, connection, TLS and
-/// opening handshake together. Default 10,000; 0 is no limit. Before start. Since 0.1.
+/// The time limit for opening: name resolution, connection, TLS and opening handshake together.
+/// Default: 10,000; 0 means no limit. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_open_timeout_ms")
 public func rt_websocket_set_open_timeout_ms(
@@ -188,9 +190,9 @@ public func rt_websocket_set_open_timeout_ms(
     }
 }
 
-/// How long the closing handshake may take, from this side's close frame to the end of the
-/// connection. A peer that broke the protocol has 10 s in any case. Default 10,000; 0 is no limit.
-/// Before start. Since 0.1.
+/// The time limit for the closing handshake, from this side's close frame to the end of the
+/// connection. After a protocol violation by the peer it is always 10 s. Default: 10,000; 0 means
+/// no limit. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_close_timeout_ms")
 public func rt_websocket_set_close_timeout_ms(
@@ -201,7 +203,7 @@ public func rt_websocket_set_close_timeout_ms(
     }
 }
 
-/// The time between two pings on an open connection. Default 20,000; 0 sends no pings. Before
+/// The time between two pings on an open connection. Default: 20,000; 0 means no pings. Before
 /// start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_ping_interval_ms")
@@ -214,7 +216,7 @@ public func rt_websocket_set_ping_interval_ms(
 }
 
 /// How long a ping may stay unanswered before the connection fails with RT_ERROR_TIMEOUT. Time
-/// during which receiving is paused does not count. Default 20,000; 0 is no limit. Before start.
+/// during a pause of receiving does not count. Default: 20,000; 0 means no limit. Before start.
 /// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_pong_timeout_ms")
@@ -227,8 +229,8 @@ public func rt_websocket_set_pong_timeout_ms(
 }
 
 /// How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and
-/// close code 1001. Pings and pongs do not count, and neither does time during which receiving is
-/// paused. For feeds that are never silent for long. Default 0: no limit. Before start. Since 0.1.
+/// close code 1001. Pings, pongs and time during a pause of receiving do not count. For feeds that
+/// are never silent for long. Default: 0 (no limit). Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_idle_timeout_ms")
 public func rt_websocket_set_idle_timeout_ms(
@@ -240,7 +242,7 @@ public func rt_websocket_set_idle_timeout_ms(
 }
 
 /// The largest message that is received, after decompression. A larger one fails the connection
-/// with close code 1009. Default 64 MiB; 0 is no limit. Before start. Since 0.1.
+/// with close code 1009. Default: 64 MiB; 0 means no limit. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_max_message_bytes")
 public func rt_websocket_set_max_message_bytes(
@@ -251,7 +253,7 @@ public func rt_websocket_set_max_message_bytes(
     }
 }
 
-/// The largest answer to the opening handshake, status line and headers. Default 64 KiB. Before
+/// The largest response to the opening handshake: status line plus headers. Default: 64 KiB. Before
 /// start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT below 1,024; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_max_header_bytes")
@@ -264,8 +266,8 @@ public func rt_websocket_set_max_header_bytes(
 }
 
 /// How many times its size on the wire a compressed message may grow, checked above 64 KiB. A
-/// message that grows more fails the connection with close code 1009. Deflate reaches 1,032.
-/// Default 0: no limit. Before start. Since 0.1.
+/// message that grows more fails the connection with close code 1009. Deflate can reach 1,032.
+/// Default: 0 (no limit). Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_max_inflate_ratio")
 public func rt_websocket_set_max_inflate_ratio(
@@ -274,8 +276,8 @@ public func rt_websocket_set_max_inflate_ratio(
     websocketOptions(websocket) { $0.limits.inflateRatio = Int(ratio) }
 }
 
-/// Messages sent are split into frames of at most this many bytes. Without a limit each message is
-/// one frame. Default 0: no limit. Before start. Since 0.1.
+/// The largest frame sent; larger messages are split into several. Without a limit each message is
+/// one frame. Default: 0 (no limit). Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_max_frame_bytes")
 public func rt_websocket_set_max_frame_bytes(
@@ -286,8 +288,8 @@ public func rt_websocket_set_max_frame_bytes(
     }
 }
 
-/// When more bytes than this are unsent, the drained callback is called once all are sent. Default
-/// 256 KiB. Before start. Since 0.1.
+/// The high-water mark of unsent bytes: once they exceed it, the drained callback is called when
+/// all are sent. Default: 256 KiB. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_send_high_water_bytes")
 public func rt_websocket_set_send_high_water_bytes(
@@ -298,8 +300,8 @@ public func rt_websocket_set_send_high_water_bytes(
     }
 }
 
-/// A send that would take the unsent bytes above this limit fails with RT_ERROR_BUFFER_FULL and
-/// takes nothing. With nothing unsent, a message of any size is accepted. Default 64 MiB; 0 is no
+/// The limit of unsent bytes. A send that would exceed it fails with RT_ERROR_BUFFER_FULL and sends
+/// nothing. If nothing is unsent, a message of any size is accepted. Default: 64 MiB; 0 means no
 /// limit. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_send_limit_bytes")
@@ -311,7 +313,7 @@ public func rt_websocket_set_send_limit_bytes(
     }
 }
 
-/// Whether permessage-deflate is offered. Default true. Before start. Since 0.1.
+/// Whether permessage-deflate is offered. Default: true. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_compression")
 public func rt_websocket_set_compression(
@@ -321,7 +323,7 @@ public func rt_websocket_set_compression(
 }
 
 /// The compression level of messages sent: 1 (fast) to 9 (small). With 0 they are sent
-/// uncompressed, and compressed messages are still accepted. Default 1. Before start. Since 0.1.
+/// uncompressed, and compressed messages are still accepted. Default: 1. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 9; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_compression_level")
 public func rt_websocket_set_compression_level(
@@ -332,9 +334,9 @@ public func rt_websocket_set_compression_level(
     }
 }
 
-/// The memory level of zlib for messages sent: with a window of 2^w bytes a connection holds
-/// 2^(w+2) + 2^(level+9) bytes once it has compressed a message, that is 256 KiB by default, and 36
-/// KiB with 12 window bits and level 5. Default 8. Before start. Since 0.1.
+/// The zlib memory level for messages sent. With a window of 2^w bytes, a connection that has
+/// compressed a message holds 2^(w+2) + 2^(level+9) bytes: 256 KiB by default, 36 KiB with 12
+/// window bits and level 5. Default: 8. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 9; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_compression_memory_level")
 public func rt_websocket_set_compression_memory_level(
@@ -345,7 +347,8 @@ public func rt_websocket_set_compression_memory_level(
     }
 }
 
-/// Messages of fewer bytes are sent uncompressed. Default 100. Before start. Since 0.1.
+/// The smallest message that is compressed; smaller ones are sent uncompressed. Default: 100.
+/// Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_compression_min_bytes")
 public func rt_websocket_set_compression_min_bytes(
@@ -356,8 +359,9 @@ public func rt_websocket_set_compression_min_bytes(
     }
 }
 
-/// The window of messages sent, as a power of two: `client_max_window_bits` of RFC 7692 §7.1.2.2.
-/// The server may ask for less. zlib cannot compress with 8. Default 15. Before start. Since 0.1.
+/// The compression window of messages sent, as a power of two: `client_max_window_bits` of RFC 7692
+/// §7.1.2.2. The server may request a smaller one. zlib cannot compress with 8. Default: 15. Before
+/// start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 9 to 15; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_client_max_window_bits")
 public func rt_websocket_set_client_max_window_bits(
@@ -368,8 +372,8 @@ public func rt_websocket_set_client_max_window_bits(
     }
 }
 
-/// The window that the server is asked to use for its messages, as a power of two:
-/// `server_max_window_bits` of RFC 7692 §7.1.2.1. With 15 it is not asked. Default 15. Before
+/// The compression window requested for the server's messages, as a power of two:
+/// `server_max_window_bits` of RFC 7692 §7.1.2.1. With 15 nothing is requested. Default: 15. Before
 /// start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 8 to 15; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_server_max_window_bits")
@@ -381,8 +385,8 @@ public func rt_websocket_set_server_max_window_bits(
     }
 }
 
-/// Whether each message sent is compressed on its own: this needs less memory, and makes messages
-/// larger. Default false. Before start. Since 0.1.
+/// Whether each message sent is compressed on its own, which needs less memory but makes messages
+/// larger. Default: false. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_client_no_context_takeover")
 public func rt_websocket_set_client_no_context_takeover(
@@ -391,7 +395,7 @@ public func rt_websocket_set_client_no_context_takeover(
     websocketOptions(websocket) { $0.compression.clientNoContextTakeover = enabled }
 }
 
-/// Whether the server is asked to compress each of its messages on its own. Default false. Before
+/// Whether the server is asked to compress each of its messages on its own. Default: false. Before
 /// start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_server_no_context_takeover")

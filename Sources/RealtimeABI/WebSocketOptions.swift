@@ -4,8 +4,8 @@ import Wire
 
 // Chapter: websocket options. All are set before rt_websocket_start.
 
-/// Sets the Origin header (RFC 6454 §7), which servers may ask of browsers: "https://example.org".
-/// Before start. Since 0.1.
+/// Sets the Origin header (RFC 6454 §7), which servers may require of browsers:
+/// "https://example.org". Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_origin")
 public func rt_websocket_set_origin(
@@ -27,7 +27,7 @@ public func rt_websocket_set_cookie(
     }
 }
 
-/// Sets the User-Agent header. Default "librealtime/" and the version. Before start. Since 0.1.
+/// Sets the User-Agent header. Default: "librealtime/" and the version. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_user_agent")
 public func rt_websocket_set_user_agent(
@@ -38,8 +38,8 @@ public func rt_websocket_set_user_agent(
     }
 }
 
-/// Connects to another URL from the next attempt on; for the reconnect callback. Before start.
-/// Since 0.1.
+/// Changes the URL from the next attempt on. Before start, and in the reconnect callback. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_url")
 public func rt_websocket_set_url(
@@ -50,10 +50,10 @@ public func rt_websocket_set_url(
     }
 }
 
-/// Trusts the certificates of this PEM file instead of the system's; `rt_network_set_ca_file` for
-/// this connection alone. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or ""; RT_ERROR_STATE. A file that cannot
-///   be read is an RT_ERROR_TLS of the connection.
+/// Trusts the certificates in this PEM file instead of the system's. Same as
+/// `rt_network_set_ca_file`, for this connection only. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or ""; RT_ERROR_STATE. If the file cannot
+///   be read, the connection fails with RT_ERROR_TLS.
 @_cdecl("rt_websocket_set_ca_file")
 public func rt_websocket_set_ca_file(
     _ websocket: rt_websocket?, _ path: UnsafePointer<CChar>?

@@ -3,21 +3,21 @@ import Engine
 import Session
 import Wire
 
-// Chapter: websocket use. Connecting, messages, the end, and what it is.
+// Chapter: websocket use. Connecting, messages, closing, and state.
 
-/// Starts connecting. Nothing is called before this returned. Any thread. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE when it was started before; RT_ERROR_FORKED; RT_ERROR_CLOSED
-///   on a freed loop. All that goes wrong later comes to the error callback.
+/// Starts connecting. No callback is called before this returns. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE if it was started before; RT_ERROR_FORKED; RT_ERROR_CLOSED on a
+///   freed loop. Later failures are reported to the error callback.
 @_cdecl("rt_websocket_start")
 public func rt_websocket_start(_ websocket: rt_websocket?) -> rt_status {
     websocketCall(websocket) { (connection) throws(RealtimeError) in try connection.start() }
 }
 
-/// Queues a text message; it is written at the end of the loop's turn, or at once when 64 KiB
-/// wait. `text` is copied. Any thread; one thread's messages keep their order. Since 0.1.
-/// - Parameter text: UTF-8, `length` bytes; may be NULL when `length` is 0.
+/// Queues a text message. It is written at the end of the loop's turn, or at once if more than 64
+/// KiB are queued. `text` is copied. Any thread; messages of one thread stay in order. Since 0.1.
+/// - Parameter text: UTF-8, `length` bytes; may be NULL if `length` is 0.
 /// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_STATE before open; RT_ERROR_CLOSED once
-///   closing began; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
+///   closing has begun; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
 @_cdecl("rt_websocket_send_text")
 public func rt_websocket_send_text(
     _ websocket: rt_websocket?, _ text: UnsafePointer<CChar>?, _ length: Int
@@ -27,9 +27,9 @@ public func rt_websocket_send_text(
     }
 }
 
-/// Queues a binary message; it is written at the end of the loop's turn, or at once when 64 KiB
-/// wait. `data` is copied. Any thread; one thread's messages keep their order. Since 0.1.
-/// - Parameter data: `length` bytes; may be NULL when `length` is 0.
+/// Queues a binary message. It is written at the end of the loop's turn, or at once if more than 64
+/// KiB are queued. `data` is copied. Any thread; messages of one thread stay in order. Since 0.1.
+/// - Parameter data: `length` bytes; may be NULL if `length` is 0.
 /// - Returns: as `rt_websocket_send_text`, without RT_ERROR_INVALID_UTF8.
 @_cdecl("rt_websocket_send_binary")
 public func rt_websocket_send_binary(
@@ -40,12 +40,12 @@ public func rt_websocket_send_binary(
     }
 }
 
-/// Queues a message; the two calls above with a choice of compression. Any thread. Since 0.1.
+/// Queues a message like the two calls above, with a choice of compression. Any thread. Since 0.1.
 /// - Parameter kind: an `rt_message_kind`.
-/// - Parameter data: `length` bytes; may be NULL when `length` is 0.
-/// - Parameter compression: an `rt_compression`; without agreed compression all are the same.
-/// - Returns: as `rt_websocket_send_text`; RT_ERROR_INVALID_ARGUMENT for a kind or choice that is
-///   not listed.
+/// - Parameter data: `length` bytes; may be NULL if `length` is 0.
+/// - Parameter compression: an `rt_compression`; ignored if compression was not negotiated.
+/// - Returns: as `rt_websocket_send_text`; RT_ERROR_INVALID_ARGUMENT for an unknown kind or
+///   compression.
 @_cdecl("rt_websocket_send")
 public func rt_websocket_send(
     _ websocket: rt_websocket?, _ kind: rt_message_kind, _ data: UnsafePointer<UInt8>?,
@@ -58,13 +58,14 @@ public func rt_websocket_send(
     }
 }
 
-/// Begins a message that is sent in pieces, for what is larger than memory should hold or not known
-/// whole (RFC 6455 §5.4). Until `rt_websocket_end_message` no other message can be sent; what
-/// another thread had queued before waits. Any thread. Since 0.1.
+/// Begins a message that is sent in pieces (RFC 6455 §5.4), for data that is too large for memory
+/// or not yet complete. Until `rt_websocket_end_message`, no other message can be sent; messages
+/// that other threads have already queued wait. Any thread. Since 0.1.
 /// - Parameter kind: an `rt_message_kind`.
-/// - Parameter compression: an `rt_compression`; automatic compresses where that was agreed.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE before open and while a message is
-///   sent in pieces; RT_ERROR_CLOSED; RT_ERROR_FORKED.
+/// - Parameter compression: an `rt_compression`; automatic compresses if compression was
+///   negotiated.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE before open and while another
+///   message is sent in pieces; RT_ERROR_CLOSED; RT_ERROR_FORKED.
 @_cdecl("rt_websocket_begin_message")
 public func rt_websocket_begin_message(
     _ websocket: rt_websocket?, _ kind: rt_message_kind, _ compression: rt_compression
@@ -75,12 +76,12 @@ public func rt_websocket_begin_message(
     }
 }
 
-/// Sends the next piece of the message begun, as one frame. Text may be cut anywhere, also inside a
-/// character. `data` is copied; the drained callback and the limits of a send hold for it. Any
-/// thread. Since 0.1.
-/// - Parameter data: `length` bytes; may be NULL when `length` is 0, which sends nothing.
-/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8, with nothing taken; RT_ERROR_STATE when none was begun;
-///   RT_ERROR_CLOSED; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
+/// Sends the next piece of the current message as one frame. Text may be cut anywhere, even inside
+/// a character. `data` is copied. The send limits and the drained callback apply as for whole
+/// messages. Any thread. Since 0.1.
+/// - Parameter data: `length` bytes; may be NULL if `length` is 0, which sends nothing.
+/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8, with nothing sent; RT_ERROR_STATE if no message was
+///   begun; RT_ERROR_CLOSED; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
 @_cdecl("rt_websocket_continue_message")
 public func rt_websocket_continue_message(
     _ websocket: rt_websocket?, _ data: UnsafePointer<UInt8>?, _ length: Int
@@ -90,9 +91,9 @@ public func rt_websocket_continue_message(
     }
 }
 
-/// Ends the message begun. Any thread. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8 when the text ends inside a character, with the message
-///   still open; RT_ERROR_STATE when none was begun; RT_ERROR_CLOSED; RT_ERROR_FORKED.
+/// Ends a message that is sent in pieces. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8 if the text ends inside a character, with the message
+///   still open; RT_ERROR_STATE if no message was begun; RT_ERROR_CLOSED; RT_ERROR_FORKED.
 @_cdecl("rt_websocket_end_message")
 public func rt_websocket_end_message(_ websocket: rt_websocket?) -> rt_status {
     websocketCall(websocket) { (connection) throws(RealtimeError) in try connection.endMessage() }
@@ -101,9 +102,9 @@ public func rt_websocket_end_message(_ websocket: rt_websocket?) -> rt_status {
 private let kinds = "RT_MESSAGE_TEXT or RT_MESSAGE_BINARY"
 private let choices = "RT_COMPRESSION_AUTOMATIC, RT_COMPRESSION_ALWAYS or RT_COMPRESSION_NEVER"
 
-/// Sends a ping with a payload of the caller's, beside those of the interval; the pong callback
-/// tells its round trip. `data` is copied. Any thread. Since 0.1.
-/// - Parameter data: at most 125 bytes; NULL for a payload of the library's own.
+/// Sends a ping with a payload of your choice, in addition to the automatic pings. The pong
+/// callback reports its round trip. `data` is copied. Any thread. Since 0.1.
+/// - Parameter data: at most 125 bytes; NULL for a payload chosen by the library.
 /// - Returns: RT_OK; RT_ERROR_TOO_LARGE; RT_ERROR_STATE; RT_ERROR_CLOSED; RT_ERROR_BUFFER_FULL;
 ///   RT_ERROR_FORKED.
 @_cdecl("rt_websocket_ping")
@@ -115,11 +116,11 @@ public func rt_websocket_ping(
     }
 }
 
-/// Closes in order: what was queued is sent, then a close frame, then the peer's answer is awaited
-/// up to the close timeout. No message callback begins after this returned; the close callback
-/// tells the end. Before open it cancels the attempt. Closing again changes nothing. Any thread.
+/// Closes in order: sends what is queued and a close frame, then waits up to the close timeout for
+/// the peer's close frame. No message callback begins after this returns; the close callback
+/// reports the end. Before open, it cancels the attempt. Further calls have no effect. Any thread.
 /// Since 0.1.
-/// - Parameter code: 1000 for a normal end, 3000–4999 for the application's own; 0 sends none.
+/// - Parameter code: 1000 for a normal end, 3000–4999 for application codes, 0 for none.
 /// - Parameter reason: at most 123 bytes of UTF-8, NUL-terminated; NULL for none.
 /// - Returns: RT_OK; RT_ERROR_INVALID_CLOSE_CODE; RT_ERROR_CLOSE_REASON_TOO_LONG;
 ///   RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT for a reason without a code; RT_ERROR_STATE
@@ -133,23 +134,23 @@ public func rt_websocket_close(
     }
 }
 
-/// Stops receiving: no message callback begins after this returned on the loop's thread; called on
-/// another thread, those for one read of the socket may still come. TCP slows the peer down. Pongs
-/// are not read either, so the pong timeout stands still. Any thread. Since 0.1.
-/// - Returns: RT_OK, also when it was paused already; RT_ERROR_FORKED.
+/// Stops receiving. TCP slows the peer down. Called on the loop's thread, no message callback
+/// begins after this returns; called on another thread, callbacks for one read of the socket may
+/// still come. Pongs are not read either, so the pong timeout does not run. Any thread. Since 0.1.
+/// - Returns: RT_OK, also if it was already paused; RT_ERROR_FORKED.
 @_cdecl("rt_websocket_pause")
 public func rt_websocket_pause(_ websocket: rt_websocket?) -> rt_status {
     websocketCall(websocket) { (connection) throws(RealtimeError) in try connection.pause() }
 }
 
-/// Goes on receiving after `rt_websocket_pause`. Any thread. Since 0.1.
-/// - Returns: RT_OK, also when it was not paused; RT_ERROR_FORKED.
+/// Continues to receive after `rt_websocket_pause`. Any thread. Since 0.1.
+/// - Returns: RT_OK, also if it was not paused; RT_ERROR_FORKED.
 @_cdecl("rt_websocket_resume")
 public func rt_websocket_resume(_ websocket: rt_websocket?) -> rt_status {
     websocketCall(websocket) { (connection) throws(RealtimeError) in try connection.resume() }
 }
 
-/// Where the connection stands. Any thread. Since 0.1.
+/// Returns the connection's state. Any thread. Since 0.1.
 /// - Returns: an `rt_websocket_state`, or a negative `rt_status`.
 @_cdecl("rt_websocket_get_state")
 public func rt_websocket_get_state(_ websocket: rt_websocket?) -> Int32 {
@@ -160,9 +161,10 @@ public func rt_websocket_get_state(_ websocket: rt_websocket?) -> Int32 {
     }
 }
 
-/// What went through the connection. Any thread. Since 0.1.
+/// Reads the connection's statistics. Any thread. Since 0.1.
 /// - Parameter out: receives the numbers.
-/// - Parameter size: `sizeof(rt_websocket_statistics)`, by which a later version knows yours.
+/// - Parameter size: `sizeof(rt_websocket_statistics)`, from which a later version of the library
+///   knows the size of your struct.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or a size of 0; RT_ERROR_FORKED.
 @_cdecl("rt_websocket_get_statistics")
 public func rt_websocket_get_statistics(
@@ -175,14 +177,15 @@ public func rt_websocket_get_statistics(
     }
 }
 
-/// Bytes queued and not yet taken by the kernel, frame headers included. Any thread. Since 0.1.
+/// Bytes that are queued and that the kernel has not accepted yet, frame headers included. Any
+/// thread. Since 0.1.
 /// - Returns: the count; 0 for NULL.
 @_cdecl("rt_websocket_buffered_bytes")
 public func rt_websocket_buffered_bytes(_ websocket: rt_websocket?) -> Int {
     (try? WebSocketConnection.borrow(websocket).bufferedBytes) ?? 0
 }
 
-/// The round trip of the last answered ping in microseconds. Any thread. Since 0.1.
+/// The round-trip time of the last answered ping in microseconds. Any thread. Since 0.1.
 /// - Returns: microseconds; -1 before the first pong, and for NULL.
 @_cdecl("rt_websocket_round_trip_us")
 public func rt_websocket_round_trip_us(_ websocket: rt_websocket?) -> Int64 {

@@ -41,7 +41,7 @@ struct HeaderPrinter {
     private mutating func version() {
         let parts = interface.version.split(separator: ".").compactMap { Int($0) }
         let number = parts.reduce(0) { $0 * 100 + $1 }
-        line("/* The version of this header; rt_version() is that of the library in use. */")
+        line("/* The version of this header; rt_version() returns that of the library in use. */")
         for (name, part) in zip(["MAJOR", "MINOR", "PATCH"], parts) {
             line("#define RT_VERSION_\(name) \(part)")
         }

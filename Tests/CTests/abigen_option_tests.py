@@ -235,17 +235,17 @@ def test_abigen_prints_choices_paths_and_values() -> None:
         option("color, choice rt_color RT_COLOR Color red darkBlue=4", "color = Color.darkBlue")
         + option("file, path 0...107", "file: String?")
         + option("factor, real 1...9", "factor = 1.5")
-        + option("probe, limit 0...5_000, zero is not set", "probe = Duration.zero")
+        + option("probe, limit 0...5_000, zero means not set", "probe = Duration.zero")
     )
     source = annotated("Options: Shared, retry as again, swift elsewhere", options=options)
     found = printed("kinds", source.replace("before start", "value, without again"))
     setters = found["ThingOptions+Plain.swift"]
     for text in (
         'options.color = try named(color, "color", "RT_COLOR_RED or RT_COLOR_DARK_BLUE")',
-        "Default RT_COLOR_DARK_BLUE.",
+        "Default: RT_COLOR_DARK_BLUE.",
         'options.file = try filePath(file, "file", atMost: 107)',
         'options.factor = try real(factor, "factor", in: 1...9)',
-        "Default 0: not set. Since",
+        "Default: 0 (not set). Since",
         "RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above 5,000.",
     ):
         expect(text in setters, f"'{text}' is not in:\n{setters}")
@@ -287,13 +287,13 @@ def test_abigen_prints_pythons_other_names_and_the_meaning_of_zero() -> None:
     ):
         expect(text in found["options.md"], found["options.md"])
     setters = found["ThingOptions+Plain.swift"]
-    for text in ("Default 3,000; 0 sends nothing.", "0 never sleeps.", "0 is no limit."):
+    for text in ("Default: 3,000; 0 sends nothing.", "0 never sleeps.", "0 means no limit."):
         expect(text in setters, f"'{text}' is not in:\n{setters}")
     expect('"wait"' not in found["option_tables.py"], found["option_tables.py"])
     expect("Default 7." in found["option_tables.py"], found["option_tables.py"])
-    expect("is is" not in "".join(found.values()), found["option_tables.py"])
+    expect("means means" not in "".join(found.values()), found["option_tables.py"])
     swift = found["Thing.swift"]
-    expect("nil sends nothing." in swift and "nil is no limit." in swift, swift)
+    expect("nil sends nothing." in swift and "nil means no limit." in swift, swift)
 
 
 def test_each_language_has_its_own_names_of_errors() -> None:
@@ -385,12 +385,12 @@ def test_abigen_prints_the_setters_that_most_objects_share() -> None:
         expect(f"_ {parameters}" in head, f"{name} has {head}")
         expect(change in body.partition("\n}\n")[0], f"{name} does {body[:200]}")
     for text in (
-        "Adds a header, beside others of its name. Says how. Before start. Since",
+        "Adds a header and keeps others of the same name. Says how. Before start. Since",
         "follows within a second. Says how. The object is retained",
         "sockets. The network is copied.",
         "RT_OK; RT_ERROR_INVALID_HEADER for no token; RT_ERROR_STATE.",
-        "Removes all headers that were added or set, those of the other setters too.",
-        "The backoff is copied. Default NULL. Before start alone.",
+        "Removes all headers that were added or set, including those of the other setters.",
+        "The backoff is copied. Default: NULL. Before start only.",
         "    thingOptions(thing, once: true) { (options) throws(RealtimeError) in\n"
         "        options.again",
         "    thingCall(thing) { (object) throws(RealtimeError) in\n"

@@ -7,8 +7,8 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     package private(set) var method = "GET"
     /// The request body, sent unchanged with each attempt.
     package var body: [UInt8]?
-    /// Sent with each request. Accept is kept when it names text/event-stream; Cache-Control and
-    /// Last-Event-ID are the source's own.
+    /// Sent with each request. An Accept header is used if it names text/event-stream.
+    /// Cache-Control and Last-Event-ID are set by the event source.
     /// - Option: headers, headers credentials
     package var headers = HeaderFields()
     package var fields: [HeaderField] { headers.all }
@@ -18,48 +18,48 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     package var redirects = Redirects.Rules()
 
     package private(set) var lastEventID: String?
-    /// A query parameter that carries the last event id, beside the header Last-Event-ID, for
-    /// servers and proxies that ignore the header.
+    /// A query parameter that carries the last event id, in addition to the header Last-Event-ID,
+    /// for servers and proxies that ignore the header.
     /// - Option: id_query_parameter, text, parameter name, python id_query_param
     package var idQueryParameter: String?
     /// The file that keeps ids between runs, and the source's key in it; without a key, its URL.
     package private(set) var idFile: String?
     package private(set) var storeKey: String?
 
-    /// Whether it connects again when the stream ends or an attempt fails.
+    /// Whether the event source reconnects when the stream ends or an attempt fails.
     /// - Option: reconnect, flag
     package var reconnects = true
-    /// How many attempts in a row may end before they were stable (`stable_time`). Then the event
-    /// source fails with RT_ERROR_RECONNECTS_EXHAUSTED.
+    /// How many attempts in a row may fail, or end before they are stable (`stable_time`). After
+    /// that the event source fails with RT_ERROR_RECONNECTS_EXHAUSTED.
     /// - Option: max_reconnects, count 0..., unlimited
     package var maxReconnects = 0
     /// The reconnection time until the server sends `retry`: the delay before the first reconnect,
-    /// to which up to a fifth is added at random.
+    /// plus up to a fifth at random.
     /// - Option: reconnection_time, delay, once
     package var reconnectionTime: Duration = .seconds(3)
     /// The shortest reconnection time that a `retry` field of the server can set.
     /// - Option: min_reconnection_time, delay, once
     package var minReconnectionTime: Duration = .milliseconds(500)
-    /// The longest delay between attempts that fail in a row. It is never below the reconnection
+    /// The longest delay between consecutive failed attempts. It is never below the reconnection
     /// time.
     /// - Option: max_delay, delay
     package var maxDelay: Duration = .seconds(30)
-    /// How long a stream must last before failures are counted anew. A stream that brought an event
-    /// and was then ended by the server does not count as a failure either.
+    /// How long a stream must last before the failure count is reset. A stream that delivered an
+    /// event before the server ended it does not count as a failure either.
     /// - Option: stable_time, delay
     package var stableTime: Duration = .seconds(10)
 
-    /// Delays attempts, and limits them, in place of `reconnection_time`, `max_delay`,
+    /// The delays and the limit of attempts, instead of `reconnection_time`, `max_delay`,
     /// `max_reconnects` and `stable_time`. A `retry` field of the server still sets the initial
     /// delay.
     /// - Option: backoff, backoff, once
     package var backoff: BackoffConfiguration?
 
-    /// The time from the request to the head of its answer.
+    /// The time limit from the request to the head of its response.
     /// - Option: response_timeout, limit
     package var responseTimeout: Duration = .seconds(30)
-    /// How long the server may send nothing, comments included, before the event source
-    /// reconnects. A dead connection is noticed even without it, by TCP keep-alive.
+    /// How long the server may send nothing, not even comments, before the event source reconnects.
+    /// Without it TCP keep-alive still notices a dead connection.
     /// - Option: idle_timeout, limit
     package var idleTimeout: Duration = .zero
     package private(set) var retryStatuses: Set<Int> = []

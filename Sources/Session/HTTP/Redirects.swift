@@ -4,17 +4,17 @@ package import Wire
 /// and G8), and how many were followed.
 package struct Redirects: Sendable {
     package struct Rules: Sendable, Equatable {
-        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
-        /// answer like any other. On the way to another origin only these headers go along: Accept,
-        /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
-        /// User-Agent, and those that the caller named as safe.
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is
+        /// reported like any other response. A redirect to another origin carries only these
+        /// headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type,
+        /// Last-Event-ID, User-Agent, and those set as safe.
         /// - Option: max_redirects, count 0...20
         package var maximum = 20
         /// Whether a redirect may lead from https to http, or from wss to ws.
         /// - Option: allow_insecure_redirects, flag
         package var allowsInsecure = false
-        /// Names of headers that also go along when a redirect leads to another origin.
-        /// - Option: safe_headers, list INVALID_HEADER for what is not a token
+        /// Names of headers that are also sent when a redirect leads to another origin.
+        /// - Option: safe_headers, list INVALID_HEADER for text that is not a token
         package var safeNames: [String] = []
 
         package init(maximum: Int = 20) { self.maximum = maximum }

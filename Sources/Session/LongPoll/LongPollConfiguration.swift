@@ -15,8 +15,8 @@ package enum LongPollCursorMode: Int32, Sendable {
 /// - Object: longpoll, LongPoll.Options, before start
 package struct LongPollConfiguration: HTTPSourceConfiguration {
     package var url: HTTPURL
-    /// Sent with each poll. Without one, Accept takes anything; one that names text/event-stream is
-    /// refused.
+    /// Sent with each poll. The default Accept header accepts any type; one that names
+    /// text/event-stream is refused.
     /// - Option: headers, headers credentials
     package var headers = HeaderFields()
     package var fields: [HeaderField] { headers.all }
@@ -33,44 +33,44 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     package private(set) var lastEventID: String?
     package private(set) var idQueryParameter = "last_event_id"
 
-    /// The time between the starts of two polls that the server answers within `min_hold`, with
-    /// nothing or with a message whose cursor one of the last eight polls had. Without a cursor
-    /// (the server names none, or none is used) the next poll starts at once after up to 20
-    /// messages in a row that come within `min_hold`, or five that are the same; after further ones
-    /// it waits, until the server holds a poll. After messages that move the cursor the next poll
-    /// starts at once, for the first 1,000 polls, and then up to 100 times a second.
+    /// The minimum time between the starts of two polls if the server does not hold polls: it
+    /// responds within `min_hold`, with nothing or with a message whose cursor one of the last
+    /// eight polls had. If messages move the cursor, the next poll starts at once, for the first
+    /// 1,000 polls, then up to 100 times a second. Without a cursor (the server sends none, or none
+    /// is used), the next poll starts at once after up to 20 messages in a row that arrive within
+    /// `min_hold`, or five equal ones; after further ones each poll waits for this time, until the
+    /// server holds a poll.
     /// - Option: interval, delay
     package var interval: Duration = .seconds(15)
-    /// How long the server may hold a poll before the next one is made, and how long the body of
-    /// an answer may stand still.
+    /// How long the server may hold a poll before the next one starts, and how long the body of a
+    /// response may stall.
     /// - Option: poll_timeout, limit
     package var pollTimeout: Duration = .seconds(60)
-    /// After a poll that the server held for at least this long, the next one starts at once, even
-    /// if nothing came or the cursor did not move.
+    /// How long the server must hold a poll so that the next one starts at once, even if nothing
+    /// came or the cursor did not move.
     /// - Option: min_hold, delay
     package var minHold: Duration = .seconds(1)
-    /// The longest delay after an attempt that failed. The first delay is 0.5 to 1 s, and each
-    /// further one is twice as long. A longer Retry-After of the server is obeyed, up to five
-    /// minutes.
+    /// The longest delay after a failed attempt. The first delay is 0.5 to 1 s, and each further
+    /// one is twice as long. A longer Retry-After of the server is obeyed, up to five minutes.
     /// - Option: max_delay, delay
     package var maxDelay: Duration = .seconds(30)
-    /// Whether the status 410 ends the long poll with RT_ERROR_GONE. Otherwise it is reported, the
-    /// cursor is cleared, and polls go on.
+    /// Whether status 410 ends the long poll with RT_ERROR_GONE. Otherwise it is reported, the
+    /// cursor is cleared, and polling continues.
     /// - Option: fail_when_gone, flag
     package var failsWhenGone = false
     /// Whether a 504 that comes at once is a failure, and not the end of a poll that was held.
     package var countsGatewayTimeouts = false
 
-    /// The largest answer, after decompression. A larger one ends the long poll with
-    /// RT_ERROR_TOO_LARGE, since the server would send the same again.
+    /// The largest response, after decompression. A larger one ends the long poll with
+    /// RT_ERROR_TOO_LARGE, because the server would send the same again.
     /// - Option: max_body_bytes, bytes, python max_size
     package var maxBodyBytes = 64 << 20
     /// - Options: HTTPOptions
     package var http = HTTPOptions()
 
-    /// Delays attempts after one that failed, in place of `max_delay`. If it limits attempts and
-    /// none is left, the long poll ends with RT_ERROR_RECONNECTS_EXHAUSTED. The backoff's stable
-    /// time is not used: a good answer counts at once.
+    /// The delays after failed attempts, instead of `max_delay`. If it limits attempts and none is
+    /// left, the long poll ends with RT_ERROR_RECONNECTS_EXHAUSTED. The backoff's stable time is
+    /// not used: a good response resets the failure count at once.
     /// - Option: backoff, backoff, once
     package var backoff: BackoffConfiguration?
 

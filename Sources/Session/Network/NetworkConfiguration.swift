@@ -30,24 +30,24 @@ package struct NetworkConfiguration: Sendable, Equatable {
     }
 
     // TLS
-    /// A PEM file of certificates to trust instead of the system's, and of those that the
-    /// environment names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and SSL_CERT_DIR. If it cannot
-    /// be read, connections fail with RT_ERROR_TLS.
+    /// A PEM file of trusted certificates. They replace the system's certificates and those that
+    /// the environment names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and SSL_CERT_DIR. If the
+    /// file cannot be read, connections fail with RT_ERROR_TLS.
     /// - Option: ca_file, path
     package var caFile: String?
-    /// A folder of certificates, as `openssl rehash` names them, to trust instead of the system's;
-    /// with a CA file, those of both.
+    /// A folder of trusted certificates, named by `openssl rehash`. They replace the system's
+    /// certificates; with a CA file, both are trusted.
     /// - Option: ca_path, path
     package var caPath: String?
     package private(set) var clientCertificate: ClientCertificate?
     /// Each is `sha256//` followed by a digest in base64.
     package private(set) var pinnedPublicKeys: [String] = []
-    /// The oldest TLS accepted.
+    /// The oldest TLS version that is accepted.
     /// - Option: min_tls_version, choice rt_tls_version RT_TLS TLSVersion v1_2="1.2" v1_3="1.3",
     ///   swift minimumTLSVersion
     package var minimumTLSVersion = TLSVersion.v1_2
-    /// Accepts any certificate for any name: anyone on the way can read and change everything. For
-    /// tests alone.
+    /// Accepts any certificate for any name, so anyone on the path can read and change everything.
+    /// For tests only.
     /// - Option: insecure_skip_verification, flag
     package var skipsVerification = false
 
@@ -55,36 +55,38 @@ package struct NetworkConfiguration: Sendable, Equatable {
     package private(set) var proxy = Proxy.environment
     /// nil to use the environment's list.
     package private(set) var noProxy: NoProxyList?
-    /// A Unix socket to connect to instead of the URL's host, which is still what the Host header
-    /// and the certificate are about; no proxy is used.
+    /// A Unix socket to connect to instead of the URL's host. The Host header and the certificate
+    /// check still use that host. No proxy is used.
     /// - Option: unix_socket, path 0...107
     package var unixSocket: String?
     /// `host:port:address` each, in libcurl's form.
     package private(set) var resolves: [String] = []
-    /// Which addresses are connected to. Of both, the faster one is taken (RFC 8305).
+    /// Which IP versions are used to connect. With both, whichever connects first is used (RFC
+    /// 8305).
     /// - Option: ip_version, choice rt_ip_version RT_IP IPVersion any=None v4=4 v6=6
     package var ipVersion = IPVersion.any
 
     // The socket
-    /// Small writes go out at once instead of waiting for an acknowledgement (TCP_NODELAY).
+    /// Whether small writes are sent at once, instead of waiting for an acknowledgement
+    /// (TCP_NODELAY).
     /// - Option: tcp_no_delay, flag
     package var tcpNoDelay = true
     // The limit is the kernel's (TCP_KEEPIDLE). libcurl would not report that the kernel rejects
     // more.
 
     /// How long a connection may be idle before the kernel probes the peer, and the time between
-    /// probes: whole seconds, rounded down, at least one. The kernel gives a connection up after as
-    /// many probes as it is configured for (9, tcp(7)). If it is not set, a WebSocket is not
-    /// probed, since it has pings. Connections of event sources, long polls and requests are
-    /// probed: after 20 s without traffic, every 5 s, and they fail after three probes without an
-    /// answer (TCP_KEEPCNT). So a link that is dead without a word is noticed within 35 s. A long
-    /// interval is as good as no probes.
-    /// - Option: tcp_keep_alive, limit 0...32_767_000, zero is not set
+    /// probes. Whole seconds, rounded down, at least one; the kernel closes the connection after
+    /// its configured number of unanswered probes (9, tcp(7)). If this is not set, WebSockets are
+    /// not probed, because they have pings. Connections of event sources, long polls and requests
+    /// are probed after 20 s without traffic, then every 5 s, and fail after three unanswered
+    /// probes (TCP_KEEPCNT), so a dead link is noticed within 35 s. A long interval amounts to no
+    /// probes.
+    /// - Option: tcp_keep_alive, limit 0...32_767_000, zero means not set
     package var tcpKeepAlive = Duration.zero
-    /// The size of the kernel's receive buffer (SO_RCVBUF). By itself it grows with the path. A
-    /// fixed size of 256 KiB keeps large messages in the processor's cache, and limits the
-    /// throughput of long fast paths.
-    /// - Option: receive_buffer_bytes, bytes 0...2_147_483_647, zero is the kernel's choice,
+    /// The size of the kernel's receive buffer (SO_RCVBUF). If this is not set, the kernel adapts
+    /// it to the path. A fixed 256 KiB keeps large messages in the processor's cache, but limits
+    /// the throughput of long, fast paths.
+    /// - Option: receive_buffer_bytes, bytes 0...2_147_483_647, zero means the kernel's choice,
     ///   python receive_buffer
     package var receiveBufferBytes = 0
 

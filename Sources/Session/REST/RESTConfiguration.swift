@@ -12,9 +12,9 @@ package struct RESTConfiguration: Sendable {
 
     /// The base URL against which paths of requests are resolved.
     package private(set) var base = RESTBase()
-    /// Sent with every request that has none of the same name itself. Requests to origins other
-    /// than the base URL's go without, as do those that are redirected there; see
-    /// `credential_origins` and `safe_headers`.
+    /// Sent with every request that does not set a header of the same name. They are not sent to
+    /// origins other than the base URL's, not even after a redirect; see `credential_origins` and
+    /// `safe_headers`.
     /// - Option: headers, headers
     package private(set) var headers = HeaderFields()
     /// The Authorization header, which the session sets and replaces.
@@ -22,8 +22,8 @@ package struct RESTConfiguration: Sendable {
     /// - Options: RESTPolicy
     package var policy = RESTPolicy()
     /// Sets `base_delay`, `max_delay`, `delay_factor` and `jitter` at once; without a backoff each
-    /// has its default. The backoff's limit of attempts and stable time are not used: `attempts`
-    /// counts.
+    /// has its default. The backoff's limit of attempts and stable time are not used; `attempts`
+    /// sets the limit.
     /// - Option: backoff, backoff, swift elsewhere
     package var backoff: BackoffConfiguration? {
         get { policy.backoff }
@@ -34,30 +34,30 @@ package struct RESTConfiguration: Sendable {
     }
     /// - Option: network, network
     package var network = NetworkConfiguration()
-    /// How many requests may wait for the network, or after an ordered one; further ones end with
-    /// RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do not count. At most
-    /// 65,536 requests of a client may be under way in all.
+    /// How many requests may wait for the network or for an earlier ordered request; further ones
+    /// end with RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do not
+    /// count. In all, a client may have at most 65,536 unfinished requests.
     /// - Option: queue_capacity, count 0...
     package var queueCapacity = 100
-    /// Which request ends when the queue is full: the new one, or the one that has waited longest.
+    /// Which request fails when the queue is full: the new one, or the one that has waited longest.
     /// - Option: queue_overflow, choice rt_rest_overflow RT_REST_OVERFLOW REST.Overflow rejectNew
     ///   dropOldest
     package var overflow = Overflow.rejectNew
-    /// How many connections to one origin are used at a time. Over HTTP/1.1 that is the number of
-    /// requests under way; others wait. Over HTTP/2 requests share a connection: up to 100 are
-    /// under way, or this number if it is larger. The server says how many of them one connection
-    /// may carry (SETTINGS_MAX_CONCURRENT_STREAMS).
+    /// How many connections to one origin are used at a time. Over HTTP/1.1 this is the number of
+    /// requests in progress; others wait. Over HTTP/2, requests share a connection: up to 100 are
+    /// in progress, or this number if it is larger. The server limits how many of them one
+    /// connection may carry (SETTINGS_MAX_CONCURRENT_STREAMS).
     /// - Option: max_per_host, count 1...1000
     package var perHost = 6
-    /// Origins that receive the client's own credential (basic, bearer token, Authorization) and
-    /// headers, beside the base URL's, which always does: scheme, host and port, such as
-    /// "https://files.example.org", or "*" for all. A request may name any absolute URL, and other
-    /// origins receive only headers that reveal nothing: Accept, Accept-Encoding, Accept-Language,
+    /// Origins that receive the client's credential (basic, bearer token, Authorization) and
+    /// headers, in addition to the base URL's, which always does: scheme, host and port, such as
+    /// "https://files.example.org", or "*" for all. Requests may have any absolute URL, but other
+    /// origins receive only harmless headers: Accept, Accept-Encoding, Accept-Language,
     /// Cache-Control, Content-Type, Last-Event-ID, User-Agent and those of `safe_headers`. Headers
-    /// set on the request itself always go along. A redirect never takes a credential to another
-    /// origin, not even to one of these. A client without a base URL and without such an origin
-    /// sends everything to each URL that it is given.
-    /// - Option: credential_origins, list INVALID_URL for what is not an origin;
+    /// set on the request itself are always sent. After a redirect to another origin no credential
+    /// is sent, not even to one of these. A client without a base URL and without such an origin
+    /// sends everything to every URL.
+    /// - Option: credential_origins, list INVALID_URL for text that is not an origin;
     ///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT, parameter origin
     package private(set) var credentialOrigins: [HTTPURL] = []
     /// Whether credentials may be sent to any origin.

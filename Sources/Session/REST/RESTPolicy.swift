@@ -13,32 +13,32 @@ package enum RESTOrder: Int32, Sendable {
 ///   without base_delay max_delay delay_factor jitter safe_headers,
 ///   python elsewhere idempotency_keys=idempotency_key max_retry_after
 package struct RESTPolicy: Sendable, Equatable {
-    /// How long one attempt may take, from name resolution to the last byte of its answer,
-    /// redirects included. While the body of the request is sent, and while the answer is streamed
-    /// to the caller, it limits the time without a byte instead: each byte starts it anew. It does
-    /// not run while the caller pauses the answer, or has no more of the body yet. One that is set
-    /// for a request, and is longer than the client's deadline, is the request's deadline, too.
+    /// The time limit of one attempt, from name resolution to the last byte of its response,
+    /// including redirects. While the request's body is sent, and while the response is streamed to
+    /// the caller, it limits the time without a byte instead: each byte restarts it. It does not
+    /// run while the caller pauses the response or has no more of the body yet. If a request's own
+    /// limit is longer than the client's deadline, it is also the request's deadline.
     /// - Option: attempt_timeout, limit, python timeout
     package var attemptTimeout = Duration.seconds(5) {
         didSet { hasOwnTimeout = isOfRequest }
     }
     /// Whether `attempt_timeout` is an option that the caller knows, so that errors may name it.
     package var namesTimeout = true
-    /// The time until a connection is ready: name resolution, TCP and TLS. Without it only
-    /// `attempt_timeout` counts.
+    /// The time limit for opening a connection: name resolution, TCP and TLS. Without it only
+    /// `attempt_timeout` applies.
     /// - Option: connect_timeout, limit
     package var connectTimeout = Duration.zero
-    /// How often a request is tried in all; with 1 it is never tried again.
+    /// How many attempts a request has in all; 1 means no retries.
     /// - Option: attempts, count 1...1000
     package var attempts = 3
     /// The delays between attempts (R1): 0.5–1 s, then 1–2 s. Its limit of attempts is not used.
     /// - Options: BackoffConfiguration, only initial_delay max_delay factor jitter,
     ///   initial_delay as base_delay, factor as delay_factor, swift elsewhere
     package var backoff = BackoffConfiguration()
-    /// How long a request may take with all its attempts and delays; time without a network does
-    /// not count. No attempt and no delay begins that the deadline would cut off: the last result
-    /// is reported instead. An answer that is streamed and has begun may take longer, unless its
-    /// request has a deadline of its own.
+    /// The time limit of a request with all its attempts and delays; time without a network does
+    /// not count. No attempt or delay begins that would exceed the deadline: the last result is
+    /// reported instead. A streamed response that has begun may take longer, unless the request has
+    /// its own deadline.
     /// - Option: deadline, limit
     package var deadline = Duration.seconds(30) {
         didSet { hasOwnDeadline = isOfRequest }
@@ -48,26 +48,26 @@ package struct RESTPolicy: Sendable, Equatable {
     private var hasOwnTimeout = false
     /// The deadline was set for this request, so it applies to a streamed response, too.
     package private(set) var hasOwnDeadline = false
-    /// The longest Retry-After that is waited for. An answer that asks for more is reported at
+    /// The longest Retry-After that is obeyed. A response that asks for a longer one is reported at
     /// once.
     /// - Option: max_retry_after, delay, python elsewhere max_retry_after
     package var retryAfterLimit = Duration.seconds(60)
-    /// How long a request may wait to begin, with a network or without. Then it ends with
-    /// RT_ERROR_EXPIRED.
+    /// How long a request may wait before it begins, with or without a network. After that it ends
+    /// with RT_ERROR_EXPIRED.
     /// - Option: queue_ttl, limit, swift queueTime
     package var queueTime = Duration.zero
-    /// Which requests are sent one after the other, each after the terminal callback of the one
-    /// before: all but GET and HEAD, all or none.
+    /// Which requests are sent one at a time, each after the terminal callback of the one before:
+    /// all but GET and HEAD, all or none.
     /// - Option: order, choice rt_rest_order RT_REST_ORDER REST.Order automatic=None always=True
     ///   never=False, python ordered
     package var order = RESTOrder.automatic
-    /// Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: a
-    /// random UUID, the same in all its attempts, so that it may be repeated. For servers that know
-    /// this header.
+    /// Whether each request that is unsafe to repeat (POST, PATCH) gets an Idempotency-Key: a
+    /// random UUID, the same in all its attempts, which makes it safe to retry. For servers that
+    /// support this header.
     /// - Option: idempotency_keys, flag
     package var addsIdempotencyKey = false
-    /// Whether any request is repeated after a connection that broke or a time that ran out, even
-    /// if the server has already acted on it.
+    /// Whether any request is retried after a lost connection or a timeout, even if the server has
+    /// already acted on it.
     /// - Option: retry_unsafe, flag
     package var retriesUnsafe = false
     /// Each attempt uses a new connection: a kept one may have died unnoticed.
@@ -77,8 +77,8 @@ package struct RESTPolicy: Sendable, Equatable {
     package var needsHeadAlone = false
     /// - Options: Redirects.Rules
     package var redirects = Redirects.Rules()
-    /// The largest answer that is kept whole, after decompression. A larger one is an
-    /// RT_ERROR_TOO_LARGE. Answers that are streamed have no such limit.
+    /// The largest response that is kept whole, after decompression. A larger one is an
+    /// RT_ERROR_TOO_LARGE. Streamed responses have no such limit.
     /// - Option: max_body_bytes, bytes, python max_body_size
     package var bodyLimit = 64 << 20
 

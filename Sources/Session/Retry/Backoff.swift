@@ -16,25 +16,25 @@ package enum Jitter: Int32, Sendable {
 /// The delays between attempts after a failure, and how many attempts may follow.
 /// - Object: backoff, Backoff, value
 package struct BackoffConfiguration: Sendable, Equatable {
-    /// The delay after the first failure; 0 tries again at once.
+    /// The delay after the first failure; 0 retries at once.
     /// - Option: initial_delay, delay
     package var initial = Duration.seconds(1)
     /// The longest delay.
     /// - Option: max_delay, delay
     package var maximum = Duration.seconds(30)
-    /// By how much each delay is longer than the one before, 1 to 1,000.
+    /// The factor between consecutive delays, 1 to 1,000.
     /// - Option: factor, real 1...1000
     package var factor = 2.0
-    /// How delays are spread, so that the clients of a server that restarted do not all come back
-    /// at once: not at all; "equal" waits half the delay and a random part of the other half;
-    /// "full" a random part of it; "decorrelated" from `initial_delay` to three times the previous
-    /// one.
+    /// How delays are randomized, so that the clients of a restarted server do not all reconnect at
+    /// the same time: not at all; "equal" waits half the delay and a random part of the other half;
+    /// "full" a random part of the whole; "decorrelated" from `initial_delay` to three times the
+    /// previous delay.
     /// - Option: jitter, choice rt_jitter RT_JITTER Backoff.Jitter none equal full decorrelated
     package var jitter = Jitter.equal
     /// How many attempts in a row may follow a failure.
     /// - Option: max_attempts, count 0..., unlimited
     package var attemptLimit = 0
-    /// How long a connection must last before attempts are counted anew.
+    /// How long a connection must last before the failure count is reset.
     /// - Option: stable_time, delay
     package var stableTime = Duration.seconds(10)
     /// No delay is shorter than the initial one. The first is longer by up to a fifth at random;

@@ -31,19 +31,19 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
     package private(set) var refreshToken = ""
     /// The credentials of a basic Authorization, already in base64.
     package private(set) var basicCredentials = ""
-    /// A query parameter that carries the access token, beside the header Authorization, for
-    /// servers and proxies that ignore the header.
+    /// A query parameter that carries the access token, in addition to the header Authorization,
+    /// for servers and proxies that ignore the header.
     /// - Option: token_query_parameter, text, parameter name, python token_query_param
     package var tokenQueryParameter: String?
-    /// A query parameter that carries the last event id, beside the header Last-Event-ID, for
-    /// servers and proxies that ignore the header.
+    /// A query parameter that carries the last event id, in addition to the header Last-Event-ID,
+    /// for servers and proxies that ignore the header.
     /// - Option: id_query_parameter, text, parameter name, python id_query_param
     package var idQueryParameter: String?
     package private(set) var lastEventID = ""
 
     package var fields: [HeaderField] { headers.all }
-    /// Sent with every request and handshake. Authorization, Accept and Last-Event-ID are the
-    /// connection's own, and refused.
+    /// Sent with every request and handshake. Authorization, Accept and Last-Event-ID are set by
+    /// the connection and refused.
     /// - Option: headers, headers
     package var headers = HeaderFields()
     /// - Option: network, network
@@ -53,53 +53,53 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
     /// - Options: HTTPOptions, connect_timeout = .seconds(10)
     package var http = HTTPOptions(connectTimeout: .seconds(10))
 
-    /// How many attempts follow a failure on one transport, in a row, before the next transport is
-    /// tried. A message, or a connection that lasts (`stable_time`), resets the count.
+    /// How many attempts in a row may follow a failure on one transport before the next transport
+    /// is tried. A message, or a connection that lasts (`stable_time`), resets the count.
     /// - Option: max_reconnects, count 0...
     package var maxReconnects = 3
     /// How often in a row all transports may fail before the connection ends with
-    /// RT_ERROR_RECONNECTS_EXHAUSTED. Until then each further round begins with the first
-    /// transport, after a delay that starts at 0.5 to 1 s and doubles up to `max_delay`; the error
-    /// callback gets the same error, not fatal, with the delay. A message, a connection that lasts,
-    /// or a network that returns resets the count. A server that refuses the client (403, 404,
-    /// close codes 1008, 3003 and 4403, tokens that cannot be refreshed) ends the connection in any
-    /// round.
+    /// RT_ERROR_RECONNECTS_EXHAUSTED. Each further round begins with the first transport, after a
+    /// delay that starts at 0.5 to 1 s and doubles up to `max_delay`; the error callback receives
+    /// the same error, not fatal, with the delay. A message, a connection that lasts, or the return
+    /// of the network resets the count. A server that refuses the client (403, 404, close codes
+    /// 1008, 3003 and 4403, tokens that cannot be refreshed) ends the connection in any round.
     /// - Option: max_rounds, count 0..., unlimited
     package var maxRounds = 1
-    /// The longest delay between attempts on one transport, and between rounds over all of them.
+    /// The longest delay between attempts on one transport, and between rounds over all transports.
     /// These delays start at 0.5 to 1 s and double.
     /// - Option: max_delay, delay
     package var maxDelay: Duration = .seconds(30)
-    /// How long a connection without a message must last before failures are counted anew.
+    /// How long a connection without a message must last before the failure count is reset.
     /// - Option: stable_time, delay
     package var stableTime: Duration = .seconds(10)
-    /// When the WebSocket is tried again while another transport is in use. The time doubles with
-    /// each try that fails, up to `max_upgrade_interval`; a change of the network causes a try at
+    /// The time before the WebSocket is tried again while another transport is in use. It doubles
+    /// with each failed try, up to `max_upgrade_interval`; a change of the network causes a try at
     /// once.
-    /// - Option: upgrade_interval, limit, zero never tries again
+    /// - Option: upgrade_interval, limit, zero means never
     package var upgradeInterval: Duration = .seconds(300)
     /// The longest time between two tries of the WebSocket.
     /// - Option: max_upgrade_interval, delay
     package var maxUpgradeInterval: Duration = .seconds(3600)
-    /// The time from a ready connection to the head of the answer, by WebSocket and by server-sent
-    /// events. A transport that needs longer is left for the next one.
+    /// The time limit from a ready connection to the head of the response, for WebSocket and
+    /// server-sent events. A transport that exceeds it is replaced by the next one.
     /// - Option: answer_timeout, limit
     package var answerTimeout: Duration = .seconds(5)
     /// The time limit for a refresh of tokens.
     package static let refreshTimeout = Duration.seconds(30)
-    /// The time between the pings that keep a WebSocket alive, and the time for the answer to each:
-    /// without an answer the connection is lost.
-    /// - Option: ping_interval, limit, zero sends no pings
+    /// The time between the pings that keep a WebSocket alive, and the time limit for each pong,
+    /// after which the connection is lost.
+    /// - Option: ping_interval, limit, zero means no pings
     package var pingInterval: Duration = .seconds(20)
-    /// The time between the starts of two polls that the server answers at once with nothing new.
+    /// The minimum time between the starts of two polls if the server responds at once with nothing
+    /// new.
     /// - Option: poll_interval, delay
     package var pollInterval: Duration = .seconds(15)
-    /// How long the server may hold a poll before the next one is made.
+    /// How long the server may hold a poll before the next one starts.
     /// - Option: poll_timeout, limit
     package var pollTimeout: Duration = .seconds(60)
 
     /// How many sends may wait for a connection; further ones end with RT_ERROR_QUEUE_FULL. Frames
-    /// that a WebSocket has taken do not count.
+    /// that a WebSocket has accepted do not count.
     /// - Option: queue_capacity, count 0...
     package var queueCapacity = 100
     /// Which send ends with RT_ERROR_QUEUE_FULL when the queue is full: the new one, or the one
@@ -107,14 +107,14 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
     /// - Option: queue_overflow, choice rt_rest_overflow RT_REST_OVERFLOW REST.Overflow rejectNew
     ///   dropOldest
     package var overflow = RESTConfiguration.Overflow.rejectNew
-    /// The largest message that is received, after decompression. A frame or a batch of JSON may
-    /// have 16 MiB, whatever this says. A transport on which more comes is left for the next one.
+    /// The largest message received, after decompression. A frame or a JSON batch may always have
+    /// 16 MiB. A transport on which a larger one arrives is replaced by the next one.
     /// - Option: max_message_bytes, bytes, python max_size = 16 << 20
     package var maxMessageBytes = 64 << 20
 
-    /// Delays attempts on one transport, and rounds over all of them, in place of `max_delay`. The
-    /// backoff's limit of attempts and stable time are not used: `max_reconnects`, `max_rounds` and
-    /// `stable_time` say these.
+    /// The delays between attempts on one transport, and between rounds, instead of `max_delay`.
+    /// The backoff's limit of attempts and stable time are not used; `max_reconnects`, `max_rounds`
+    /// and `stable_time` are.
     /// - Option: backoff, backoff
     package var backoff: BackoffConfiguration?
 

@@ -4,13 +4,14 @@ package import Wire
 /// - Object: websocket, WebSocket.Options, before start
 package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     package var url: HTTPURL
-    /// Sent with the handshake. Names that begin with Sec-WebSocket- are the handshake's own, and
-    /// refused.
+    /// Sent with the handshake. Names that begin with Sec-WebSocket- are reserved for the handshake
+    /// and refused.
     /// - Option: headers, headers credentials, python additional_headers
     package var headers = HeaderFields()
     package var fields: [HeaderField] { headers.all }
-    /// Subprotocols that are offered, the preferred one first.
-    /// - Option: subprotocols, list INVALID_SUBPROTOCOL for what is not a token or is offered twice
+    /// The subprotocols that are offered, the preferred one first.
+    /// - Option: subprotocols, list INVALID_SUBPROTOCOL for one that is not a token or is offered
+    ///   twice
     package var subprotocols: [String] = []
     /// The first connection is attempted in any case.
     /// - Option: network, network
@@ -22,63 +23,62 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     private var networkBox: Box<NetworkConfiguration>?
     /// - Options: Redirects.Rules, max_redirects = 5
     package var redirects = Redirects.Rules(maximum: 5)
-    /// Makes the connection again when it is lost or cannot be made, after the delays of a backoff;
-    /// without one it does not. It ends after this side closes, after the peer's close codes 1000
-    /// (unless `reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, after a 4xx
-    /// answer other than 408, 425 and 429, after a redirect or message that is refused, and when no
-    /// attempt is left. Retry-After, in seconds or as a date, is waited for up to five minutes.
+    /// Reconnects with the delays of a backoff when the connection is lost or fails; without a
+    /// backoff it does not reconnect. It ends for good after a close by this side, the peer's close
+    /// codes 1000 (unless `reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, a
+    /// 4xx response other than 408, 425 and 429, a refused redirect or message, and when no attempt
+    /// is left. The server's Retry-After, in seconds or as a date, is obeyed up to five minutes.
     /// - Option: reconnect, backoff
     package var reconnect: BackoffConfiguration? {
         get { reconnectBox?.value }
         set { reconnectBox = newValue.map { Box($0) } }
     }
     private var reconnectBox: Box<BackoffConfiguration>?
-    /// Whether a connection that reconnects also does so after the peer closed it with code 1000.
-    /// Some servers send that code when they restart. A close by this side always ends the
-    /// connection for good.
+    /// Whether to reconnect after the peer closed with code 1000, which some servers send when they
+    /// restart. A close by this side always ends the connection for good.
     /// - Option: reconnect_after_normal_close, flag
     package var reconnectsAfterNormalClose = false
     /// How many messages may wait while a connection that reconnects is down. They are sent on the
-    /// next one, after what its open callback sends; above this number, or above the limit of
-    /// unsent bytes, a send fails with RT_ERROR_BUFFER_FULL. What was sent before a connection was
-    /// lost is not sent again. With 0 a send fails with RT_ERROR_STATE.
+    /// next connection, after those that its open callback sends. Above this number, or above the
+    /// limit of unsent bytes, a send fails with RT_ERROR_BUFFER_FULL. Messages sent before a
+    /// connection was lost are not sent again. With 0, a send fails with RT_ERROR_STATE.
     /// - Option: offline_queue, count 0..., parameter max_messages, python elsewhere offline_queue
     package var offlineQueueLimit = 0
 
-    /// How long everything may take until the connection is open: name resolution, connection, TLS
-    /// and opening handshake together.
+    /// The time limit for opening: name resolution, connection, TLS and opening handshake together.
     /// - Option: open_timeout, limit
     package var openTimeout: Duration = .seconds(10)
     /// The time limit from a ready connection to the end of the handshake, within `openTimeout`.
     package var answerTimeout: Duration = .zero
-    /// How long the closing handshake may take, from this side's close frame to the end of the
-    /// connection. A peer that broke the protocol has 10 s in any case.
+    /// The time limit for the closing handshake, from this side's close frame to the end of the
+    /// connection. After a protocol violation by the peer it is always 10 s.
     /// - Option: close_timeout, limit
     package var closeTimeout: Duration = .seconds(10)
     /// The time between two pings on an open connection.
-    /// - Option: ping_interval, limit, zero sends no pings
+    /// - Option: ping_interval, limit, zero means no pings
     package var pingInterval: Duration = .seconds(20)
     /// How long a ping may stay unanswered before the connection fails with RT_ERROR_TIMEOUT. Time
-    /// during which receiving is paused does not count.
+    /// during a pause of receiving does not count.
     /// - Option: pong_timeout, limit, python ping_timeout
     package var pongTimeout: Duration = .seconds(20)
     /// How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and
-    /// close code 1001. Pings and pongs do not count, and neither does time during which receiving
-    /// is paused. For feeds that are never silent for long.
+    /// close code 1001. Pings, pongs and time during a pause of receiving do not count. For feeds
+    /// that are never silent for long.
     /// - Option: idle_timeout, limit
     package var idleTimeout: Duration = .zero
 
     /// - Options: MessageLimits
     package var limits = MessageLimits()
-    /// Messages sent are split into frames of at most this many bytes. Without a limit each
-    /// message is one frame.
+    /// The largest frame sent; larger messages are split into several. Without a limit each message
+    /// is one frame.
     /// - Option: max_frame_bytes, bytes, python max_frame_size
     package var maxFrameBytes = 0
-    /// When more bytes than this are unsent, the drained callback is called once all are sent.
+    /// The high-water mark of unsent bytes: once they exceed it, the drained callback is called
+    /// when all are sent.
     /// - Option: send_high_water_bytes, bytes 0..., python elsewhere write_limit
     package var sendHighWater = 256 << 10
-    /// A send that would take the unsent bytes above this limit fails with RT_ERROR_BUFFER_FULL and
-    /// takes nothing. With nothing unsent, a message of any size is accepted.
+    /// The limit of unsent bytes. A send that would exceed it fails with RT_ERROR_BUFFER_FULL and
+    /// sends nothing. If nothing is unsent, a message of any size is accepted.
     /// - Option: send_limit_bytes, bytes, python elsewhere write_limit
     package var sendLimit = 64 << 20
     /// - Options: CompressionConfiguration
@@ -129,29 +129,29 @@ package struct CompressionConfiguration: Sendable, Equatable {
     /// uncompressed, and compressed messages are still accepted.
     /// - Option: compression_level, count 0...9, parameter level, python elsewhere Deflate.level
     package var level = 1
-    /// The memory level of zlib for messages sent: with a window of 2^w bytes a connection holds
-    /// 2^(w+2) + 2^(level+9) bytes once it has compressed a message, that is 256 KiB by default,
-    /// and 36 KiB with 12 window bits and level 5.
-    /// - Option: compression_memory_level, count 1...9, parameter level,
-    ///   python elsewhere Deflate.memory_level
+    /// The zlib memory level for messages sent. With a window of 2^w bytes, a connection that has
+    /// compressed a message holds 2^(w+2) + 2^(level+9) bytes: 256 KiB by default, 36 KiB with 12
+    /// window bits and level 5.
+    /// - Option: compression_memory_level, count 1...9, parameter level, python elsewhere
+    ///   Deflate.memory_level
     package var memoryLevel = 8
-    /// Messages of fewer bytes are sent uncompressed.
+    /// The smallest message that is compressed; smaller ones are sent uncompressed.
     /// - Option: compression_min_bytes, bytes 0..., python elsewhere Deflate.min_size
     package var minimumBytes = 100
-    /// The window of messages sent, as a power of two: `client_max_window_bits` of RFC 7692
-    /// §7.1.2.2. The server may ask for less. zlib cannot compress with 8.
-    /// - Option: client_max_window_bits, count 9...15, parameter bits,
-    ///   python elsewhere Deflate.client_max_window_bits
+    /// The compression window of messages sent, as a power of two: `client_max_window_bits` of RFC
+    /// 7692 §7.1.2.2. The server may request a smaller one. zlib cannot compress with 8.
+    /// - Option: client_max_window_bits, count 9...15, parameter bits, python elsewhere
+    ///   Deflate.client_max_window_bits
     package var clientMaxWindowBits = 15
-    /// The window that the server is asked to use for its messages, as a power of two:
-    /// `server_max_window_bits` of RFC 7692 §7.1.2.1. With 15 it is not asked.
-    /// - Option: server_max_window_bits, count 8...15, parameter bits,
-    ///   python elsewhere Deflate.server_max_window_bits
+    /// The compression window requested for the server's messages, as a power of two:
+    /// `server_max_window_bits` of RFC 7692 §7.1.2.1. With 15 nothing is requested.
+    /// - Option: server_max_window_bits, count 8...15, parameter bits, python elsewhere
+    ///   Deflate.server_max_window_bits
     package var serverMaxWindowBits = 15
-    /// Whether each message sent is compressed on its own: this needs less memory, and makes
+    /// Whether each message sent is compressed on its own, which needs less memory but makes
     /// messages larger.
-    /// - Option: client_no_context_takeover, flag,
-    ///   python elsewhere Deflate.client_no_context_takeover
+    /// - Option: client_no_context_takeover, flag, python elsewhere
+    ///   Deflate.client_no_context_takeover
     package var clientNoContextTakeover = false
     /// Whether the server is asked to compress each of its messages on its own.
     /// - Option: server_no_context_takeover, flag,

@@ -7,9 +7,9 @@ package struct EventStreamParser: ~Copyable {
     /// Limits on what the parser keeps of a server's bytes; 0 means no limit.
     /// - Object: eventstream_parser, EventStreamParser.Limits, before the first bytes
     package struct Limits: Sendable {
-        /// The longest line of the stream. Comments that nobody listens to, and lines of unknown
-        /// fields, do not count. A longer one is an RT_ERROR_TOO_LARGE, after which nothing more is
-        /// read.
+        /// The longest line of the stream. Comments without a listener, and lines of unknown
+        /// fields, do not count. A longer line is an RT_ERROR_TOO_LARGE, after which nothing more
+        /// is read.
         /// - Option: max_line_bytes, bytes, once, python max_line_size
         package var line = 64 << 20
         /// The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more is

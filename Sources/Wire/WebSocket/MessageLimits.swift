@@ -4,13 +4,13 @@ package struct MessageLimits: Sendable, Equatable {
     /// with close code 1009.
     /// - Option: max_message_bytes, bytes, python max_size = 16 << 20
     package var messageBytes = 64 << 20
-    /// The largest answer to the opening handshake, status line and headers.
+    /// The largest response to the opening handshake: status line plus headers.
     /// - Option: max_header_bytes, bytes 1024..., python max_header_size
     package var headerBytes = 64 << 10
     /// How many times its size on the wire a compressed message may grow, checked above 64 KiB. A
-    /// message that grows more fails the connection with close code 1009. Deflate reaches 1,032.
-    /// - Option: max_inflate_ratio, count 0..., unlimited, parameter ratio,
-    ///   python elsewhere Deflate.max_inflate_ratio
+    /// message that grows more fails the connection with close code 1009. Deflate can reach 1,032.
+    /// - Option: max_inflate_ratio, count 0..., unlimited, parameter ratio, python elsewhere
+    ///   Deflate.max_inflate_ratio
     package var inflateRatio = 0
 
     package init() {}

@@ -22,10 +22,10 @@ struct Option: Equatable {
     var pythonInitial: OptionDefault
     /// Taken once, at the start: callbacks cannot change it.
     var isOnce = false
-    /// 0 is no limit, or what `zeroWords` say.
+    /// 0 means no limit, or what `zeroWords` say.
     var isUnlimitedByZero = false
     /// What 0 does.
-    var zeroWords = "is no limit"
+    var zeroWords = "means no limit"
 
     /// Languages that have it by its name have it by the new one.
     mutating func rename(_ new: String) {

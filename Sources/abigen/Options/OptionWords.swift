@@ -1,11 +1,11 @@
-/// The documentation of options, in each language's words.
+/// Composes the documentation of options for each language.
 enum OptionWords {
     enum Language {
         case c, swift
         case python(PythonErrors)
     }
 
-    /// The prose of an option, with the names of others and of errors as the language spells them.
+    /// The prose of an option, with other options and errors spelled as in the language.
     static func prose(
         _ option: Option, of object: OptionObject, in language: Language
     ) -> String {
@@ -28,7 +28,7 @@ enum OptionWords {
         }
     }
 
-    /// An error; `status` is without RT_ERROR_.
+    /// An error. `status` has no RT_ERROR_.
     private static func spelling(
         _ status: String, of object: OptionObject, in language: Language
     ) -> String {
@@ -40,7 +40,7 @@ enum OptionWords {
         }
     }
 
-    /// "Default 15,000; 0 is no limit."
+    /// "Default: 15,000; 0 means no limit."
     static func initial(
         _ option: Option, in language: Language, isOverride: Bool = false
     ) -> String {
@@ -57,10 +57,10 @@ enum OptionWords {
         case .c:
             let words = option.words(option.initial)
             if option.isUnlimitedByZero {
-                if option.initial.isZero { return "Default 0: \(option.zeroState)." }
-                return "Default \(words); \(none) \(zero)."
+                if option.initial.isZero { return "Default: 0 (\(option.zeroState))." }
+                return "Default: \(words); \(none) \(zero)."
             }
-            return "Default \(words)."
+            return "Default: \(words)."
         case .swift:
             return option.isUnlimitedByZero ? "\(none) \(zero)." : ""
         case .python:
@@ -73,7 +73,7 @@ enum OptionWords {
         }
     }
 
-    /// What a setter refuses, as C documents it.
+    /// What C's setter returns.
     static func refusals(_ option: Option, of object: OptionObject) -> String {
         let what: String? =
             switch option.kind {
@@ -90,12 +90,12 @@ enum OptionWords {
             case .limit(let most?): "when negative or above \(OptionDefault.grouped(most))"
             case .delay, .limit: "when negative"
             case .text: nil
-            case .path(let most?): "for \"\", and above \(most) bytes"
+            case .path(let most?): "for \"\" and for more than \(most) bytes"
             case .path: "for \"\""
-            case .choice: "for one that is not listed"
+            case .choice: "for an unknown value"
             case .basicAuth: "for a user with a colon"
             case .bearerToken: "for \"\""
-            case .reachability: "for one of another loop"
+            case .reachability: "for one on another loop"
             case .headers, .list, .network, .backoff: nil
             }
         var results = ["RT_OK"]
@@ -107,7 +107,7 @@ enum OptionWords {
         default: break
         }
         if object.isSetAtAnyTime {
-            if what == nil { results.append("RT_ERROR_INVALID_ARGUMENT for NULL") }
+            if what == nil { results.append("RT_ERROR_INVALID_ARGUMENT for a NULL handle") }
         } else {
             results.append("RT_ERROR_STATE")
         }
@@ -116,7 +116,7 @@ enum OptionWords {
 }
 
 extension Option {
-    /// A default as C's documentation says it.
+    /// A default in C's documentation.
     func words(_ initial: OptionDefault) -> String {
         guard case .choice(let choice) = kind, case .named(let name) = initial else {
             return initial.words
@@ -124,13 +124,13 @@ extension Option {
         return "\(choice.prefix)_\(choice.find(name)?.constant ?? name)"
     }
 
-    /// As Python's documentation says it: times are seconds.
+    /// The default in Python's documentation; times are in seconds.
     var pythonWords: String {
         if case .number = pythonInitial { return pythonInitial.words }
         return python(pythonInitial)
     }
 
-    /// As an expression of Python's.
+    /// A default as a Python expression.
     func python(_ initial: OptionDefault) -> String {
         guard case .choice(let choice) = kind, case .named(let name) = initial else {
             return initial.python
@@ -138,19 +138,19 @@ extension Option {
         return choice.find(name)?.python ?? name
     }
 
-    /// What it is with 0: "no limit".
+    /// The meaning of 0: "no limit".
     var zeroState: String {
-        zeroWords.hasPrefix("is ") ? String(zeroWords.dropFirst(3)) : zeroWords
+        zeroWords.hasPrefix("means ") ? String(zeroWords.dropFirst(6)) : zeroWords
     }
 
-    /// Where Python has it: `max_size`, or `Deflate(level=…)`.
+    /// Python's name for it: `max_size`, or `Deflate(level=…)`.
     var pythonSpelling: String? {
         guard pythonName == nil, let place = pythonPlace else { return pythonName }
         let parts = place.split(separator: ".")
         return parts.count == 2 ? "\(parts[0])(\(parts[1])=…)" : place
     }
 
-    /// What stands for no limit in Swift.
+    /// The value that means no limit in Swift.
     var swiftZero: String { kind.isTime ? "nil" : "0" }
 
     /// With the unit of a time; sizes have it in their names.
@@ -163,7 +163,7 @@ extension Option {
         }
     }
 
-    /// C's function, behind the chapter.
+    /// C's function, without its `rt_` and chapter.
     var cFunction: String {
         if case .list = kind { return cName }
         return "set_\(cName)"

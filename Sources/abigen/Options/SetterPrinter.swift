@@ -20,7 +20,7 @@ enum SetterPrinter {
     private struct Setter {
         var name: String
         var parameters: [String]
-        /// What it does.
+        /// The documentation, in parts.
         var words: [String]
         var results: String
         /// The change, of `$0`.
@@ -44,17 +44,17 @@ enum SetterPrinter {
         let value = "_ value: \(type)"
         add.name = "rt_\(object.chapter)_add_header"
         add.parameters.append(value)
-        add.words.insert("Adds a header, beside others of its name.", at: 0)
+        add.words.insert("Adds a header and keeps others of the same name.", at: 0)
         add.body = "try $0.addHeader(name: text(name, \"name\"), value: text(value, \"value\"))"
         replace.parameters.append(value)
         replace.words = [
-            "Sets a header in place of all of its name; NULL removes them. See `\(add.name)`."
+            "Sets a header, replacing all of that name; NULL removes them. See `\(add.name)`."
         ]
         clear.name = "rt_\(object.chapter)_clear_headers"
         clear.parameters = []
         clear.words = [
             "Removes all headers that were added or set"
-                + (credentials ? ", those of the other setters too." : ".")
+                + (credentials ? ", including those of the other setters." : ".")
         ]
         clear.results = results.replacing(" RT_ERROR_INVALID_HEADER;", with: "")
         clear.body = "$0.clearHeaders()"
@@ -66,7 +66,7 @@ enum SetterPrinter {
     ) -> [String] {
         let when =
             object.isSetBefore.map { before in
-                option.isOnce ? "Before \(before) alone." : "Before \(before)."
+                option.isOnce ? "Before \(before) only." : "Before \(before)."
             } ?? ""
         let text = (setter.words + [when, "Since \(option.since)."]).filter { !$0.isEmpty }
         var lines = Wrap.lines(
@@ -84,7 +84,7 @@ enum SetterPrinter {
         let once = option.isOnce ? ", once: true" : ""
         let runs = option.kind == .reachability ? "Call" : "Options"
         let call = "\(object.camelCased)\(runs)(\(object.parameter)\(once))"
-        // A closure that throws must say what: only so it is compiled without a Swift runtime.
+        // A throwing closure must name its error type to compile without a Swift runtime.
         let mayThrow = setter.body.contains("try ")
         let target = option.kind == .reachability ? "object" : "options"
         let body = mayThrow ? setter.body.replacing("$0", with: target) : setter.body
@@ -97,14 +97,14 @@ enum SetterPrinter {
         return lines + ["}"]
     }
 
-    /// Parameters, the last on a line of its own where it is needed.
+    /// Parameters; the last one is on a line of its own if the line is too long.
     private static func list(_ parameters: [String]) -> [String] {
         let line = "    " + parameters.joined(separator: ", ")
         guard line.count > Wrap.width, let last = parameters.last else { return [line] }
         return ["    " + parameters.dropLast().joined(separator: ", ") + ",", "    " + last]
     }
 
-    /// A long list of choices has a line of its own.
+    /// Puts a long list of choices on a line of its own.
     private static func wrapped(_ body: String) -> [String] {
         let line = "        \(body)"
         guard line.count > Wrap.width, let list = line.range(of: ", \"RT_"),
@@ -118,7 +118,7 @@ enum SetterPrinter {
         ]
     }
 
-    /// What is done with the argument.
+    /// The statement that applies the argument.
     private static func change(_ option: Option, _ parameter: String) -> String {
         switch option.kind {
         case .list: "try $0.\(option.addition)(text(\(parameter), \"\(parameter)\"))"

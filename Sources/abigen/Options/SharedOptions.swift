@@ -1,8 +1,7 @@
-/// Options that most objects have, and that are more than one value: what they say, and the
-/// functions of C that set them.
+/// Options that most objects share: their prose, and the C functions that set them.
 extension Option {
-    /// Those that one annotation stands for: headers bring credentials, and what connects asks
-    /// whether there is a network. What its property says is about the latter then.
+    /// The options that one annotation stands for: headers bring credentials, and a network brings
+    /// reachability, to which the property's own prose then belongs.
     var expanded: [Option] {
         switch kind {
         case .headers(credentials: true):
@@ -34,33 +33,33 @@ extension Option {
 }
 
 extension OptionKind {
-    /// What it says for all objects.
+    /// The prose, for all objects.
     var prose: String {
         switch self {
-        case .network: "How connections are made: TLS, proxies, addresses, sockets."
+        case .network: "The settings for connections: TLS, proxies, addresses, sockets."
         case .reachability:
-            "Says whether there is a network. While there is none, no attempt is made or counted;"
-                + " when there is one again, the next attempt follows within a second."
+            "The reachability monitor. While it reports no network, no attempt is made or counted;"
+                + " once the network returns, the next attempt follows within a second."
         case .basicAuth:
-            "Sets a basic Authorization header (RFC 7617), in place of the URL's user and password."
+            "Sets a basic Authorization header (RFC 7617), replacing the URL's user and password."
         case .bearerToken: "Sets an Authorization header with a bearer token (RFC 6750)."
         default: ""
         }
     }
 
-    /// What is said of its default; nil for a plain value.
+    /// The words about its default; nil for a plain value.
     func words(in language: OptionWords.Language) -> String? {
         switch (self, language) {
-        case (.network, .c): "The network is copied. Default NULL: one with all defaults."
-        case (.backoff, .c): "The backoff is copied. Default NULL."
+        case (.network, .c): "The network is copied. Default: NULL (all defaults)."
+        case (.backoff, .c): "The backoff is copied. Default: NULL."
         case (.reachability, .c):
-            "The object is retained, not copied. Default NULL: RT_REACHABILITY_AUTO, one for all"
-                + " objects of the loop."
+            "The object is retained, not copied. Default: NULL (RT_REACHABILITY_AUTO, shared by"
+                + " all objects on the loop)."
         case (.reachability, .swift):
-            "It belongs to the same loop. nil is `.auto`, one for all objects of the loop."
-        case (.basicAuth, .c): "A NULL user removes it."
+            "It must belong to the same loop. nil means `.auto`, shared by all objects on the loop."
+        case (.basicAuth, .c): "NULL as `user_name` removes it."
         case (.bearerToken, .c): "NULL removes it."
-        case (.list, .c): "This adds one."
+        case (.list, .c): "Each call adds one."
         default: isPlain ? nil : ""
         }
     }

@@ -82,7 +82,7 @@ rt_loop_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class rt_loop_statistics(ctypes.Structure):  # noqa: N801
-    """What went through a loop since it was made, up to its last turn."""
+    """The statistics of a loop since its creation, up to its last turn."""
 
     turns: int
     events: int
@@ -145,7 +145,7 @@ rt_reachability_fn = ctypes.CFUNCTYPE(None, ctypes.c_bool, ctypes.c_void_p)
 
 
 class rt_opened(ctypes.Structure):  # noqa: N801
-    """What a server answered when it opened a connection, and by which connection."""
+    """The response that opened a connection, and the connection itself."""
 
     struct_bytes: int
     http_status: int
@@ -184,7 +184,7 @@ rt_opened_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class rt_failure(ctypes.Structure):  # noqa: N801
-    """What went wrong, and what follows from it."""
+    """A failure and its consequences."""
 
     struct_bytes: int
     status: int
@@ -229,7 +229,7 @@ rt_failure_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class rt_closed(ctypes.Structure):  # noqa: N801
-    """How a connection ended."""
+    """The end of a connection."""
 
     struct_bytes: int
     status: int
@@ -360,7 +360,7 @@ rt_websocket_messages_fn = ctypes.CFUNCTYPE(
 
 
 class rt_websocket_piece(ctypes.Structure):  # noqa: N801
-    """A piece of a message, as it came."""
+    """A piece of a message."""
 
     struct_bytes: int
     kind: int
@@ -391,8 +391,8 @@ rt_websocket_pong_fn = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
 
 
 class rt_websocket_statistics(ctypes.Structure):  # noqa: N801
-    """What went through a WebSocket since it was started, over all its connections,
-    up to the loop's last turn."""
+    """The statistics of a WebSocket since its start, over all its connections, up to
+    the loop's last turn."""
 
     messages_sent: int
     messages_received: int
@@ -419,7 +419,7 @@ class rt_websocket_statistics(ctypes.Structure):  # noqa: N801
 
 
 class rt_received(ctypes.Structure):  # noqa: N801
-    """A message that a call took, in memory of its own."""
+    """A message returned by a call, in its own memory."""
 
     struct_bytes: int
     kind: int
@@ -546,8 +546,8 @@ rt_rest_body_fn = ctypes.CFUNCTYPE(
 
 
 class rt_rest_progress(ctypes.Structure):  # noqa: N801
-    """How far an exchange of a request has come, in bytes of bodies as they go over
-    the wire, the framing of chunks included. It begins anew with each attempt."""
+    """The progress of an exchange, in bytes of the bodies on the wire, chunk framing
+    included. It restarts with each attempt."""
 
     struct_bytes: int
     sent: int
@@ -608,7 +608,7 @@ rt_spreadbot_tokens_fn = ctypes.CFUNCTYPE(
 
 
 class rt_spreadbot_sent(ctypes.Structure):  # noqa: N801
-    """How a send of a Spreadbot connection ended."""
+    """The result of a send on a Spreadbot connection."""
 
     struct_bytes: int
     number: int

@@ -28,7 +28,7 @@ BACKOFF_OPTIONS = Table(
         "initial_delay",
         "initial_delay_ms",
         1,
-        doc="The delay after the first failure; 0 tries again at once. Default 1.",
+        doc="The delay after the first failure; 0 retries at once. Default 1.",
     ),
     Delay(
         "max_delay",
@@ -40,7 +40,7 @@ BACKOFF_OPTIONS = Table(
         "factor",
         "factor",
         2,
-        doc="By how much each delay is longer than the one before, 1 to 1,000. Default 2.",
+        doc="The factor between consecutive delays, 1 to 1,000. Default 2.",
     ),
     Choice(
         "jitter",
@@ -53,10 +53,10 @@ BACKOFF_OPTIONS = Table(
             "decorrelated": rt_jitter.DECORRELATED,
         },
         doc=(
-            "How delays are spread, so that the clients of a server that restarted do not all come "
-            'back at once: not at all; "equal" waits half the delay and a random part of the other '
-            'half; "full" a random part of it; "decorrelated" from ``initial_delay`` to three '
-            'times the previous one. Default "equal".'
+            "How delays are randomized, so that the clients of a restarted server do not all "
+            'reconnect at the same time: not at all; "equal" waits half the delay and a random '
+            'part of the other half; "full" a random part of the whole; "decorrelated" from '
+            '``initial_delay`` to three times the previous delay. Default "equal".'
         ),
     ),
     Count(
@@ -69,7 +69,7 @@ BACKOFF_OPTIONS = Table(
         "stable_time",
         "stable_time_ms",
         10,
-        doc="How long a connection must last before attempts are counted anew. Default 10.",
+        doc="How long a connection must last before the failure count is reset. Default 10.",
     ),
 )
 
@@ -105,10 +105,10 @@ EVENTSOURCE_OPTIONS = Table(
         least=0,
         most=20,
         doc=(
-            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an "
-            "answer like any other. On the way to another origin only these headers go along: "
-            "Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, "
-            "User-Agent, and those that the caller named as safe. Default 20."
+            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is "
+            "reported like any other response. A redirect to another origin carries only these "
+            "headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, "
+            "Last-Event-ID, User-Agent, and those set as safe. Default 20."
         ),
     ),
     Flag(
@@ -122,23 +122,27 @@ EVENTSOURCE_OPTIONS = Table(
         "id_query_parameter",
         None,
         doc=(
-            "A query parameter that carries the last event id, beside the header Last-Event-ID, "
-            "for servers and proxies that ignore the header. Default None."
+            "A query parameter that carries the last event id, in addition to the header "
+            "Last-Event-ID, for servers and proxies that ignore the header. Default None."
         ),
     ),
     Flag(
         "reconnect",
         "reconnect",
         True,
-        doc="Whether it connects again when the stream ends or an attempt fails. Default True.",
+        doc=(
+            "Whether the event source reconnects when the stream ends or an attempt fails. Default "
+            "True."
+        ),
     ),
     Count(
         "max_reconnects",
         "max_reconnects",
         None,
         doc=(
-            "How many attempts in a row may end before they were stable (``stable_time``). Then "
-            "the event source fails with ``ReconnectsExhausted``. Default None: no limit."
+            "How many attempts in a row may fail, or end before they are stable (``stable_time``). "
+            "After that the event source fails with ``ReconnectsExhausted``. Default None: no "
+            "limit."
         ),
     ),
     Delay(
@@ -147,7 +151,7 @@ EVENTSOURCE_OPTIONS = Table(
         3,
         doc=(
             "The reconnection time until the server sends `retry`: the delay before the first "
-            "reconnect, to which up to a fifth is added at random. Default 3."
+            "reconnect, plus up to a fifth at random. Default 3."
         ),
     ),
     Delay(
@@ -164,7 +168,7 @@ EVENTSOURCE_OPTIONS = Table(
         "max_delay_ms",
         30,
         doc=(
-            "The longest delay between attempts that fail in a row. It is never below the "
+            "The longest delay between consecutive failed attempts. It is never below the "
             "reconnection time. Default 30."
         ),
     ),
@@ -173,25 +177,28 @@ EVENTSOURCE_OPTIONS = Table(
         "stable_time_ms",
         10,
         doc=(
-            "How long a stream must last before failures are counted anew. A stream that brought "
-            "an event and was then ended by the server does not count as a failure either. Default "
-            "10."
+            "How long a stream must last before the failure count is reset. A stream that "
+            "delivered an event before the server ended it does not count as a failure either. "
+            "Default 10."
         ),
     ),
     Limit(
         "response_timeout",
         "response_timeout_ms",
         30,
-        doc="The time from the request to the head of its answer. Default 30; None is no limit.",
+        doc=(
+            "The time limit from the request to the head of its response. Default 30; None means "
+            "no limit."
+        ),
     ),
     Limit(
         "idle_timeout",
         "idle_timeout_ms",
         None,
         doc=(
-            "How long the server may send nothing, comments included, before the event source "
-            "reconnects. A dead connection is noticed even without it, by TCP keep-alive. Default "
-            "None: no limit."
+            "How long the server may send nothing, not even comments, before the event source "
+            "reconnects. Without it TCP keep-alive still notices a dead connection. Default None: "
+            "no limit."
         ),
     ),
     Flag(
@@ -199,9 +206,9 @@ EVENTSOURCE_OPTIONS = Table(
         "compression",
         True,
         doc=(
-            "Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd "
-            "where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a "
-            "``ProtocolError``. Default True."
+            "Whether compressed responses are requested and decoded: gzip, deflate, and, if "
+            "libbrotlidec and libzstd are installed, br and zstd. A response that cannot be "
+            "decoded is a ``ProtocolError``. Default True."
         ),
     ),
     Flag(
@@ -218,8 +225,8 @@ EVENTSOURCE_OPTIONS = Table(
         "connect_timeout_ms",
         15,
         doc=(
-            "The time until a connection is ready: name resolution, TCP and TLS. Default 15; None "
-            "is no limit."
+            "The time limit for opening a connection: name resolution, TCP and TLS. Default 15; "
+            "None means no limit."
         ),
     ),
     Bytes(
@@ -227,9 +234,9 @@ EVENTSOURCE_OPTIONS = Table(
         "max_line_bytes",
         2**26,
         doc=(
-            "The longest line of the stream. Comments that nobody listens to, and lines of unknown "
-            "fields, do not count. A longer one is a ``RealtimeError`` (``RT_ERROR_TOO_LARGE``), "
-            "after which nothing more is read. Default 64 MiB; None is no limit."
+            "The longest line of the stream. Comments without a listener, and lines of unknown "
+            "fields, do not count. A longer line is a ``RealtimeError`` (``RT_ERROR_TOO_LARGE``), "
+            "after which nothing more is read. Default 64 MiB; None means no limit."
         ),
     ),
     Bytes(
@@ -238,7 +245,7 @@ EVENTSOURCE_OPTIONS = Table(
         2**26,
         doc=(
             "The most data of one event. More is a ``RealtimeError`` (``RT_ERROR_TOO_LARGE``), "
-            "after which nothing more is read. Default 64 MiB; None is no limit."
+            "after which nothing more is read. Default 64 MiB; None means no limit."
         ),
     ),
     Bytes(
@@ -248,7 +255,7 @@ EVENTSOURCE_OPTIONS = Table(
         doc=(
             "The longest id, and the longest type, of an event. A longer one is a "
             "``RealtimeError`` (``RT_ERROR_TOO_LARGE``), after which nothing more is read. Default "
-            "64 KiB; None is no limit."
+            "64 KiB; None means no limit."
         ),
     ),
 )
@@ -269,9 +276,9 @@ EVENTSTREAM_PARSER_OPTIONS = Table(
         "max_line_bytes",
         2**26,
         doc=(
-            "The longest line of the stream. Comments that nobody listens to, and lines of unknown "
-            "fields, do not count. A longer one is a ``RealtimeError`` (``RT_ERROR_TOO_LARGE``), "
-            "after which nothing more is read. Default 64 MiB; None is no limit."
+            "The longest line of the stream. Comments without a listener, and lines of unknown "
+            "fields, do not count. A longer line is a ``RealtimeError`` (``RT_ERROR_TOO_LARGE``), "
+            "after which nothing more is read. Default 64 MiB; None means no limit."
         ),
     ),
     Bytes(
@@ -280,7 +287,7 @@ EVENTSTREAM_PARSER_OPTIONS = Table(
         2**26,
         doc=(
             "The most data of one event. More is a ``RealtimeError`` (``RT_ERROR_TOO_LARGE``), "
-            "after which nothing more is read. Default 64 MiB; None is no limit."
+            "after which nothing more is read. Default 64 MiB; None means no limit."
         ),
     ),
     Bytes(
@@ -290,7 +297,7 @@ EVENTSTREAM_PARSER_OPTIONS = Table(
         doc=(
             "The longest id, and the longest type, of an event. A longer one is a "
             "``RealtimeError`` (``RT_ERROR_TOO_LARGE``), after which nothing more is read. Default "
-            "64 KiB; None is no limit."
+            "64 KiB; None means no limit."
         ),
     ),
 )
@@ -321,10 +328,10 @@ LONGPOLL_OPTIONS = Table(
         least=0,
         most=20,
         doc=(
-            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an "
-            "answer like any other. On the way to another origin only these headers go along: "
-            "Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, "
-            "User-Agent, and those that the caller named as safe. Default 20."
+            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is "
+            "reported like any other response. A redirect to another origin carries only these "
+            "headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, "
+            "Last-Event-ID, User-Agent, and those set as safe. Default 20."
         ),
     ),
     Flag(
@@ -338,13 +345,13 @@ LONGPOLL_OPTIONS = Table(
         "interval_ms",
         15,
         doc=(
-            "The time between the starts of two polls that the server answers within ``min_hold``, "
-            "with nothing or with a message whose cursor one of the last eight polls had. Without "
-            "a cursor (the server names none, or none is used) the next poll starts at once after "
-            "up to 20 messages in a row that come within ``min_hold``, or five that are the same; "
-            "after further ones it waits, until the server holds a poll. After messages that move "
-            "the cursor the next poll starts at once, for the first 1,000 polls, and then up to "
-            "100 times a second. Default 15."
+            "The minimum time between the starts of two polls if the server does not hold polls: "
+            "it responds within ``min_hold``, with nothing or with a message whose cursor one of "
+            "the last eight polls had. If messages move the cursor, the next poll starts at once, "
+            "for the first 1,000 polls, then up to 100 times a second. Without a cursor (the "
+            "server sends none, or none is used), the next poll starts at once after up to 20 "
+            "messages in a row that arrive within ``min_hold``, or five equal ones; after further "
+            "ones each poll waits for this time, until the server holds a poll. Default 15."
         ),
     ),
     Limit(
@@ -352,8 +359,8 @@ LONGPOLL_OPTIONS = Table(
         "poll_timeout_ms",
         60,
         doc=(
-            "How long the server may hold a poll before the next one is made, and how long the "
-            "body of an answer may stand still. Default 60; None is no limit."
+            "How long the server may hold a poll before the next one starts, and how long the body "
+            "of a response may stall. Default 60; None means no limit."
         ),
     ),
     Delay(
@@ -361,8 +368,8 @@ LONGPOLL_OPTIONS = Table(
         "min_hold_ms",
         1,
         doc=(
-            "After a poll that the server held for at least this long, the next one starts at "
-            "once, even if nothing came or the cursor did not move. Default 1."
+            "How long the server must hold a poll so that the next one starts at once, even if "
+            "nothing came or the cursor did not move. Default 1."
         ),
     ),
     Delay(
@@ -370,9 +377,9 @@ LONGPOLL_OPTIONS = Table(
         "max_delay_ms",
         30,
         doc=(
-            "The longest delay after an attempt that failed. The first delay is 0.5 to 1 s, and "
-            "each further one is twice as long. A longer Retry-After of the server is obeyed, up "
-            "to five minutes. Default 30."
+            "The longest delay after a failed attempt. The first delay is 0.5 to 1 s, and each "
+            "further one is twice as long. A longer Retry-After of the server is obeyed, up to "
+            "five minutes. Default 30."
         ),
     ),
     Flag(
@@ -380,8 +387,9 @@ LONGPOLL_OPTIONS = Table(
         "fail_when_gone",
         False,
         doc=(
-            "Whether the status 410 ends the long poll with ``RealtimeError`` (``RT_ERROR_GONE``). "
-            "Otherwise it is reported, the cursor is cleared, and polls go on. Default False."
+            "Whether status 410 ends the long poll with ``RealtimeError`` (``RT_ERROR_GONE``). "
+            "Otherwise it is reported, the cursor is cleared, and polling continues. Default "
+            "False."
         ),
     ),
     Bytes(
@@ -389,9 +397,9 @@ LONGPOLL_OPTIONS = Table(
         "max_body_bytes",
         2**26,
         doc=(
-            "The largest answer, after decompression. A larger one ends the long poll with "
-            "``RealtimeError`` (``RT_ERROR_TOO_LARGE``), since the server would send the same "
-            "again. Default 64 MiB; None is no limit."
+            "The largest response, after decompression. A larger one ends the long poll with "
+            "``RealtimeError`` (``RT_ERROR_TOO_LARGE``), because the server would send the same "
+            "again. Default 64 MiB; None means no limit."
         ),
     ),
     Flag(
@@ -399,9 +407,9 @@ LONGPOLL_OPTIONS = Table(
         "compression",
         True,
         doc=(
-            "Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd "
-            "where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a "
-            "``ProtocolError``. Default True."
+            "Whether compressed responses are requested and decoded: gzip, deflate, and, if "
+            "libbrotlidec and libzstd are installed, br and zstd. A response that cannot be "
+            "decoded is a ``ProtocolError``. Default True."
         ),
     ),
     Flag(
@@ -418,8 +426,8 @@ LONGPOLL_OPTIONS = Table(
         "connect_timeout_ms",
         15,
         doc=(
-            "The time until a connection is ready: name resolution, TCP and TLS. Default 15; None "
-            "is no limit."
+            "The time limit for opening a connection: name resolution, TCP and TLS. Default 15; "
+            "None means no limit."
         ),
     ),
 )
@@ -447,9 +455,10 @@ NETWORK_OPTIONS = Table(
         "ca_file",
         None,
         doc=(
-            "A PEM file of certificates to trust instead of the system's, and of those that the "
-            "environment names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and SSL_CERT_DIR. If it "
-            "cannot be read, connections fail with ``ConnectFailed``. Default None."
+            "A PEM file of trusted certificates. They replace the system's certificates and those "
+            "that the environment names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and "
+            "SSL_CERT_DIR. If the file cannot be read, connections fail with ``ConnectFailed``. "
+            "Default None."
         ),
     ),
     Path(
@@ -457,8 +466,8 @@ NETWORK_OPTIONS = Table(
         "ca_path",
         None,
         doc=(
-            "A folder of certificates, as `openssl rehash` names them, to trust instead of the "
-            "system's; with a CA file, those of both. Default None."
+            "A folder of trusted certificates, named by `openssl rehash`. They replace the "
+            "system's certificates; with a CA file, both are trusted. Default None."
         ),
     ),
     Choice(
@@ -469,15 +478,15 @@ NETWORK_OPTIONS = Table(
             "1.2": rt_tls_version.V1_2,
             "1.3": rt_tls_version.V1_3,
         },
-        doc='The oldest TLS accepted. Default "1.2".',
+        doc='The oldest TLS version that is accepted. Default "1.2".',
     ),
     Flag(
         "insecure_skip_verification",
         "insecure_skip_verification",
         False,
         doc=(
-            "Accepts any certificate for any name: anyone on the way can read and change "
-            "everything. For tests alone. Default False."
+            "Accepts any certificate for any name, so anyone on the path can read and change "
+            "everything. For tests only. Default False."
         ),
     ),
     Path(
@@ -485,8 +494,8 @@ NETWORK_OPTIONS = Table(
         "unix_socket",
         None,
         doc=(
-            "A Unix socket to connect to instead of the URL's host, which is still what the Host "
-            "header and the certificate are about; no proxy is used. Default None."
+            "A Unix socket to connect to instead of the URL's host. The Host header and the "
+            "certificate check still use that host. No proxy is used. Default None."
         ),
     ),
     Choice(
@@ -499,8 +508,8 @@ NETWORK_OPTIONS = Table(
             6: rt_ip_version.V6,
         },
         doc=(
-            "Which addresses are connected to. Of both, the faster one is taken (RFC 8305). "
-            "Default None."
+            "Which IP versions are used to connect. With both, whichever connects first is used "
+            "(RFC 8305). Default None."
         ),
     ),
     Flag(
@@ -508,8 +517,8 @@ NETWORK_OPTIONS = Table(
         "tcp_no_delay",
         True,
         doc=(
-            "Small writes go out at once instead of waiting for an acknowledgement (TCP_NODELAY). "
-            "Default True."
+            "Whether small writes are sent at once, instead of waiting for an acknowledgement "
+            "(TCP_NODELAY). Default True."
         ),
     ),
     Limit(
@@ -518,13 +527,12 @@ NETWORK_OPTIONS = Table(
         None,
         doc=(
             "How long a connection may be idle before the kernel probes the peer, and the time "
-            "between probes: whole seconds, rounded down, at least one. The kernel gives a "
-            "connection up after as many probes as it is configured for (9, tcp(7)). If it is not "
-            "set, a WebSocket is not probed, since it has pings. Connections of event sources, "
-            "long polls and requests are probed: after 20 s without traffic, every 5 s, and they "
-            "fail after three probes without an answer (TCP_KEEPCNT). So a link that is dead "
-            "without a word is noticed within 35 s. A long interval is as good as no probes. "
-            "Default None: not set."
+            "between probes. Whole seconds, rounded down, at least one; the kernel closes the "
+            "connection after its configured number of unanswered probes (9, tcp(7)). If this is "
+            "not set, WebSockets are not probed, because they have pings. Connections of event "
+            "sources, long polls and requests are probed after 20 s without traffic, then every 5 "
+            "s, and fail after three unanswered probes (TCP_KEEPCNT), so a dead link is noticed "
+            "within 35 s. A long interval amounts to no probes. Default None: not set."
         ),
     ),
     Bytes(
@@ -533,9 +541,9 @@ NETWORK_OPTIONS = Table(
         None,
         most=2147483647,
         doc=(
-            "The size of the kernel's receive buffer (SO_RCVBUF). By itself it grows with the "
-            "path. A fixed size of 256 KiB keeps large messages in the processor's cache, and "
-            "limits the throughput of long fast paths. Default None: the kernel's choice."
+            "The size of the kernel's receive buffer (SO_RCVBUF). If this is not set, the kernel "
+            "adapts it to the path. A fixed 256 KiB keeps large messages in the processor's cache, "
+            "but limits the throughput of long, fast paths. Default None: the kernel's choice."
         ),
     ),
 )
@@ -573,12 +581,12 @@ REST_OPTIONS = Table(
         "attempt_timeout_ms",
         5,
         doc=(
-            "How long one attempt may take, from name resolution to the last byte of its answer, "
-            "redirects included. While the body of the request is sent, and while the answer is "
-            "streamed to the caller, it limits the time without a byte instead: each byte starts "
-            "it anew. It does not run while the caller pauses the answer, or has no more of the "
-            "body yet. One that is set for a request, and is longer than the client's deadline, is "
-            "the request's deadline, too. Default 5; None is no limit."
+            "The time limit of one attempt, from name resolution to the last byte of its response, "
+            "including redirects. While the request's body is sent, and while the response is "
+            "streamed to the caller, it limits the time without a byte instead: each byte restarts "
+            "it. It does not run while the caller pauses the response or has no more of the body "
+            "yet. If a request's own limit is longer than the client's deadline, it is also the "
+            "request's deadline. Default 5; None means no limit."
         ),
     ),
     Limit(
@@ -586,8 +594,8 @@ REST_OPTIONS = Table(
         "connect_timeout_ms",
         None,
         doc=(
-            "The time until a connection is ready: name resolution, TCP and TLS. Without it only "
-            "``timeout`` counts. Default None: no limit."
+            "The time limit for opening a connection: name resolution, TCP and TLS. Without it "
+            "only ``timeout`` applies. Default None: no limit."
         ),
     ),
     Count(
@@ -596,13 +604,13 @@ REST_OPTIONS = Table(
         3,
         least=1,
         most=1000,
-        doc="How often a request is tried in all; with 1 it is never tried again. Default 3.",
+        doc="How many attempts a request has in all; 1 means no retries. Default 3.",
     ),
     Delay(
         "base_delay",
         "base_delay_ms",
         1,
-        doc="The delay after the first failure; 0 tries again at once. Default 1.",
+        doc="The delay after the first failure; 0 retries at once. Default 1.",
     ),
     Delay(
         "max_delay",
@@ -614,7 +622,7 @@ REST_OPTIONS = Table(
         "delay_factor",
         "delay_factor",
         2,
-        doc="By how much each delay is longer than the one before, 1 to 1,000. Default 2.",
+        doc="The factor between consecutive delays, 1 to 1,000. Default 2.",
     ),
     Choice(
         "jitter",
@@ -627,10 +635,10 @@ REST_OPTIONS = Table(
             "decorrelated": rt_jitter.DECORRELATED,
         },
         doc=(
-            "How delays are spread, so that the clients of a server that restarted do not all come "
-            'back at once: not at all; "equal" waits half the delay and a random part of the other '
-            'half; "full" a random part of it; "decorrelated" from ``base_delay`` to three times '
-            'the previous one. Default "equal".'
+            "How delays are randomized, so that the clients of a restarted server do not all "
+            'reconnect at the same time: not at all; "equal" waits half the delay and a random '
+            'part of the other half; "full" a random part of the whole; "decorrelated" from '
+            '``base_delay`` to three times the previous delay. Default "equal".'
         ),
     ),
     Limit(
@@ -638,10 +646,10 @@ REST_OPTIONS = Table(
         "deadline_ms",
         30,
         doc=(
-            "How long a request may take with all its attempts and delays; time without a network "
-            "does not count. No attempt and no delay begins that the deadline would cut off: the "
-            "last result is reported instead. An answer that is streamed and has begun may take "
-            "longer, unless its request has a deadline of its own. Default 30; None is no limit."
+            "The time limit of a request with all its attempts and delays; time without a network "
+            "does not count. No attempt or delay begins that would exceed the deadline: the last "
+            "result is reported instead. A streamed response that has begun may take longer, "
+            "unless the request has its own deadline. Default 30; None means no limit."
         ),
     ),
     Limit(
@@ -649,8 +657,8 @@ REST_OPTIONS = Table(
         "queue_ttl_ms",
         None,
         doc=(
-            "How long a request may wait to begin, with a network or without. Then it ends with "
-            "``ConnectionTimeout``. Default None: no limit."
+            "How long a request may wait before it begins, with or without a network. After that "
+            "it ends with ``ConnectionTimeout``. Default None: no limit."
         ),
     ),
     Choice(
@@ -663,8 +671,8 @@ REST_OPTIONS = Table(
             False: rt_rest_order.NEVER,
         },
         doc=(
-            "Which requests are sent one after the other, each after the terminal callback of the "
-            "one before: all but GET and HEAD, all or none. Default None."
+            "Which requests are sent one at a time, each after the terminal callback of the one "
+            "before: all but GET and HEAD, all or none. Default None."
         ),
     ),
     Flag(
@@ -672,9 +680,9 @@ REST_OPTIONS = Table(
         "idempotency_keys",
         False,
         doc=(
-            "Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: "
-            "a random UUID, the same in all its attempts, so that it may be repeated. For servers "
-            "that know this header. Default False."
+            "Whether each request that is unsafe to repeat (POST, PATCH) gets an Idempotency-Key: "
+            "a random UUID, the same in all its attempts, which makes it safe to retry. For "
+            "servers that support this header. Default False."
         ),
     ),
     Flag(
@@ -682,8 +690,8 @@ REST_OPTIONS = Table(
         "retry_unsafe",
         False,
         doc=(
-            "Whether any request is repeated after a connection that broke or a time that ran out, "
-            "even if the server has already acted on it. Default False."
+            "Whether any request is retried after a lost connection or a timeout, even if the "
+            "server has already acted on it. Default False."
         ),
     ),
     Count(
@@ -693,10 +701,10 @@ REST_OPTIONS = Table(
         least=0,
         most=20,
         doc=(
-            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an "
-            "answer like any other. On the way to another origin only these headers go along: "
-            "Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, "
-            "User-Agent, and those that the caller named as safe. Default 20."
+            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is "
+            "reported like any other response. A redirect to another origin carries only these "
+            "headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, "
+            "Last-Event-ID, User-Agent, and those set as safe. Default 20."
         ),
     ),
     Flag(
@@ -710,9 +718,9 @@ REST_OPTIONS = Table(
         "max_body_bytes",
         2**26,
         doc=(
-            "The largest answer that is kept whole, after decompression. A larger one is a "
-            "``RealtimeError`` (``RT_ERROR_TOO_LARGE``). Answers that are streamed have no such "
-            "limit. Default 64 MiB; None is no limit."
+            "The largest response that is kept whole, after decompression. A larger one is a "
+            "``RealtimeError`` (``RT_ERROR_TOO_LARGE``). Streamed responses have no such limit. "
+            "Default 64 MiB; None means no limit."
         ),
     ),
     Count(
@@ -721,9 +729,9 @@ REST_OPTIONS = Table(
         100,
         least=0,
         doc=(
-            "How many requests may wait for the network, or after an ordered one; further ones end "
-            "with ``QueueFull``. Requests that wait for a connection to their host do not count. "
-            "At most 65,536 requests of a client may be under way in all. Default 100."
+            "How many requests may wait for the network or for an earlier ordered request; further "
+            "ones end with ``QueueFull``. Requests that wait for a connection to their host do not "
+            "count. In all, a client may have at most 65,536 unfinished requests. Default 100."
         ),
     ),
     Choice(
@@ -735,7 +743,7 @@ REST_OPTIONS = Table(
             "drop_oldest": rt_rest_overflow.DROP_OLDEST,
         },
         doc=(
-            "Which request ends when the queue is full: the new one, or the one that has waited "
+            "Which request fails when the queue is full: the new one, or the one that has waited "
             'longest. Default "reject_new".'
         ),
     ),
@@ -746,10 +754,11 @@ REST_OPTIONS = Table(
         least=1,
         most=1000,
         doc=(
-            "How many connections to one origin are used at a time. Over HTTP/1.1 that is the "
-            "number of requests under way; others wait. Over HTTP/2 requests share a connection: "
-            "up to 100 are under way, or this number if it is larger. The server says how many of "
-            "them one connection may carry (SETTINGS_MAX_CONCURRENT_STREAMS). Default 6."
+            "How many connections to one origin are used at a time. Over HTTP/1.1 this is the "
+            "number of requests in progress; others wait. Over HTTP/2, requests share a "
+            "connection: up to 100 are in progress, or this number if it is larger. The server "
+            "limits how many of them one connection may carry (SETTINGS_MAX_CONCURRENT_STREAMS). "
+            "Default 6."
         ),
     ),
     Flag(
@@ -757,9 +766,9 @@ REST_OPTIONS = Table(
         "compression",
         True,
         doc=(
-            "Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd "
-            "where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a "
-            "``ProtocolError``. Default True."
+            "Whether compressed responses are requested and decoded: gzip, deflate, and, if "
+            "libbrotlidec and libzstd are installed, br and zstd. A response that cannot be "
+            "decoded is a ``ProtocolError``. Default True."
         ),
     ),
     Flag(
@@ -796,12 +805,12 @@ REST_REQUEST_OPTIONS = Table(
         "attempt_timeout_ms",
         5,
         doc=(
-            "How long one attempt may take, from name resolution to the last byte of its answer, "
-            "redirects included. While the body of the request is sent, and while the answer is "
-            "streamed to the caller, it limits the time without a byte instead: each byte starts "
-            "it anew. It does not run while the caller pauses the answer, or has no more of the "
-            "body yet. One that is set for a request, and is longer than the client's deadline, is "
-            "the request's deadline, too. Default: the client's."
+            "The time limit of one attempt, from name resolution to the last byte of its response, "
+            "including redirects. While the request's body is sent, and while the response is "
+            "streamed to the caller, it limits the time without a byte instead: each byte restarts "
+            "it. It does not run while the caller pauses the response or has no more of the body "
+            "yet. If a request's own limit is longer than the client's deadline, it is also the "
+            "request's deadline. Default: the client's."
         ),
     ),
     Limit(
@@ -809,8 +818,8 @@ REST_REQUEST_OPTIONS = Table(
         "connect_timeout_ms",
         None,
         doc=(
-            "The time until a connection is ready: name resolution, TCP and TLS. Without it only "
-            "``timeout`` counts. Default: the client's."
+            "The time limit for opening a connection: name resolution, TCP and TLS. Without it "
+            "only ``timeout`` applies. Default: the client's."
         ),
     ),
     Count(
@@ -819,20 +828,17 @@ REST_REQUEST_OPTIONS = Table(
         3,
         least=1,
         most=1000,
-        doc=(
-            "How often a request is tried in all; with 1 it is never tried again. Default: the "
-            "client's."
-        ),
+        doc="How many attempts a request has in all; 1 means no retries. Default: the client's.",
     ),
     Limit(
         "deadline",
         "deadline_ms",
         30,
         doc=(
-            "How long a request may take with all its attempts and delays; time without a network "
-            "does not count. No attempt and no delay begins that the deadline would cut off: the "
-            "last result is reported instead. An answer that is streamed and has begun may take "
-            "longer, unless its request has a deadline of its own. Default: the client's."
+            "The time limit of a request with all its attempts and delays; time without a network "
+            "does not count. No attempt or delay begins that would exceed the deadline: the last "
+            "result is reported instead. A streamed response that has begun may take longer, "
+            "unless the request has its own deadline. Default: the client's."
         ),
     ),
     Limit(
@@ -840,8 +846,8 @@ REST_REQUEST_OPTIONS = Table(
         "queue_ttl_ms",
         None,
         doc=(
-            "How long a request may wait to begin, with a network or without. Then it ends with "
-            "``ConnectionTimeout``. Default: the client's."
+            "How long a request may wait before it begins, with or without a network. After that "
+            "it ends with ``ConnectionTimeout``. Default: the client's."
         ),
     ),
     Choice(
@@ -854,8 +860,8 @@ REST_REQUEST_OPTIONS = Table(
             False: rt_rest_order.NEVER,
         },
         doc=(
-            "Which requests are sent one after the other, each after the terminal callback of the "
-            "one before: all but GET and HEAD, all or none. Default: the client's."
+            "Which requests are sent one at a time, each after the terminal callback of the one "
+            "before: all but GET and HEAD, all or none. Default: the client's."
         ),
     ),
     Flag(
@@ -863,8 +869,8 @@ REST_REQUEST_OPTIONS = Table(
         "retry_unsafe",
         False,
         doc=(
-            "Whether any request is repeated after a connection that broke or a time that ran out, "
-            "even if the server has already acted on it. Default: the client's."
+            "Whether any request is retried after a lost connection or a timeout, even if the "
+            "server has already acted on it. Default: the client's."
         ),
     ),
     Count(
@@ -874,10 +880,10 @@ REST_REQUEST_OPTIONS = Table(
         least=0,
         most=20,
         doc=(
-            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an "
-            "answer like any other. On the way to another origin only these headers go along: "
-            "Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, "
-            "User-Agent, and those that the caller named as safe. Default: the client's."
+            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is "
+            "reported like any other response. A redirect to another origin carries only these "
+            "headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, "
+            "Last-Event-ID, User-Agent, and those set as safe. Default: the client's."
         ),
     ),
     Flag(
@@ -894,9 +900,9 @@ REST_REQUEST_OPTIONS = Table(
         "max_body_bytes",
         2**26,
         doc=(
-            "The largest answer that is kept whole, after decompression. A larger one is a "
-            "``RealtimeError`` (``RT_ERROR_TOO_LARGE``). Answers that are streamed have no such "
-            "limit. Default: the client's."
+            "The largest response that is kept whole, after decompression. A larger one is a "
+            "``RealtimeError`` (``RT_ERROR_TOO_LARGE``). Streamed responses have no such limit. "
+            "Default: the client's."
         ),
     ),
 )
@@ -934,8 +940,8 @@ SPREADBOT_OPTIONS = Table(
         "token_query_parameter",
         None,
         doc=(
-            "A query parameter that carries the access token, beside the header Authorization, for "
-            "servers and proxies that ignore the header. Default None."
+            "A query parameter that carries the access token, in addition to the header "
+            "Authorization, for servers and proxies that ignore the header. Default None."
         ),
     ),
     Text(
@@ -943,8 +949,8 @@ SPREADBOT_OPTIONS = Table(
         "id_query_parameter",
         None,
         doc=(
-            "A query parameter that carries the last event id, beside the header Last-Event-ID, "
-            "for servers and proxies that ignore the header. Default None."
+            "A query parameter that carries the last event id, in addition to the header "
+            "Last-Event-ID, for servers and proxies that ignore the header. Default None."
         ),
     ),
     Count(
@@ -954,10 +960,10 @@ SPREADBOT_OPTIONS = Table(
         least=0,
         most=20,
         doc=(
-            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an "
-            "answer like any other. On the way to another origin only these headers go along: "
-            "Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, "
-            "User-Agent, and those that the caller named as safe. Default 20."
+            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is "
+            "reported like any other response. A redirect to another origin carries only these "
+            "headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, "
+            "Last-Event-ID, User-Agent, and those set as safe. Default 20."
         ),
     ),
     Flag(
@@ -971,9 +977,9 @@ SPREADBOT_OPTIONS = Table(
         "compression",
         True,
         doc=(
-            "Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd "
-            "where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a "
-            "``ProtocolError``. Default True."
+            "Whether compressed responses are requested and decoded: gzip, deflate, and, if "
+            "libbrotlidec and libzstd are installed, br and zstd. A response that cannot be "
+            "decoded is a ``ProtocolError``. Default True."
         ),
     ),
     Flag(
@@ -990,8 +996,8 @@ SPREADBOT_OPTIONS = Table(
         "connect_timeout_ms",
         10,
         doc=(
-            "The time until a connection is ready: name resolution, TCP and TLS. Default 10; None "
-            "is no limit."
+            "The time limit for opening a connection: name resolution, TCP and TLS. Default 10; "
+            "None means no limit."
         ),
     ),
     Count(
@@ -1000,7 +1006,7 @@ SPREADBOT_OPTIONS = Table(
         3,
         least=0,
         doc=(
-            "How many attempts follow a failure on one transport, in a row, before the next "
+            "How many attempts in a row may follow a failure on one transport before the next "
             "transport is tried. A message, or a connection that lasts (``stable_time``), resets "
             "the count. Default 3."
         ),
@@ -1011,12 +1017,12 @@ SPREADBOT_OPTIONS = Table(
         1,
         doc=(
             "How often in a row all transports may fail before the connection ends with "
-            "``ReconnectsExhausted``. Until then each further round begins with the first "
-            "transport, after a delay that starts at 0.5 to 1 s and doubles up to ``max_delay``; "
-            "the error callback gets the same error, not fatal, with the delay. A message, a "
-            "connection that lasts, or a network that returns resets the count. A server that "
-            "refuses the client (403, 404, close codes 1008, 3003 and 4403, tokens that cannot be "
-            "refreshed) ends the connection in any round. Default 1; None is no limit."
+            "``ReconnectsExhausted``. Each further round begins with the first transport, after a "
+            "delay that starts at 0.5 to 1 s and doubles up to ``max_delay``; the error callback "
+            "receives the same error, not fatal, with the delay. A message, a connection that "
+            "lasts, or the return of the network resets the count. A server that refuses the "
+            "client (403, 404, close codes 1008, 3003 and 4403, tokens that cannot be refreshed) "
+            "ends the connection in any round. Default 1; None means no limit."
         ),
     ),
     Delay(
@@ -1024,8 +1030,8 @@ SPREADBOT_OPTIONS = Table(
         "max_delay_ms",
         30,
         doc=(
-            "The longest delay between attempts on one transport, and between rounds over all of "
-            "them. These delays start at 0.5 to 1 s and double. Default 30."
+            "The longest delay between attempts on one transport, and between rounds over all "
+            "transports. These delays start at 0.5 to 1 s and double. Default 30."
         ),
     ),
     Delay(
@@ -1033,7 +1039,7 @@ SPREADBOT_OPTIONS = Table(
         "stable_time_ms",
         10,
         doc=(
-            "How long a connection without a message must last before failures are counted anew. "
+            "How long a connection without a message must last before the failure count is reset. "
             "Default 10."
         ),
     ),
@@ -1042,9 +1048,9 @@ SPREADBOT_OPTIONS = Table(
         "upgrade_interval_ms",
         300,
         doc=(
-            "When the WebSocket is tried again while another transport is in use. The time doubles "
-            "with each try that fails, up to ``max_upgrade_interval``; a change of the network "
-            "causes a try at once. Default 300; None never tries again."
+            "The time before the WebSocket is tried again while another transport is in use. It "
+            "doubles with each failed try, up to ``max_upgrade_interval``; a change of the network "
+            "causes a try at once. Default 300; None means never."
         ),
     ),
     Delay(
@@ -1058,9 +1064,9 @@ SPREADBOT_OPTIONS = Table(
         "answer_timeout_ms",
         5,
         doc=(
-            "The time from a ready connection to the head of the answer, by WebSocket and by "
-            "server-sent events. A transport that needs longer is left for the next one. Default "
-            "5; None is no limit."
+            "The time limit from a ready connection to the head of the response, for WebSocket and "
+            "server-sent events. A transport that exceeds it is replaced by the next one. Default "
+            "5; None means no limit."
         ),
     ),
     Limit(
@@ -1068,8 +1074,8 @@ SPREADBOT_OPTIONS = Table(
         "ping_interval_ms",
         20,
         doc=(
-            "The time between the pings that keep a WebSocket alive, and the time for the answer "
-            "to each: without an answer the connection is lost. Default 20; None sends no pings."
+            "The time between the pings that keep a WebSocket alive, and the time limit for each "
+            "pong, after which the connection is lost. Default 20; None means no pings."
         ),
     ),
     Delay(
@@ -1077,8 +1083,8 @@ SPREADBOT_OPTIONS = Table(
         "poll_interval_ms",
         15,
         doc=(
-            "The time between the starts of two polls that the server answers at once with nothing "
-            "new. Default 15."
+            "The minimum time between the starts of two polls if the server responds at once with "
+            "nothing new. Default 15."
         ),
     ),
     Limit(
@@ -1086,8 +1092,8 @@ SPREADBOT_OPTIONS = Table(
         "poll_timeout_ms",
         60,
         doc=(
-            "How long the server may hold a poll before the next one is made. Default 60; None is "
-            "no limit."
+            "How long the server may hold a poll before the next one starts. Default 60; None "
+            "means no limit."
         ),
     ),
     Count(
@@ -1097,7 +1103,7 @@ SPREADBOT_OPTIONS = Table(
         least=0,
         doc=(
             "How many sends may wait for a connection; further ones end with ``QueueFull``. Frames "
-            "that a WebSocket has taken do not count. Default 100."
+            "that a WebSocket has accepted do not count. Default 100."
         ),
     ),
     Choice(
@@ -1119,9 +1125,9 @@ SPREADBOT_OPTIONS = Table(
         2**24,
         differs=True,
         doc=(
-            "The largest message that is received, after decompression. A frame or a batch of JSON "
-            "may have 16 MiB, whatever this says. A transport on which more comes is left for the "
-            "next one. Default 16 MiB; None is no limit."
+            "The largest message received, after decompression. A frame or a JSON batch may always "
+            "have 16 MiB. A transport on which a larger one arrives is replaced by the next one. "
+            "Default 16 MiB; None means no limit."
         ),
     ),
 )
@@ -1152,10 +1158,10 @@ WEBSOCKET_OPTIONS = Table(
         least=0,
         most=20,
         doc=(
-            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an "
-            "answer like any other. On the way to another origin only these headers go along: "
-            "Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, "
-            "User-Agent, and those that the caller named as safe. Default 5."
+            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is "
+            "reported like any other response. A redirect to another origin carries only these "
+            "headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, "
+            "Last-Event-ID, User-Agent, and those set as safe. Default 5."
         ),
     ),
     Flag(
@@ -1169,9 +1175,9 @@ WEBSOCKET_OPTIONS = Table(
         "reconnect_after_normal_close",
         False,
         doc=(
-            "Whether a connection that reconnects also does so after the peer closed it with code "
-            "1000. Some servers send that code when they restart. A close by this side always ends "
-            "the connection for good. Default False."
+            "Whether to reconnect after the peer closed with code 1000, which some servers send "
+            "when they restart. A close by this side always ends the connection for good. Default "
+            "False."
         ),
     ),
     Limit(
@@ -1179,8 +1185,8 @@ WEBSOCKET_OPTIONS = Table(
         "open_timeout_ms",
         10,
         doc=(
-            "How long everything may take until the connection is open: name resolution, "
-            "connection, TLS and opening handshake together. Default 10; None is no limit."
+            "The time limit for opening: name resolution, connection, TLS and opening handshake "
+            "together. Default 10; None means no limit."
         ),
     ),
     Limit(
@@ -1188,16 +1194,16 @@ WEBSOCKET_OPTIONS = Table(
         "close_timeout_ms",
         10,
         doc=(
-            "How long the closing handshake may take, from this side's close frame to the end of "
-            "the connection. A peer that broke the protocol has 10 s in any case. Default 10; None "
-            "is no limit."
+            "The time limit for the closing handshake, from this side's close frame to the end of "
+            "the connection. After a protocol violation by the peer it is always 10 s. Default 10; "
+            "None means no limit."
         ),
     ),
     Limit(
         "ping_interval",
         "ping_interval_ms",
         20,
-        doc="The time between two pings on an open connection. Default 20; None sends no pings.",
+        doc="The time between two pings on an open connection. Default 20; None means no pings.",
     ),
     Limit(
         "ping_timeout",
@@ -1205,8 +1211,8 @@ WEBSOCKET_OPTIONS = Table(
         20,
         doc=(
             "How long a ping may stay unanswered before the connection fails with "
-            "``ConnectionClosedError`` (``RT_ERROR_TIMEOUT``). Time during which receiving is "
-            "paused does not count. Default 20; None is no limit."
+            "``ConnectionClosedError`` (``RT_ERROR_TIMEOUT``). Time during a pause of receiving "
+            "does not count. Default 20; None means no limit."
         ),
     ),
     Limit(
@@ -1215,9 +1221,9 @@ WEBSOCKET_OPTIONS = Table(
         None,
         doc=(
             "How long the peer may send no message before the connection fails with "
-            "``ConnectionClosedError`` (``RT_ERROR_TIMEOUT``) and close code 1001. Pings and pongs "
-            "do not count, and neither does time during which receiving is paused. For feeds that "
-            "are never silent for long. Default None: no limit."
+            "``ConnectionClosedError`` (``RT_ERROR_TIMEOUT``) and close code 1001. Pings, pongs "
+            "and time during a pause of receiving do not count. For feeds that are never silent "
+            "for long. Default None: no limit."
         ),
     ),
     Bytes(
@@ -1227,7 +1233,7 @@ WEBSOCKET_OPTIONS = Table(
         differs=True,
         doc=(
             "The largest message that is received, after decompression. A larger one fails the "
-            "connection with close code 1009. Default 16 MiB; None is no limit."
+            "connection with close code 1009. Default 16 MiB; None means no limit."
         ),
     ),
     Bytes(
@@ -1235,14 +1241,17 @@ WEBSOCKET_OPTIONS = Table(
         "max_header_bytes",
         2**16,
         least=1024,
-        doc="The largest answer to the opening handshake, status line and headers. Default 64 KiB.",
+        doc=(
+            "The largest response to the opening handshake: status line plus headers. Default 64 "
+            "KiB."
+        ),
     ),
     Bytes(
         "max_frame_size",
         "max_frame_bytes",
         None,
         doc=(
-            "Messages sent are split into frames of at most this many bytes. Without a limit each "
+            "The largest frame sent; larger messages are split into several. Without a limit each "
             "message is one frame. Default None: no limit."
         ),
     ),
