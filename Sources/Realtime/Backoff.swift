@@ -1,15 +1,15 @@
 internal import Session
 internal import Wire
 
-/// How often and how soon something that failed is tried again: initial, initial · factor,
-/// initial · factor² … up to the maximum, each spread by the jitter.
+/// The delays between attempts: initial, initial · factor, initial · factor² … up to the maximum,
+/// each randomized by the jitter.
 public struct Backoff: Sendable, Hashable {
-    /// How delays are spread, so that the clients of a server that restarted do not all come back
-    /// at once; U is uniform in [0, 1).
+    /// How delays are randomized, so that the clients of a restarted server do not all reconnect at
+    /// the same time. U is uniform in [0, 1).
     public enum Jitter: Sendable {
         /// The delay itself.
         case none
-        /// Half the delay, and U times the other half.
+        /// Half the delay plus U times the other half.
         case equal
         /// U times the delay.
         case full

@@ -1,6 +1,6 @@
 internal import Wire
 
-/// The parser of event streams on its own (HTML §9.2.6), for streams that come from elsewhere:
+/// The parser for event streams (HTML §9.2.6) by itself, for streams from other sources:
 ///
 ///     let parser = EventStreamParser()
 ///     for try await chunk in chunks {
@@ -8,9 +8,9 @@ internal import Wire
 ///     }
 ///     parser.finish()
 ///
-/// It is for one task at a time.
+/// Only one task at a time may use it.
 public final class EventStreamParser {
-    /// The most it keeps; 0 means no limit.
+    /// The parser's limits; 0 means no limit.
     public struct Limits: Sendable, Hashable {
         // abigen: the options of EventStreamParser.Limits
         /// The longest line of the stream. Comments without a listener, and lines of unknown
@@ -28,7 +28,7 @@ public final class EventStreamParser {
         public init() {}
     }
 
-    /// Called for each comment as it is read, inside `feed`; without it they are skipped.
+    /// Called for each comment as it is read, inside `feed`. Without it comments are skipped.
     public var onComment: ((String) -> Void)? {
         didSet {
             reader.changeHandlers { handlers in
@@ -42,9 +42,9 @@ public final class EventStreamParser {
     private let reader = EventStreamReader()
     private var events: [EventSource.Event] = []
 
-    /// - Parameter lastEventID: what events carry until the stream gives an id.
-    /// - Throws: `RealtimeError(.invalidArgument)` for a limit below zero, and for an id with CR,
-    ///   LF or NUL.
+    /// - Parameter lastEventID: the id that events have until the stream sends one.
+    /// - Throws: `RealtimeError(.invalidArgument)` for a limit below zero, or an id with CR, LF or
+    ///   NUL.
     public init(lastEventID: String = "", limits: Limits = Limits()) throws(RealtimeError) {
         try reader.setLastEventID(Array(lastEventID.utf8))
         var target = reader.limits
@@ -61,10 +61,10 @@ public final class EventStreamParser {
         }
     }
 
-    /// Reads the next bytes of the stream, cut anywhere.
-    /// - Returns: the events that they complete, of every type.
-    /// - Throws: `RealtimeError(.tooLarge)` above a limit, until `finish` or `reset`; events before
-    ///   it are lost with it.
+    /// Parses the next bytes of the stream, cut anywhere.
+    /// - Returns: the events that the bytes complete, of every type.
+    /// - Throws: `RealtimeError(.tooLarge)` above a limit, until `finish` or `reset`; events
+    ///   completed before it in the same call are lost.
     public func feed(_ bytes: some Collection<UInt8>) throws(RealtimeError) -> [EventSource.Event] {
         let fed = bytes.withContiguousStorageIfAvailable { buffer in
             Result { () throws(RealtimeError) in try reader.feed(UnsafeRawBufferPointer(buffer)) }
@@ -79,16 +79,16 @@ public final class EventStreamParser {
         return events
     }
 
-    /// The stream ended. What is not finished is forgotten, as the standard wants it; the next
-    /// bytes are the first of another stream, whose events carry the last id on.
+    /// Ends the stream. An unfinished line or event is discarded, as the standard requires. The
+    /// next bytes begin another stream; its events keep the last id until it sends another.
     public func finish() { try? reader.finish() }
 
-    /// Makes it as new: id and reconnection time are forgotten.
+    /// Resets the parser: clears the id and the reconnection time.
     public func reset() { try? reader.reset() }
 
-    /// For a Last-Event-ID header; "" for none.
+    /// The last event id, for a Last-Event-ID header; "" for none.
     public var lastEventID: String { String(decoding: reader.lastEventID, as: UTF8.self) }
 
-    /// The last one that the stream gave, at most a day.
+    /// The last reconnection time that the stream sent, at most a day.
     public var reconnectionTime: Duration? { reader.reconnectionTime.map { .milliseconds($0) } }
 }

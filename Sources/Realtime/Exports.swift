@@ -1,4 +1,4 @@
-// What Swift users see of the targets below: the public types alone, since all else is `package`.
+// The public types of the targets below; everything else in them is `package`.
 @_exported public import struct Wire.CloseCode
 @_exported public import enum Wire.MessageKind
 @_exported public import class Wire.HTTPResponse

@@ -1,8 +1,8 @@
 import Synchronization
 internal import Wire
 
-/// The headers of an object that makes attempts: those of its options, over them what its header
-/// provider gave for this attempt, and over both the credentials that were fetched last.
+/// The headers of an object's attempts, in layers: those of its options, overridden by those of its
+/// header provider for this attempt, overridden by the credentials that were fetched last.
 final class HeaderLayers: Sendable {
     typealias Header = (name: String, value: String)
 
@@ -18,10 +18,10 @@ final class HeaderLayers: Sendable {
 
     var base: [Header] { layers.withLock { $0.base } }
 
-    /// What is laid over `base`, in this order.
-    var over: [Header] { layers.withLock { $0.provided + $0.credentials } }
+    /// The headers that override `base`, in this order.
+    var overrides: [Header] { layers.withLock { $0.provided + $0.credentials } }
 
-    /// A provider that names a header is newer than credentials that were fetched before.
+    /// Headers from the provider override credentials that were fetched before.
     private func provide(_ headers: [Header]) {
         layers.withLock { layers in
             layers.provided = headers
@@ -33,9 +33,9 @@ final class HeaderLayers: Sendable {
 
     func authorize(_ headers: [Header]) { layers.withLock { $0.credentials = headers } }
 
-    /// Asks the caller's functions before an attempt, if there are any.
-    /// - Parameter begin: has what they said taken over, with the URL if it is another; told nil
-    ///   when there is to be none.
+    /// The check before each attempt; nil if the caller set no functions for it.
+    /// - Parameter begin: applies the result, and the new URL if there is one; its argument is nil
+    ///   if the attempt is declined.
     func asking(
         _ provider: (@Sendable (_ attempt: Int) throws -> [Header])?,
         _ onRequest:
@@ -45,22 +45,22 @@ final class HeaderLayers: Sendable {
         guard provider != nil || onRequest != nil else { return nil }
         return { [self] (attempt) throws(RealtimeError) in
             var next = WebSocket.NextAttempt()
-            let goesOn: Bool
+            let continues: Bool
             do {
                 if let provider { provide(try provider(attempt)) }
-                goesOn = try onRequest?(attempt, &next) ?? true
+                continues = try onRequest?(attempt, &next) ?? true
             } catch {
                 throw error as? RealtimeError ?? RealtimeError(.cancelled, "\(error)")
             }
-            if goesOn, let headers = next.headers { layers.withLock { $0.base = headers } }
-            try begin(goesOn ? next : nil)
-            return goesOn
+            if continues, let headers = next.headers { layers.withLock { $0.base = headers } }
+            try begin(continues ? next : nil)
+            return continues
         }
     }
 }
 
 extension RealtimeError {
-    /// What a source of credentials threw.
+    /// The error of a credentials function that threw.
     static func noCredentials(_ error: any Error) -> RealtimeError {
         error as? RealtimeError ?? RealtimeError(.auth, "there are no credentials: \(error)")
     }

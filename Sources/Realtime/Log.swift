@@ -1,15 +1,15 @@
 internal import Engine
 
-/// The library's log: off by default, one for the process. It never writes to stdout or stderr by
-/// itself, and its lines hold neither payloads nor credentials.
+/// The library's log. A process has one, off by default. The library never writes to stdout or
+/// stderr by itself, and never logs payloads or credentials.
 public enum Log {
-    /// How much it says.
+    /// How much is logged.
     public enum Level: Int, Sendable, Comparable {
-        /// Failures the library could not report any other way.
+        /// Failures that the library could not report in any other way.
         case error = 1
-        /// What probably needs a look.
+        /// Conditions that probably need attention.
         case warning = 2
-        /// Connections opened, closed, retried.
+        /// Connections that open, close and reconnect.
         case info = 3
         /// Every step.
         case debug = 4
@@ -17,8 +17,9 @@ public enum Log {
         public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
     }
 
-    /// Sends lines up to `level` to `sink`, in the place of the one before; nil turns the log off.
-    /// - Parameter sink: called on any thread that uses the library, several at a time.
+    /// Sends log lines up to `level` to `sink`, which replaces the previous one; nil turns the log
+    /// off.
+    /// - Parameter sink: any thread that uses the library may call it, several at the same time.
     public static func send(
         upTo level: Level = .info, to sink: (@Sendable (_ level: Level, _ line: String) -> Void)?
     ) {

@@ -8,51 +8,53 @@ public import Wire
 ///     let poll = try LongPoll("https://example.org/messages")
 ///     for try await message in poll { print(message.id, message.text) }
 ///
-/// or by handlers:
+/// or with a handler:
 ///
 ///     poll.onMessage { print($0.text) }
 ///
-/// It begins to poll when it is made; messages wait for the handler or the iteration, and polls go
-/// on while no more than `maxBufferedMessages` wait. A message whose delivery was cut off by a
-/// failure comes again; messages that the server has dropped meanwhile are not known to be missing.
+/// It starts polling when it is created. Messages wait for the handler or the iteration; polling
+/// continues while no more than `maxBufferedMessages` wait. If a failure interrupts the delivery of
+/// a message, the message comes again. If the server drops messages between two polls, the library
+/// cannot notice that they are missing.
+///
 /// Handlers are called on the loop's thread, one at a time. Cancelling a task that iterates closes
-/// it, as the last reference gone does. All members may be used on any thread.
+/// the long poll, and so does releasing the last reference. All members may be used on any thread.
 public final class LongPoll: Sendable, AsyncSequence {
     public struct Message: Sendable, Hashable {
-        /// How far the messages have come; "" before the server said so. It serves
-        /// `Options.lastEventID`, and with Nchan the other transports too.
+        /// The cursor after this message; "" before the server sent one. Pass it to
+        /// `Options.lastEventID`. Nchan also accepts it on its other transports.
         public var id: String
-        /// Whether this message has an id of its own: of a batch only the last has.
+        /// Whether this message has an id of its own. Of a batch only the last message has.
         public var hadID: Bool
-        /// The media type; "" when the server did not say.
+        /// The media type; "" if the server sent none.
         public var contentType: String
         public var data: [UInt8]
 
-        /// The data as UTF-8, what is ill-formed replaced by U+FFFD.
+        /// The data as UTF-8, with U+FFFD in place of ill-formed parts.
         public var text: String { String(decoding: data, as: UTF8.self) }
     }
 
     public enum State: Sendable {
-        /// No answer yet, or the last attempt failed.
+        /// No response yet, or the last attempt failed.
         case connecting
-        /// The server answers, or has held a poll for its whole time.
+        /// The server has responded, or has held a poll for its full time.
         case open
         case closed
     }
 
-    /// An attempt that failed.
+    /// A failed attempt.
     public typealias ErrorEvent = SourceError
 
     let connection: LongPollConnection
-    /// Held, since the last reference to a loop ends it and all that is on it.
+    /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
     private let mailbox: Mailbox<Message>
     private let isIterated = Atomic<Bool>(false)
 
-    /// Makes a long poll and, unless `start` is false, begins to poll.
+    /// Creates a long poll and, unless `start` is false, starts polling.
     /// - Parameter url: `http://` or `https://`; user and password become a basic Authorization
     ///   header.
-    /// - Throws: `RealtimeError` for a bad URL or option.
+    /// - Throws: `RealtimeError` for an invalid URL or option.
     public init(
         _ url: String, options: Options = Options(), on loop: Loop = .shared, start: Bool = true
     ) throws {
@@ -76,27 +78,29 @@ public final class LongPoll: Sendable, AsyncSequence {
 
     deinit { connection.close() }
 
-    /// Begins to poll, when it was made with `start: false`.
-    /// - Throws: `RealtimeError`: `.state` when it was started before, `.invalidArgument` for a
-    ///   last event id that does not fit the cursor.
+    /// Starts polling, if it was created with `start: false`.
+    /// - Throws: `RealtimeError`: `.state` if it was started before, `.invalidArgument` for a last
+    ///   event id that does not fit the cursor.
     public func start() throws(RealtimeError) { try connection.start() }
 
     // MARK: Handlers; the last one set counts
 
-    /// The server answers, or has held a poll for its whole time: for the first time, or again
-    /// after a failure.
+    /// Called when the server has responded, or has held a poll for its full time, for the first
+    /// time or again after a failure.
     public func onOpen(_ handler: (@Sendable (Opened) -> Void)?) {
         try? connection.setHandlers { $0.open = handler }
     }
 
-    /// One that came before the handler was set is kept for it.
+    /// Called for each failed attempt. An error that occurs before the handler is set is kept for
+    /// it.
     public func onError(_ handler: (@Sendable (ErrorEvent) -> Void)?) {
         try? connection.setHandlers {
             $0.error = handler.map { handler in { handler(ErrorEvent($0)) } }
         }
     }
 
-    /// Takes the place of an iteration, which still gives what it has kept by then.
+    /// Called for each message. It replaces an iteration, which still returns the messages already
+    /// buffered.
     public func onMessage(_ handler: (@Sendable (Message) -> Void)?) {
         try? connection.setHandlers {
             $0.message = handler.map { handler in { handler(Message($0)) } }
@@ -106,9 +110,9 @@ public final class LongPoll: Sendable, AsyncSequence {
 
     // MARK: Iteration
 
-    /// Messages in order; bounded by `maxBufferedMessages` and `maxBufferedBytes`, above which no
-    /// further poll is made. Ends after `close()`; throws `RealtimeError` for a fatal failure.
-    /// Several iterators share the messages among them.
+    /// Messages in order. Above `maxBufferedMessages` and `maxBufferedBytes` no further poll is
+    /// made. Ends after `close()`; throws `RealtimeError` for a fatal failure. If there are several
+    /// iterators, each message goes to one of them.
     public func makeAsyncIterator() -> Iterator {
         if !isIterated.exchange(true, ordering: .acquiringAndReleasing) {
             let mailbox = mailbox
@@ -116,7 +120,8 @@ public final class LongPoll: Sendable, AsyncSequence {
                 $0.message = { message in
                     guard mailbox.put(Message(message)) else { return }
                     try? connection.pause()
-                    // Those who emptied the box meanwhile called resume before there was a pause.
+                    // If the box was emptied meanwhile, `resume` was called before there was a
+                    // pause.
                     if !mailbox.isPaused { try? connection.resume() }
                 }
             }
@@ -145,13 +150,13 @@ public final class LongPoll: Sendable, AsyncSequence {
 
     // MARK: Use
 
-    /// Ends it for good, and aborts the request in flight; messages that wait are forgotten.
+    /// Closes the long poll for good, aborts the current request and discards waiting messages.
     public func close() {
         connection.close()
         mailbox.finish(.normal, discarding: true)
     }
 
-    /// Drops the poll in flight and polls again at once. An answer that is being delivered is
+    /// Drops the current poll and polls again at once. A response that is being delivered is
     /// delivered first.
     /// - Throws: `RealtimeError(.closed)`.
     public func restart() throws(RealtimeError) { try connection.restart() }
@@ -164,11 +169,11 @@ public final class LongPoll: Sendable, AsyncSequence {
         }
     }
 
-    /// Without user and password.
+    /// The URL of the next poll, without user and password.
     public var url: String { connection.url }
 
-    /// How far the messages have come, those that wait to be taken too, as the next poll says it;
-    /// "" for the beginning.
+    /// The cursor that the next poll will send, "" at the beginning. It counts buffered messages as
+    /// received.
     public var lastEventID: String { connection.lastEventID }
 }
 

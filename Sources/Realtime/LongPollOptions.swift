@@ -3,41 +3,41 @@ internal import Session
 public import Wire
 
 extension LongPoll {
-    /// How polls say what they have seen already.
+    /// How polls tell the server which messages have been received.
     public enum Cursor: Sendable, Hashable {
-        /// The latest answer's Last-Modified and ETag, as If-Modified-Since and If-None-Match.
+        /// By the last response's Last-Modified and ETag, as If-Modified-Since and If-None-Match.
         case validators
-        /// The id, as a Last-Event-ID header.
+        /// By the id, in a Last-Event-ID header.
         case headerID
-        /// The id, as a query parameter.
+        /// By the id, in a query parameter.
         case queryID(parameter: String)
-        /// Not at all.
+        /// Polls do not say.
         case none
     }
 
-    /// How a long poll works. The defaults are what most programs want.
+    /// The options of a long poll. The defaults suit most programs.
     public struct Options: SourceOptions, Sendable {
         public typealias Header = (name: String, value: String)
 
-        /// Called on the loop's thread before each poll, whose number is 1 unless the last one
-        /// failed; what it returns is laid over `headers` for this poll.
+        /// Called on the loop's thread before each poll; `attempt` is 1 unless the last poll
+        /// failed. The headers that it returns override `headers` for this poll.
         public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
-        /// Called then too, on the loop's thread: where this poll and those behind it go, and with
-        /// which headers in the place of `headers`, may be changed; false closes it.
+        /// Called after `headerProvider`, on the loop's thread. It may change the URL and the
+        /// `headers` of this poll and those after it; false closes the long poll.
         public var onRequest:
             (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) throws -> Bool)?
-        /// Called when the server answers 401, or the proxy 407, once a poll: headers to send it
-        /// again with (Proxy-Authorization for the proxy), or nil when there are none, which is
-        /// fatal, as what it throws is.
+        /// Called when the server responds with 401, or the proxy with 407, once per poll. It
+        /// returns headers for repeating the poll (Proxy-Authorization for the proxy), or nil for
+        /// none. nil and thrown errors are fatal.
         public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
 
         public var cursor = Cursor.validators
-        /// Begins behind this message. With validators it must be an id that a message had.
+        /// Starts after the message with this id. With validators it must be the id of a message.
         public var lastEventID = ""
 
-        /// Messages that may wait for who iterates.
+        /// How many messages may wait for the iteration.
         public var maxBufferedMessages = 1024
-        /// Their bytes.
+        /// How many bytes may wait for the iteration.
         public var maxBufferedBytes = 8 << 20
 
         // abigen: the options of LongPollConfiguration
@@ -113,7 +113,7 @@ extension LongPoll {
             _ = try OptionCheck.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
         }
 
-        /// - Parameter end: an attempt is declined.
+        /// - Parameter end: called when an attempt is declined.
         func addHandlers(
             to connection: LongPollConnection, _ end: @escaping () -> Void
         ) throws(RealtimeError) {

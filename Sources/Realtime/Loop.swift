@@ -1,14 +1,14 @@
 internal import Engine
 public import Wire
 
-/// An event loop: what happens to the objects made on it happens on its thread, one callback at a
-/// time. `Loop.shared` runs by itself and is what most programs want; a loop of one's own is driven
-/// by `run`, by `dispatch` from a host's loop that watches `descriptor`, or by `start`. All members
-/// may be used on any thread.
+/// An event loop. The I/O and callbacks of the objects created on it happen on its thread, one
+/// callback at a time. `Loop.shared` runs by itself and suits most programs. A loop that you create
+/// is driven by `run`, by `start`, or by calling `dispatch` from a host's loop that watches
+/// `descriptor`. All members may be used on any thread.
 public final class Loop: Sendable {
     let engine: Engine.Loop
 
-    /// The loop of the process, on a thread of its own that starts at the first use.
+    /// The process's loop, on a thread of its own that starts with the first use.
     public static let shared: Loop = {
         do throws(RealtimeError) {
             let loop = try Loop()
@@ -19,16 +19,17 @@ public final class Loop: Sendable {
         }
     }()
 
-    /// Makes a loop. It opens three descriptors and starts no thread.
-    /// - Throws: `.system` without descriptors.
+    /// Creates a loop. It opens three descriptors and starts no thread.
+    /// - Throws: `.system` if no descriptors are left.
     public init() throws(RealtimeError) { engine = try Engine.Loop() }
 
     deinit { engine.close() }
 
-    /// Readable when `dispatch` has work to do; for a host's own loop. Never read or close it.
+    /// Readable when `dispatch` has work to do. For a host's own loop; never read or close it.
     public var descriptor: Int32 { engine.descriptor }
 
-    /// Waits up to `timeout` for work, nil for ever, then does all that is ready on this thread.
+    /// Waits up to `timeout` for work (nil: without limit), then does all work that is ready, on
+    /// this thread.
     /// - Throws: `.reentrant` inside a callback of this loop, `.busy` while another thread runs it.
     public func dispatch(timeout: Duration? = .zero) throws(RealtimeError) {
         guard let timeout else { return try engine.dispatch(timeout: -1) }
@@ -39,13 +40,13 @@ public final class Loop: Sendable {
     /// Dispatches until `stop`.
     public func run() throws(RealtimeError) { try engine.run() }
 
-    /// Makes `run`, or the loop's own thread, end after the current turn. Does not wait.
+    /// Makes `run`, or the loop's own thread, return after the current turn. Does not wait.
     public func stop() throws(RealtimeError) { try engine.stop() }
 
     /// Runs the loop on a thread of its own.
     public func start() throws(RealtimeError) { try engine.start() }
 
-    /// Stops the loop's own thread and waits for its end.
+    /// Stops the loop's own thread and waits until it has ended.
     /// - Throws: `.reentrant` inside a callback.
     public func stopAndWait() throws(RealtimeError) { try engine.stopAndWait() }
 
@@ -54,13 +55,13 @@ public final class Loop: Sendable {
         try engine.post(job)
     }
 
-    /// What `addTimer` returns and `cancelTimer` takes.
+    /// Identifies a timer for `cancelTimer`.
     public struct TimerID: Hashable, Sendable {
         let number: UInt64
     }
 
-    /// Runs `fire` after `delay`, then every `interval` unless that is nil. Turns missed by a late
-    /// host are not made up for.
+    /// Runs `fire` after `delay`, then every `interval` unless that is nil. If the host dispatches
+    /// late, missed intervals are skipped.
     @discardableResult
     public func addTimer(
         after delay: Duration, every interval: Duration? = nil,
@@ -71,7 +72,7 @@ public final class Loop: Sendable {
         return TimerID(number: try engine.addTimer(after: delay, every: interval, fire))
     }
 
-    /// - Throws: `.notFound` when it fired for the last time or was cancelled.
+    /// - Throws: `.notFound` if it fired for the last time or was cancelled.
     public func cancelTimer(_ id: TimerID) throws(RealtimeError) {
         try engine.cancelTimer(id.number)
     }

@@ -1,22 +1,21 @@
 import Synchronization
 
-/// How the messages of a WebSocket end for those who await them.
+/// How a mailbox ends for the tasks that wait for messages.
 enum MailboxEnd: Sendable {
-    /// In order: iteration ends.
+    /// In order: the iteration ends.
     case normal
     case failed(any Error)
 }
 
-/// What waits in a mailbox.
+/// An element of a mailbox.
 protocol MailboxElement: Sendable {
     /// Its size in bytes.
     var count: Int { get }
-    /// What stands in the place of one that was taken.
+    /// Replaces an element that was taken.
     static var taken: Self { get }
 }
 
-/// Messages, or pieces of them, between the loop's thread and tasks that await them: bounded, first
-/// in, first out.
+/// A bounded queue of messages, or pieces of them, from the loop's thread to waiting tasks.
 final class Mailbox<Element: MailboxElement>: Sendable {
     typealias Continuation = CheckedContinuation<Element?, any Error>
 
@@ -28,14 +27,14 @@ final class Mailbox<Element: MailboxElement>: Sendable {
         var end: MailboxEnd?
         var isPaused = false
         var waiting: [(ticket: UInt64, continuation: Continuation)] = []
-        /// Waits that were cancelled before they began.
+        /// Tickets of waits that were cancelled before they began.
         var cancelled: Set<UInt64> = []
         var lastTicket: UInt64 = 0
 
         var count: Int { messages.count - head }
     }
 
-    /// What a look into the box found.
+    /// The result of looking into the box.
     private enum Look {
         case message(Element, mayResume: Bool)
         case end(MailboxEnd)
@@ -51,13 +50,13 @@ final class Mailbox<Element: MailboxElement>: Sendable {
         self.maxBytes = maxBytes
     }
 
-    /// Whether it filled up and was not emptied enough since.
+    /// Whether it filled up and has not been emptied enough since.
     var isPaused: Bool { contents.withLock { $0.isPaused } }
 
-    /// How many wait.
+    /// The number of waiting messages.
     var count: Int { contents.withLock { $0.count } }
 
-    /// Hands a message on; true when receiving should pause.
+    /// Adds a message. Returns true if receiving should pause.
     func put(_ message: Element) -> Bool {
         let (waiter, isFull) = contents.withLock { contents -> (Continuation?, Bool) in
             if !contents.waiting.isEmpty {
@@ -73,8 +72,8 @@ final class Mailbox<Element: MailboxElement>: Sendable {
         return isFull
     }
 
-    /// No message comes any more; those that wait in the box can still be taken, unless they are
-    /// discarded.
+    /// Ends the mailbox: no further message comes. Waiting messages can still be taken, unless they
+    /// are discarded.
     func finish(_ end: MailboxEnd, discarding: Bool = false) {
         let waiting = contents.withLock { contents -> [Continuation] in
             if contents.end == nil { contents.end = end }
@@ -89,8 +88,8 @@ final class Mailbox<Element: MailboxElement>: Sendable {
         for continuation in waiting { Mailbox.resume(continuation, end) }
     }
 
-    /// The next message, nil at a normal end.
-    /// - Parameter onResume: called when receiving may go on.
+    /// Waits for the next message; nil at a normal end.
+    /// - Parameter onResume: called when receiving may continue.
     func next(onResume: () -> Void) async throws -> Element? {
         let ticket = contents.withLock { contents -> UInt64 in
             contents.lastTicket += 1
@@ -115,7 +114,7 @@ final class Mailbox<Element: MailboxElement>: Sendable {
     private func look(orWait continuation: Continuation, _ ticket: UInt64) -> Look {
         contents.withLock { contents in
             if contents.count > 0 {
-                // Out of its place, which is not given back with each message.
+                // Moved out of its slot; the slots are freed in bulk.
                 var message = Element.taken
                 swap(&message, &contents.messages[contents.head])
                 contents.head += 1
@@ -134,7 +133,7 @@ final class Mailbox<Element: MailboxElement>: Sendable {
         }
     }
 
-    /// Forgets taken messages, at a constant cost a message.
+    /// Frees the slots of taken messages, at a constant cost per message.
     private static func compact(_ contents: inout Contents) {
         if contents.head == contents.messages.count {
             contents.messages.removeAll(keepingCapacity: true)

@@ -1,19 +1,19 @@
 internal import Session
 internal import Wire
 
-/// How connections are made: what TLS trusts and shows, which proxy is taken, which address is
-/// connected to, how the socket is set. One value serves any number of objects.
+/// Settings for making connections: TLS, proxies, addresses, sockets. One value can serve any
+/// number of objects.
 public struct Network: Sendable {
-    /// Which proxy leads to the peer.
+    /// The proxy through which connections are made.
     public enum Proxy: Sendable, Hashable {
-        /// By http_proxy (for ws), HTTPS_PROXY (for wss), ALL_PROXY and NO_PROXY.
+        /// From http_proxy (for ws), HTTPS_PROXY (for wss), ALL_PROXY and NO_PROXY.
         case environment
-        /// None, whatever the environment says.
+        /// No proxy, whatever the environment says.
         case none
         /// `http://` or `https://` (CONNECT, RFC 9110 §9.3.6), `socks5h://` (the proxy resolves
-        /// names), `socks5://`, `socks4a://` or `socks4://`, with `user:password@` where the proxy
-        /// asks for them, and nothing behind host and port; without a port it is 443 for https,
-        /// 1080 for all others.
+        /// names), `socks5://`, `socks4a://` or `socks4://`, with `user:password@` if the proxy
+        /// requires it. The default port is 443 for https, 1080 for all others; nothing may follow
+        /// host and port.
         case url(String)
     }
 
@@ -22,18 +22,18 @@ public struct Network: Sendable {
     }
 
     public enum IPVersion: Sendable {
-        /// Both, the faster one first (RFC 8305).
+        /// Both; whichever connects first is used (RFC 8305).
         case any
         case v4, v6
     }
 
-    /// What is shown to servers that ask for a certificate.
+    /// A certificate for servers that ask for one.
     public struct ClientCertificate: Sendable {
-        /// A PEM file, its chain behind the certificate.
+        /// A PEM file with the certificate, followed by its chain.
         public var certificateFile: String
-        /// A PEM file; nil when the key is in the same file.
+        /// A PEM file with the private key; nil if it is in the same file.
         public var keyFile: String?
-        /// Never logged.
+        /// The key's password. It is never logged.
         public var keyPassword: String?
 
         public init(certificateFile: String, keyFile: String? = nil, keyPassword: String? = nil) {
@@ -43,7 +43,7 @@ public struct Network: Sendable {
         }
     }
 
-    /// A host's port that leads to an address, without asking the resolver.
+    /// An address for a host and port, used instead of asking the resolver.
     public struct Resolve: Sendable {
         public var host: String
         public var port: Int
@@ -58,13 +58,13 @@ public struct Network: Sendable {
     }
 
     public var clientCertificate: ClientCertificate?
-    /// The only public keys accepted, unless empty: "sha256//" and the base64 of the SHA-256 of a
-    /// key's SubjectPublicKeyInfo (RFC 7469 §2.4) each.
+    /// The only public keys accepted; empty accepts any. Each is "sha256//" and the base64 of the
+    /// SHA-256 of a key's SubjectPublicKeyInfo (RFC 7469 §2.4).
     public var pinnedPublicKeys: [String] = []
     public var proxy = Proxy.environment
-    /// Hosts that are reached without a proxy, in the place of NO_PROXY: names, domains, addresses,
-    /// networks as 10.0.0.0/8, separated by commas; "*" for all. A name stands for all that end in
-    /// "." and it too; an entry that can match no host throws `.invalidArgument`.
+    /// Hosts that are reached without a proxy, instead of NO_PROXY: names, domains, addresses and
+    /// networks such as 10.0.0.0/8, separated by commas; "*" for all. A name also matches its
+    /// subdomains. An entry that cannot match any host throws `.invalidArgument`.
     public var noProxy: String?
     public var resolves: [Resolve] = []
 

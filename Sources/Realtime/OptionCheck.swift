@@ -1,19 +1,20 @@
 internal import Session
 internal import Wire
 
-/// What options are checked for when they are used.
+/// Checks options when they are used.
 enum OptionCheck {
     static func limit(
         _ value: Duration?, _ name: String, atMost most: Duration = .longestOption
     ) throws(RealtimeError) -> Duration {
         guard let value else { return .zero }
         guard value > .zero else {
-            throw RealtimeError(.invalidArgument, "\(name) is \(value); nil turns it off")
+            throw RealtimeError(.invalidArgument, "\(name) is \(value); use nil for none")
         }
         let time = try delay(value, name)
         guard time <= most else {
             throw RealtimeError(
-                .invalidArgument, "\(name) is \(time.readable), \(most.readable) is the most")
+                .invalidArgument,
+                "\(name) is \(time.readable), at most \(most.readable) is allowed")
         }
         return time
     }
@@ -25,10 +26,10 @@ enum OptionCheck {
         guard !value.isEmpty, !value.utf8.contains(0), value.utf8.count <= most else {
             let reason =
                 value.isEmpty
-                ? "is empty; nil is none"
+                ? "is empty; use nil for none"
                 : value.utf8.contains(0)
                     ? "has a NUL character"
-                    : "has \(value.utf8.count) bytes, \(most) are the most"
+                    : "has \(value.utf8.count) bytes, at most \(most) are allowed"
             throw RealtimeError(.invalidArgument, "\(name) \(reason)")
         }
         return value

@@ -3,78 +3,80 @@ internal import Session
 import Synchronization
 public import Wire
 
-/// A client for HTTP requests that are tried again, wait for the network and keep their order.
+/// A client for HTTP requests that are retried, wait for the network and keep their order.
 ///
 ///     let rest = try REST("https://example.org/api")
 ///     let user = try await rest.get("users/1").text
 ///     try await rest.post("events", body: .json(#"{"kind":"seen"}"#))
 ///
-/// An answer of 2xx is returned, everything else thrown as a `REST.Failure`, which has the answer
-/// when there was one. A request is tried again when that is safe: after an error from before it
-/// was sent, after 408, 429 and 503, and, if its method is idempotent or it has an Idempotency-Key,
-/// after a connection that broke, a time that ran out, 425, 500, 502 and 504. Cancelling the task
-/// that waits cancels the request. The last reference gone closes the client. All members may be
-/// used on any thread.
+/// A 2xx response is returned; everything else is thrown as a `REST.Failure`, which contains the
+/// response if there was one. A request is retried when that is safe: after an error that occurred
+/// before it was sent, and after 408, 429 and 503. A request whose method is idempotent, or that
+/// has an Idempotency-Key, is also retried after a lost connection, a timeout, 425, 500, 502 and
+/// 504.
+///
+/// Cancelling the waiting task cancels the request. Releasing the last reference closes the client.
+/// All members may be used on any thread.
 public final class REST: Sendable {
-    /// The answer to a request; its body is decoded when it is asked.
+    /// The response to a request. Its body is decoded on demand.
     public struct Response: Sendable {
         public let status: Int
-        /// As the server put it, "" without: HTTP/2 has none.
+        /// The server's reason phrase; "" without one, as in HTTP/2.
         public let reason: String
-        /// In the order of the wire.
+        /// The headers in the order received.
         public let headers: [HTTPResponse.Header]
-        /// Empty when it is streamed.
+        /// The body; empty if it is streamed.
         public let body: [UInt8]
-        /// Where it came from, after redirects, without user and password.
+        /// The URL of the response, after redirects, without user and password.
         public let url: String
-        /// How often the request was tried.
+        /// The number of attempts made.
         public let attempts: Int
-        /// What its Retry-After asks for.
+        /// The response's Retry-After.
         public let retryAfter: Duration?
-        /// 10, 11, 20 or 30.
+        /// The HTTP version: 10, 11, 20 or 30.
         public let httpVersion: Int
-        /// The same answer without its body, and by which connection it came: addresses and TLS.
+        /// The same response without its body, and its connection: addresses and TLS.
         public let opened: Opened?
-        /// Host and port of the proxy that answered in the server's place; nil for the server.
+        /// Host and port of the proxy, if the proxy responded instead of the server; nil otherwise.
         public let proxy: String?
 
-        /// The body as text; what is ill-formed is replaced by U+FFFD.
+        /// The body as text, with U+FFFD in place of ill-formed parts.
         public var text: String { String(decoding: body, as: UTF8.self) }
 
-        /// The first value of a header, whose name may be in any case.
+        /// The first value of a header. Case does not matter in `name`.
         public func header(_ name: String) -> String? {
             headers.first { $0.name.equalsIgnoringASCIICase(name) }?.value
         }
     }
 
-    /// What came instead of an answer of 2xx.
+    /// The failure of a request that got no 2xx response.
     public struct Failure: Error, Sendable, CustomStringConvertible {
-        /// `.httpStatus` for an answer of another status, which `response` is; otherwise why there
-        /// is none.
+        /// `.httpStatus` for a `response` with another status; otherwise the reason why there is
+        /// none.
         public let code: RealtimeError.Code
-        /// A sentence that names the culprit, never a credential.
+        /// A sentence that names the cause, without credentials.
         public let message: String
         public let response: Response?
-        /// With `.proxy`, the status by which the proxy refused a tunnel; nil without.
+        /// With `.proxy`, the status with which the proxy refused the tunnel; nil otherwise.
         public let proxyStatus: Int?
-        /// 0 when it never began.
+        /// The number of attempts made; 0 if the request never began.
         public let attempts: Int
 
         public var description: String { "\(message) (\(code))" }
     }
 
-    /// Names a request that was sent with a callback.
+    /// Identifies a request that was sent with a callback.
     public struct ID: Hashable, Sendable {
         let number: UInt64
     }
 
     let client: RESTClient
-    /// Held, since the last reference to a loop ends it and all that is on it.
+    /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
 
-    /// - Parameter baseURL: what paths are resolved against, `http://` or `https://` without a
-    ///   query; nil when all requests name whole URLs.
-    /// - Throws: `RealtimeError` for a bad URL or option.
+    /// - Parameter baseURL: the URL to which paths are appended, `http://` or `https://` without a
+    ///   query; nil if all requests have absolute URLs.
+    /// - Throws: `RealtimeError` for an invalid URL or option.
     public init(
         _ baseURL: String? = nil, options: Options = Options(), on loop: Loop = .shared
     ) throws {
@@ -83,7 +85,7 @@ public final class REST: Sendable {
         try options.apply(to: client)
     }
 
-    /// With a client that is made already.
+    /// Wraps an existing client.
     init(_ client: RESTClient, on loop: Loop) {
         self.client = client
         self.loop = loop
@@ -139,7 +141,7 @@ public final class REST: Sendable {
         try await send(Request("DELETE", path, query: query, headers: headers))
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     /// - Throws: `RealtimeError` for a request that cannot be sent, `Failure` for all but 2xx,
     ///   `CancellationError`.
     @discardableResult
@@ -157,7 +159,7 @@ public final class REST: Sendable {
                         builder.handlers.done = nil
                         continuation.resume(throwing: error)
                     }
-                    // It may have been cancelled before there was a number to cancel.
+                    // The task may have been cancelled before the request had a number.
                     if Task.isCancelled { cancel(number) }
                 }
             } onCancel: {
@@ -172,7 +174,7 @@ public final class REST: Sendable {
         if let number = number.withLock({ $0 }) { try? client.cancel(number) }
     }
 
-    /// Sends a request; `done` is called once, on the loop's thread and never inside this call.
+    /// Sends a request. `done` is called once, on the loop's thread, never inside this call.
     @discardableResult
     public func send(
         _ request: Request, done: @escaping @Sendable (Result<Response, Failure>) -> Void
@@ -182,21 +184,21 @@ public final class REST: Sendable {
         return ID(number: try builder.send())
     }
 
-    /// Ends a request that was sent with a callback, which is called with `.cancelled`. One that
-    /// has ended is left alone.
+    /// Cancels a request that was sent with a callback, which receives `.cancelled`. Has no effect
+    /// on a request that has ended.
     public func cancel(_ id: ID) throws(RealtimeError) { try client.cancel(id.number) }
 
     // MARK: State
 
-    /// An Authorization header with a bearer token (RFC 6750) for all requests that have none of
-    /// their own, from their next exchange on; nil for none.
+    /// Sets an Authorization header with a bearer token (RFC 6750) for all requests without one of
+    /// their own, from their next exchange on; nil removes it.
     public func setBearerToken(_ token: String?) throws(RealtimeError) {
         var value: String?
         if let token { value = try HeaderField.bearerAuthorization(token) }
         try client.setCredential(value)
     }
 
-    /// A basic Authorization header (RFC 7617), likewise.
+    /// Sets a basic Authorization header (RFC 7617) for the same requests.
     public func setBasicAuthorization(
         user: String, password: String
     ) throws(RealtimeError) {
@@ -220,11 +222,11 @@ public final class REST: Sendable {
         return .failure(
             Failure(
                 code: outcome.error?.code ?? .connectionLost,
-                message: outcome.error?.message ?? "no answer came", response: response,
+                message: outcome.error?.message ?? "no response came", response: response,
                 proxyStatus: outcome.error?.proxyStatus, attempts: outcome.attempts))
     }
 
-    /// What a task that was cancelled is used to; in that task.
+    /// The error for a cancelled task: `CancellationError`.
     static func thrown(_ error: any Error) -> any Error {
         guard Task.isCancelled, (error as? Failure)?.code == .cancelled else { return error }
         return CancellationError()

@@ -3,7 +3,7 @@ internal import Session
 internal import Wire
 
 extension REST {
-    /// Which requests are sent one after the other, in the order of submission.
+    /// Which requests are sent one at a time, in the order of submission.
     public enum Order: Sendable {
         /// All but GET and HEAD.
         case automatic
@@ -11,7 +11,7 @@ extension REST {
         case never
     }
 
-    /// Which request ends with `.queueFull` when the queue is full.
+    /// Which request fails with `.queueFull` when the queue is full.
     public enum Overflow: Sendable {
         /// The new one.
         case rejectNew
@@ -19,16 +19,16 @@ extension REST {
         case dropOldest
     }
 
-    /// What holds for all requests of a client, with the defaults of the C ABI's `rt_rest_set_*`. A
-    /// time limit of nil means no limit.
+    /// The options of a client, which apply to all its requests. The defaults are those of
+    /// `rt_rest_set_*` in C. A time limit of nil means no limit.
     public struct Options: Sendable {
-        /// A token to begin with (RFC 6750).
+        /// The first bearer token (RFC 6750).
         public var bearerToken: String?
-        /// Asked once for a fresh bearer token when the credentials were refused with 401, however
-        /// many requests wait; nil when there is none. A request by the same client may fetch it,
-        /// best with an Authorization of its own, and with `order` `.never`: it would wait behind
-        /// an ordered one that was refused. Refused itself, it waits as the others do, until its
-        /// deadline.
+        /// Fetches a fresh bearer token after the server refused the credentials with 401; nil if
+        /// there is none. It is called once, however many requests wait. A request by the same
+        /// client may fetch the token. Give that request its own Authorization header, because if
+        /// it is refused, it too waits until its deadline. Set its `order` to `.never`, because
+        /// otherwise it waits for a refused ordered request.
         public var freshToken: (@Sendable () async throws -> String?)?
 
         /// The delays between attempts; its `maxAttempts` and `stableTime` are not used.
@@ -138,7 +138,7 @@ extension REST {
                         }
                         try client.credentialsAreReady(token != nil)
                     } catch {
-                        // Fails once it is closed, when nobody wants to know.
+                        // Fails once the client is closed; nobody waits for the credentials then.
                         try? client?.credentialsAreReady(false, because: .noCredentials(error))
                     }
                 }

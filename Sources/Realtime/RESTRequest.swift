@@ -4,41 +4,42 @@ import Synchronization
 import Wire
 
 extension REST {
-    /// One request; what is nil is as in the client's options.
+    /// A request. Properties that are nil use the client's options.
     public struct Request: Sendable {
         public enum Body: Sendable {
             case none
-            /// With this Content-Type, unless it is nil.
+            /// Bytes, with this Content-Type unless it is nil.
             case bytes([UInt8], type: String? = nil)
-            /// As text/plain in UTF-8.
+            /// Text, as text/plain in UTF-8.
             case text(String)
-            /// Text that is JSON already, as application/json.
+            /// JSON text, as application/json.
             case json(String)
-            /// Taken while it is sent: for each attempt `source` makes a function that gives the
-            /// next bytes, `capacity` at most, and none at the end. Of this length, or in chunks
-            /// when it is nil.
+            /// A body read while it is sent. For each attempt, `source` returns a function that
+            /// returns the next bytes, at most `capacity`, and none at the end. Without `length` it
+            /// is sent in chunks.
             case source(
                 length: Int?,
                 source: @Sendable () throws -> (@Sendable (_ capacity: Int) throws -> [UInt8]))
-            /// Pieces as they come, taken once: a request that has begun to send them is not tried
-            /// again. A second request iterates the sequence anew, which may be over by then. Of
-            /// this length together, or in chunks when it is nil.
+            /// A sequence of pieces, which can be read only once: a request that has begun to send
+            /// it is not retried. Sending the request again iterates the sequence again, which may
+            /// be finished by then. Without the total `length` it is sent in chunks.
             case pieces(
                 length: Int? = nil, any AsyncSequence<[UInt8], any Error> & Sendable)
         }
 
-        /// A token, in the case it is sent in.
+        /// A token, sent in the case given.
         public var method: String
-        /// Below the client's base URL, with exactly one slash between; or a whole URL.
+        /// Appended to the base URL with exactly one slash between; or an absolute URL.
         public var path: String
         public var body: Body
-        /// Added behind the path's own, percent-encoded.
+        /// Appended to the path's own query, percent-encoded.
         public var query: [(name: String, value: String)]
-        /// In the place of the client's of their names. Behind `Expect: 100-continue` the body is
-        /// sent when the server asks for it, or has said nothing for a second, and stays here when
-        /// it answers 300 or more instead.
+        /// Headers, which replace the client's of the same names. With `Expect: 100-continue`, the
+        /// body is sent once the server asks for it or has been silent for a second, and not at all
+        /// if the server responds with 300 or more instead.
         public var headers: [(name: String, value: String)]
-        /// Called on the loop's thread with bytes of bodies; a total is 0 while it is not known.
+        /// Called on the loop's thread with the bytes of the bodies; a total is 0 if it is not
+        /// known.
         public var onProgress:
             (
                 @Sendable (

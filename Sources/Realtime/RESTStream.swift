@@ -4,16 +4,16 @@ import Synchronization
 import Wire
 
 extension REST {
-    /// An answer whose body comes while it is taken: a sequence of pieces. A reader who is slow
-    /// slows the server down; the last reference gone ends the request.
+    /// A response whose body is a sequence of pieces, read as it arrives. A slow reader slows the
+    /// server down. Releasing the last reference ends the request.
     public final class Stream: AsyncSequence, Sendable {
         public typealias Element = [UInt8]
 
-        /// Its head; the body is empty.
+        /// The head of the response; its body is empty.
         public let response: Response
         fileprivate let mailbox: Mailbox<Piece>
         fileprivate let exchange: Exchange
-        /// Held, since the last reference to a client ends its requests.
+        /// Retained, because a client ends its requests when its last reference is released.
         private let rest: REST
 
         fileprivate init(
@@ -32,15 +32,15 @@ extension REST {
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let stream: Stream
 
-            /// The next piece, nil at the end.
-            /// - Throws: `Failure` when the answer breaks off; `CancellationError`.
+            /// Waits for the next piece; nil at the end.
+            /// - Throws: `Failure` if the response breaks off; `CancellationError`.
             public mutating func next() async throws -> [UInt8]? {
                 try await stream.mailbox.next { stream.exchange.pause(false) }?.bytes
             }
         }
     }
 
-    /// A request by its number, once that is known.
+    /// A request whose number is set once it is known.
     fileprivate final class Exchange: Sendable {
         private let client: RESTClient
         private let number = Mutex<UInt64?>(nil)
@@ -64,11 +64,11 @@ extension REST {
         static var taken: Self { Self(bytes: []) }
     }
 
-    /// Sends a request and returns when the head of its answer has come, whatever the status.
-    /// The body may then take as long as bytes flow: `attemptTimeout` limits the time without one,
-    /// and only a `deadline` of the request itself limits the whole. Ordered requests, as POSTs
-    /// are, wait until the body of one before them has ended: `order`.
-    /// - Throws: `RealtimeError` for a request that cannot be sent, `Failure` when no answer comes,
+    /// Sends a request and returns when the head of its response has arrived, whatever the status.
+    /// The body may then take as long as bytes arrive: `attemptTimeout` limits the time without a
+    /// byte, and only a `deadline` of the request itself limits the whole. Later ordered requests,
+    /// such as POSTs, wait until the body of an earlier one has ended (`order`).
+    /// - Throws: `RealtimeError` for a request that cannot be sent, `Failure` without a response,
     ///   `CancellationError`.
     public func stream(_ request: Request) async throws -> Stream {
         let builder = try request.builder(client)
@@ -77,7 +77,7 @@ extension REST {
         builder.handlers.body = { bytes in
             guard mailbox.put(Piece(bytes: Array(bytes))) else { return }
             exchange.pause(true)
-            // Those who emptied the box meanwhile resumed before there was a pause.
+            // If the box was emptied meanwhile, `resume` was called before there was a pause.
             if !mailbox.isPaused { exchange.pause(false) }
         }
         do {

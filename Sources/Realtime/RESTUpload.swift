@@ -2,15 +2,15 @@ internal import Engine
 import Synchronization
 
 extension REST {
-    /// Hands the pieces of a sequence to a request, one after the other: the next is asked for when
-    /// the last was taken, and their maker may take its time.
+    /// Passes the pieces of a sequence to a request, one at a time. The next piece is requested
+    /// when the last one has been sent, and may take any time.
     final class Upload: Sendable {
         private let pieces: Pieces
 
         init(_ sequence: any AsyncSequence<[UInt8], any Error> & Sendable, _ client: RESTClient) {
             let pieces = Pieces(client)
             self.pieces = pieces
-            // It does not hold the upload, whose end is its own.
+            // The task does not retain the upload, whose deinit cancels it.
             pieces.begin(
                 Task {
                     do {
@@ -26,7 +26,7 @@ extension REST {
 
         deinit { pieces.cancel() }
 
-        /// The request's, to tell when there is more.
+        /// Sets the request's number, which `resume` needs.
         func set(number: UInt64) { pieces.set(number: number) }
 
         func next(_ space: UnsafeMutableRawBufferPointer) -> RESTBodyStep { pieces.next(space) }
@@ -37,7 +37,7 @@ extension REST {
             var task: Task<Void, Never>?
             var number: UInt64?
             var piece: ArraySlice<UInt8> = []
-            /// Whoever put the piece, until it is taken.
+            /// The task that put the piece, until the piece is taken.
             var waiting: CheckedContinuation<Bool, Never>?
             var isWanted = false
             var last: RESTBodyStep?
@@ -52,7 +52,7 @@ extension REST {
 
         func set(number: UInt64) { state.withLock { $0.number = number } }
 
-        /// Returns when it was taken; false when it never will be.
+        /// Returns true when the piece was taken, false if it never will be.
         func put(_ piece: [UInt8]) async -> Bool {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in

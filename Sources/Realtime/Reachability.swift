@@ -2,36 +2,36 @@ internal import Engine
 import Synchronization
 public import Wire
 
-/// Whether there is a network to reach a peer by. What comes back by itself after a loss asks it
-/// before an attempt: offline is a state in which nothing is tried and nothing counted.
+/// Tells whether there is a network. Objects that reconnect or retry consult it before each
+/// attempt: while it is offline, they make and count no attempts.
 ///
 ///     let reachability = try Reachability()
 ///     for await isOnline in reachability.changes { print(isOnline ? "online" : "offline") }
 ///
 /// All members may be used on any thread.
 public final class Reachability: Sendable {
-    /// By what it is judged.
+    /// How reachability is decided.
     public enum Mode: Sendable {
-        /// By what the kernel tells of links, addresses and routes. A peer counts as reachable when
-        /// it is this machine or a Unix socket; when an interface other than the loopback is up and
-        /// running and has a default route; when such an interface has a route to its address; and,
-        /// for a name, when such an interface has any route that is not link-local, or, for a name
-        /// in .local, any route. In doubt it is reachable: a wrong yes costs an attempt, a wrong no
-        /// would never connect. Behind a proxy, the proxy is the peer. Where the system does not
-        /// show its network, as `always`.
+        /// By the links, addresses and routes that the kernel reports. A peer counts as reachable
+        /// if one of these holds: it is this machine or a Unix socket; an interface other than the
+        /// loopback is up and running and has a default route; such an interface has a route to its
+        /// address; or, for a peer known by name, such an interface has any route that is not
+        /// link-local (for a name in .local, any route). In doubt the peer is reachable: a wrong
+        /// yes costs one attempt, a wrong no would never connect. With a proxy, the proxy is the
+        /// peer. If the system does not show its network, this works as `always`.
         case auto
-        /// By `setOnline`; online at first.
+        /// By `setOnline`; initially online.
         case manual
-        /// Everything is reachable.
+        /// All peers count as reachable.
         case always
     }
 
     let engine: Engine.Reachability
-    /// Held, since the last reference to a loop ends it and all that is on it.
+    /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
     private let listeners: Listeners
 
-    /// - Throws: `.closed` when the loop is over.
+    /// - Throws: `.closed` if the loop has ended.
     public init(_ mode: Mode = .auto, on loop: Loop = .shared) throws(RealtimeError) {
         engine = try Engine.Reachability(on: loop.engine, mode: mode.engine)
         self.loop = loop
@@ -45,21 +45,22 @@ public final class Reachability: Sendable {
         listeners.finish()
     }
 
-    /// Whether a host that is known by name counts as reachable.
+    /// Whether a host known by name counts as reachable.
     public var isOnline: Bool { engine.isOnline }
 
     public func setMode(_ mode: Mode) throws(RealtimeError) { try engine.setMode(mode.engine) }
 
-    /// Says whether there is a network, for `.manual`; in another mode it is kept for then.
+    /// Sets whether there is a network, for `.manual`. In another mode the value is kept for a
+    /// later change to manual mode.
     public func setOnline(_ isOnline: Bool) throws(RealtimeError) {
         try engine.setOnline(isOnline)
     }
 
-    /// Each change of `isOnline` from now on, the latest when they come faster than they are taken.
-    /// Ends with this object.
+    /// The changes of `isOnline` from now on; only the latest if they come faster than they are
+    /// read. Ends with this object.
     public var changes: AsyncStream<Bool> { listeners.stream() }
 
-    /// Has `handler` called on the loop's thread with each change of `isOnline`; nil takes it away.
+    /// Calls `handler` on the loop's thread with each change of `isOnline`; nil removes it.
     public func onChange(_ handler: (@Sendable (_ isOnline: Bool) -> Void)?) {
         listeners.setHandler(handler)
     }
@@ -75,7 +76,7 @@ extension Reachability.Mode {
     }
 }
 
-/// Who is told of changes.
+/// The listeners to changes.
 private final class Listeners: Sendable {
     private struct Contents {
         var handler: (@Sendable (Bool) -> Void)?
@@ -87,7 +88,7 @@ private final class Listeners: Sendable {
     private let contents = Mutex(Contents())
 
     func setHandler(_ handler: (@Sendable (Bool) -> Void)?) {
-        // What the old one holds is let go outside the lock.
+        // The old handler's captures are released outside the lock.
         let old = contents.withLock { contents in
             defer { contents.handler = handler }
             return contents.handler

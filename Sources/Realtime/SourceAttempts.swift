@@ -2,7 +2,7 @@ internal import Engine
 internal import Session
 import Wire
 
-/// The options of an event source or a long poll that decide on each of its attempts.
+/// The options of an event source or a long poll that are consulted for each attempt.
 protocol SourceOptions {
     typealias Header = (name: String, value: String)
 
@@ -13,14 +13,14 @@ protocol SourceOptions {
     var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)? { get }
 }
 
-/// What the connection asks before an attempt, and when one was refused.
+/// The checks before an attempt and after a refusal.
 struct SourceAttempts {
     var request: ((_ attempt: Int) throws(RealtimeError) -> Bool)?
     var credentials: ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)?
 }
 
 extension SourceOptions {
-    /// - Parameter end: an attempt is declined.
+    /// - Parameter end: called when an attempt is declined.
     func attempts<Source: HTTPSourceSession, Handlers: HTTPSourceHandlers>(
         of connection: HTTPSource<Source, Handlers>, _ end: @escaping () -> Void
     ) -> SourceAttempts {
@@ -29,12 +29,12 @@ extension SourceOptions {
         attempts.request = headers.asking(headerProvider, onRequest) {
             [unowned connection] (next) throws(RealtimeError) in
             guard let next else {
-                // Before whoever iterates hears of it, and looks at the state.
+                // Close first, so that iterating tasks see the final state when they are notified.
                 connection.close()
                 return end()
             }
             if let url = next.url { try connection.setURL(url) }
-            try connection.lay(headers)
+            try connection.apply(headers)
         }
         if let credentials {
             attempts.credentials = { [unowned connection] response in
@@ -47,13 +47,13 @@ extension SourceOptions {
 }
 
 extension HTTPSource {
-    fileprivate func lay(_ headers: HeaderLayers) throws(RealtimeError) {
+    fileprivate func apply(_ headers: HeaderLayers) throws(RealtimeError) {
         try configure { (configuration) throws(RealtimeError) in
             configuration.clearHeaders()
             for header in headers.base {
                 try configuration.addHeader(name: header.name, value: header.value)
             }
-            for header in headers.over {
+            for header in headers.overrides {
                 try configuration.setHeader(name: header.name, value: header.value)
             }
         }
@@ -70,11 +70,11 @@ extension HTTPSource {
                 guard let self else { return }
                 if let fresh {
                     headers.authorize(fresh)
-                    try lay(headers)
+                    try apply(headers)
                 }
                 try? credentialsAreReady(fresh != nil)
             } catch {
-                // Fails once it is closed, when nobody wants to know.
+                // Fails once the source is closed; nobody waits for the credentials then.
                 try? self?.credentialsAreReady(false, because: .noCredentials(error))
             }
         }

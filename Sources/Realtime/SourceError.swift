@@ -1,17 +1,16 @@
 internal import Session
 public import Wire
 
-/// An attempt of an event source or a long poll that failed, or a stream that ended.
+/// A failed attempt of an event source or a long poll, or the end of a stream.
 public struct SourceError: Error, Sendable, CustomStringConvertible {
     public let error: RealtimeError
-    /// The answer's, or that of a proxy that refused the tunnel; 0 without one.
+    /// The status of the response, or of a proxy that refused the tunnel; 0 without one.
     public let httpStatus: Int
-    /// Whether it is closed now.
+    /// Whether the object is closed now.
     public let isFatal: Bool
-    /// The time until the next attempt; nil when there is none, or it waits for a network.
+    /// The time until the next attempt; nil if there is none, or if it waits for a network.
     public let retryIn: Duration?
-    /// The number of that attempt since the last connection that was stable, or the last poll that
-    /// succeeded.
+    /// The number of that attempt since the last stable connection, or the last successful poll.
     public let attempt: Int
 
     public var description: String { error.description }

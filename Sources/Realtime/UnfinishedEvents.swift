@@ -1,18 +1,19 @@
 import Synchronization
 
-/// The ids of events that came and are not done with, in their order: an id is kept once its event
-/// and all before it are, whoever takes them.
+/// The ids of delivered events that are not yet processed, in order. An id is stored once its event
+/// and all before it are processed, whichever iterators took them.
 final class UnfinishedEvents: Sendable {
     private struct Contents {
-        /// Without an id when it is not to be kept.
+        /// The id is nil if it must not be stored.
         var events: [(id: String?, isDone: Bool)] = []
-        /// The number of the first of them.
+        /// The number of the first event in `events`.
         var first = 0
-        /// The number of the first that nobody has taken.
+        /// The number of the first event that no iterator has taken.
         var untaken = 0
-        /// Of the last that came.
+        /// The id of the last event delivered.
         var lastID: String?
-        /// Of iterators that went without asking for another: done with when anybody does.
+        /// Events that ended iterators held. They count as processed when any iterator asks for
+        /// another event.
         var left: [Int] = []
     }
 
@@ -21,7 +22,7 @@ final class UnfinishedEvents: Sendable {
     /// - Returns: the event's number.
     func came(_ id: String) -> Int {
         contents.withLock { contents in
-            // What the event before brought is kept, or forgotten, with that.
+            // An unchanged id is stored, or dropped, with the event that first had it.
             let isNew = contents.lastID.map { !$0.utf8.elementsEqual(id.utf8) } ?? true
             contents.lastID = id
             contents.events.append((isNew ? id : nil, isDone: false))
@@ -29,8 +30,8 @@ final class UnfinishedEvents: Sendable {
         }
     }
 
-    /// Whoever took this event, if any, asks for another.
-    /// - Returns: the id that may be kept from now on.
+    /// Called when the iterator that took this event, if any, asks for another.
+    /// - Returns: the id that may now be stored.
     func finish(_ number: Int?) -> String? {
         contents.withLock { contents in
             for done in contents.left + [number].compactMap(\.self) {
@@ -51,7 +52,7 @@ final class UnfinishedEvents: Sendable {
         contents.withLock { $0.untaken = max($0.untaken, number + 1) }
     }
 
-    /// The ids of those that were taken are not kept any more.
+    /// Drops the ids of events that were taken: they are not stored.
     func forget() {
         contents.withLock { contents in
             for index in 0..<(contents.untaken - contents.first) {
@@ -63,12 +64,12 @@ final class UnfinishedEvents: Sendable {
     func leave(_ number: Int) { contents.withLock { $0.left.append(number) } }
 }
 
-/// Who takes events: an iterator, with all copies of it.
+/// An iterator that takes events, with all its copies.
 final class EventTaker: Sendable {
     private let events: UnfinishedEvents?
     private let number = Mutex<Int?>(nil)
 
-    /// - Parameter events: nil when no ids are kept.
+    /// - Parameter events: nil if no ids are stored.
     init(_ events: UnfinishedEvents?) { self.events = events }
 
     deinit {
@@ -80,8 +81,8 @@ final class EventTaker: Sendable {
         self.number.withLock { $0 = number }
     }
 
-    /// The event that was taken last is done with.
-    /// - Returns: the id that may be kept from now on.
+    /// Marks the event taken last as processed.
+    /// - Returns: the id that may now be stored.
     func finish() -> String? {
         events?.finish(
             number.withLock { number in

@@ -2,14 +2,14 @@ internal import Engine
 import Synchronization
 public import Wire
 
-/// A WebSocket client connection, RFC 6455 with permessage-deflate.
+/// A WebSocket client connection: RFC 6455 with permessage-deflate.
 ///
 ///     let socket = try await WebSocket.connect("wss://example.org/feed")
 ///     try await socket.send("hello")
 ///     for try await message in socket.messages { print(message) }
 ///
-/// Cancelling the task that connects, or that waits for a message, closes the connection. The last
-/// reference gone drops it. All members may be used on any thread.
+/// Cancelling the task that connects, or that waits for a message, closes the connection. Releasing
+/// the last reference drops it. All members may be used on any thread.
 public final class WebSocket: Sendable {
     /// One whole message.
     public enum Message: Sendable, Hashable {
@@ -25,16 +25,17 @@ public final class WebSocket: Sendable {
         }
     }
 
-    /// Where a connection stands.
+    /// The state of a connection.
     public enum State: Sendable {
         case new, connecting, open, closing, closed
-        /// Lost, and the time of the next attempt has not come.
+        /// The connection was lost, and the next attempt is not due yet.
         case waiting
     }
 
-    /// How a connection ended.
+    /// The end of a connection.
     public struct Closing: Error, Hashable, Sendable, CustomStringConvertible {
-        /// The peer's code; `.noStatus` when its close frame had none, `.abnormal` without one.
+        /// The peer's code; `.noStatus` if its close frame had none, `.abnormal` without a close
+        /// frame.
         public let code: CloseCode
         public let reason: String
         /// Whether both close frames were exchanged.
@@ -53,20 +54,20 @@ public final class WebSocket: Sendable {
     }
 
     let connection: WebSocketConnection
-    /// Held, since the last reference to a loop ends it and all that is on it.
+    /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
     let mailbox: Mailbox<Message>
     let pieceBox: Mailbox<Piece>
     private let events: Events
-    /// What the connection does for itself, which the user's handlers stand behind.
+    /// The connection's own handlers, which run before the user's.
     private let own: WebSocketHandlers
 
     /// Connects and returns when messages can be sent and received.
     /// - Parameter url: `ws://` or `wss://`; user and password become a basic Authorization header.
-    /// - Throws: `RealtimeError` for a bad URL or option and for all that goes wrong until open;
-    ///   `CancellationError` when the task is cancelled, which ends the attempt.
-    /// - Parameter handlers: told beside what is awaited; its `message` must be nil, since messages
-    ///   go to `messages` and `receive`.
+    /// - Parameter handlers: called in addition; its `message` must be nil, because messages go to
+    ///   `messages` and `receive`.
+    /// - Throws: `RealtimeError` for an invalid URL or option, and for every failure before open;
+    ///   `CancellationError` if the task is cancelled, which ends the attempt.
     public static func connect(
         _ url: String, options: Options = Options(), on loop: Loop = .shared,
         handlers: Handlers = Handlers()
@@ -74,7 +75,7 @@ public final class WebSocket: Sendable {
         let socket = try WebSocket(url, options, loop)
         try socket.setHandlers(handlers)
         try socket.connection.start()
-        // Leaving with an error, a cancellation too, drops the last reference and the attempt.
+        // An error or cancellation here releases the last reference, which ends the attempt.
         try await socket.events.waitUntilOpen()
         return socket
     }
@@ -101,13 +102,13 @@ public final class WebSocket: Sendable {
     ) {
         guard box.put(element) else { return }
         try? connection.pause()
-        // Those who emptied the box meanwhile called resume before there was a pause.
+        // If the box was emptied meanwhile, `resume` was called before there was a pause.
         if !box.isPaused { try? connection.resume() }
     }
 
-    /// Makes a connection that hands its messages to `handlers` on the loop's thread, without a
-    /// copy and without an allocation each; `start` begins. `messages` and `receive` stay empty.
-    /// - Throws: `RealtimeError` for a bad URL or option.
+    /// Creates a connection that passes its messages to `handlers` on the loop's thread, without a
+    /// copy or an allocation for each. `start` connects. `messages` and `receive` stay empty.
+    /// - Throws: `RealtimeError` for an invalid URL or option.
     public convenience init(
         _ url: String, options: Options = Options(), on loop: Loop = .shared, handlers: Handlers
     ) throws {
@@ -135,7 +136,7 @@ public final class WebSocket: Sendable {
         own.open = { events.open($0) }
         own.drained = { events.drained() }
         own.failed = { failure in
-            // The end of a connection in order is no failure to those who wait.
+            // For waiting tasks, an orderly close is not a failure.
             if failure.error.code != .closed { events.failed(failure.error) }
             guard !failure.isFatal else { return }
             events.lost(Closing(code: failure.code, reason: failure.reason, isClean: false))
@@ -153,20 +154,21 @@ public final class WebSocket: Sendable {
 
     // MARK: Use
 
-    /// The messages, in order; bounded by `maxBufferedMessages` and `maxBufferedBytes`, above which
-    /// the peer is slowed down. Ends after close code 1000, 1001 or none (1005), and after
-    /// `close()` whatever the code; throws `RealtimeError` for a failure, `Closing` for other codes
-    /// of the peer's and for a connection that the peer ended without one. Cancelling a task that
-    /// waits here closes the connection. Several tasks share the messages among them.
+    /// The messages in order. Above `maxBufferedMessages` and `maxBufferedBytes` the peer is slowed
+    /// down. Ends after close code 1000, 1001 or none (1005), and after `close()` with any code.
+    /// Throws `RealtimeError` for a failure, and `Closing` for other codes of the peer and for a
+    /// connection that the peer ended without one. Cancelling a task that waits here closes the
+    /// connection. If several tasks iterate, each message goes to one of them.
     public var messages: Messages { Messages(socket: self) }
 
-    /// The next message, nil at the end; as `messages`.
+    /// Waits for the next message; nil at the end. Ends as `messages` does.
     public func receive() async throws -> Message? { try await next(of: mailbox) }
 
-    /// Messages in pieces as they come, with `Options.deliversPieces`; ends as `messages` does.
+    /// The messages in pieces as they arrive, with `Options.deliversPieces`. Ends as `messages`
+    /// does.
     public var pieces: Pieces { Pieces(socket: self) }
 
-    /// The next piece of a message, nil at the end; as `pieces`.
+    /// Waits for the next piece of a message; nil at the end. Ends as `pieces` does.
     public func receivePiece() async throws -> Piece? { try await next(of: pieceBox) }
 
     private func next<Element>(of box: Mailbox<Element>) async throws -> Element? {
@@ -178,9 +180,9 @@ public final class WebSocket: Sendable {
         }
     }
 
-    /// Sends a text message; waits while more than `sendHighWaterBytes` are unsent.
-    /// - Throws: `RealtimeError`: `.closed` once closing began, `.bufferFull` above the limit;
-    ///   `CancellationError` when the task is cancelled while it waits, with the message queued.
+    /// Sends a text message. Waits while more than `sendHighWaterBytes` are unsent.
+    /// - Throws: `RealtimeError`: `.closed` once closing has begun, `.bufferFull` above the limit;
+    ///   `CancellationError` if the task is cancelled while it waits; the message stays queued.
     public func send(
         _ text: String, compression: Compression = .automatic
     ) async throws {
@@ -188,7 +190,7 @@ public final class WebSocket: Sendable {
         try await waitUntilDrained()
     }
 
-    /// Sends a binary message; as `send` for text.
+    /// Sends a binary message; otherwise like `send` for text.
     public func send(
         _ bytes: [UInt8], compression: Compression = .automatic
     ) async throws {
@@ -206,33 +208,32 @@ public final class WebSocket: Sendable {
     }
 
     /// Sends a ping and waits for its pong.
-    /// - Returns: the round trip.
-    /// - Throws: `RealtimeError`, `Closing` when the connection ends first, or
-    ///   `CancellationError`.
+    /// - Returns: the round-trip time.
+    /// - Throws: `RealtimeError`, `Closing` if the connection ends first, or `CancellationError`.
     public func ping() async throws -> Duration {
         try await events.pong { answered in
             try connection.ping(UnsafeRawBufferPointer(start: nil, count: 0), answered: answered)
         }
     }
 
-    /// Closes in order and waits for the end: what was queued is sent, then a close frame, then the
-    /// peer's answer is awaited up to `closeTimeout`.
-    /// - Throws: `RealtimeError` for a code or reason that must not be sent; `CancellationError`
-    ///   when the task is cancelled while it waits, with the closing under way.
+    /// Closes in order and waits for the end: sends what is queued and a close frame, then waits up
+    /// to `closeTimeout` for the peer's close frame.
+    /// - Throws: `RealtimeError` for a code or reason that must not be sent; `CancellationError` if
+    ///   the task is cancelled while it waits; closing continues.
     @discardableResult
     public func close(_ code: CloseCode = .normal, reason: String = "") async throws -> Closing {
         try beginClose(code, reason: reason)
         return try await events.untilClosed()
     }
 
-    /// Waits for the end of the connection, however it comes.
-    /// - Throws: `CancellationError` alone.
+    /// Waits for the end of the connection, whatever its cause.
+    /// - Throws: only `CancellationError`.
     public func waitUntilClosed() async throws -> Closing { try await events.untilClosed() }
 
-    /// Takes these handlers in the place of those there are: at any time, on any thread, also in
-    /// one of them. Between pieces and whole messages the change counts from the next message on.
-    /// - Throws: `RealtimeError(.invalidArgument)` for a `message` where messages go to `messages`
-    ///   and `receive`.
+    /// Replaces the handlers: at any time, on any thread, also inside a handler. A change between
+    /// pieces and whole messages takes effect with the next message.
+    /// - Throws: `RealtimeError(.invalidArgument)` for a `message` handler if messages go to
+    ///   `messages` and `receive`.
     public func setHandlers(_ handlers: Handlers) throws(RealtimeError) {
         guard handlers.message == nil || !own.delivery.isSomebody else {
             throw RealtimeError(
@@ -246,37 +247,38 @@ public final class WebSocket: Sendable {
 
     // MARK: For handlers, where nothing may be awaited
 
-    /// Starts a connection made with handlers.
-    /// - Throws: `RealtimeError(.state)` when it was started before.
+    /// Starts a connection that was created with handlers.
+    /// - Throws: `RealtimeError(.state)` if it was started before.
     public func start() throws(RealtimeError) { try connection.start() }
 
-    /// Queues a text message without waiting, whatever is unsent already; `sendLimitBytes` bounds
-    /// it.
+    /// Queues a text message without waiting, even above the high-water mark, up to
+    /// `sendLimitBytes`.
     public func enqueue(
         _ text: String, compression: Compression = .automatic
     ) throws(RealtimeError) {
         try connection.send(.text, utf8: text, compression)
     }
 
-    /// Queues a binary message without waiting; as `enqueue` for text. The bytes are copied.
+    /// Queues a binary message without waiting; otherwise like `enqueue` for text. The bytes are
+    /// copied.
     public func enqueue(
         _ bytes: RawSpan, compression: Compression = .automatic
     ) throws(RealtimeError) {
         try connection.send(.binary, bytes, compression)
     }
 
-    /// Begins to close without waiting for the end.
+    /// Starts closing and does not wait for the end.
     public func beginClose(
         _ code: CloseCode = .normal, reason: String = ""
     ) throws(RealtimeError) {
         try connection.close(code: code.rawValue, reason: reason)
     }
 
-    /// Stops receiving: no message comes after this returned on the loop's thread, and TCP slows
-    /// the peer down.
+    /// Stops receiving; TCP slows the peer down. Called on the loop's thread, no message comes
+    /// after this returns.
     public func pause() throws(RealtimeError) { try connection.pause() }
 
-    /// Goes on receiving.
+    /// Continues receiving.
     public func resume() throws(RealtimeError) { try connection.resume() }
 
     // MARK: State
@@ -292,16 +294,16 @@ public final class WebSocket: Sendable {
         }
     }
 
-    /// What the server answered when it opened last, and by which connection; nil before.
+    /// The response that last opened the connection, and the connection itself; nil before.
     public var opened: Opened? { events.opened }
 
-    /// How it ended; nil before.
+    /// How the connection ended; nil before.
     public var closing: Closing? { events.closing }
 
-    /// Bytes queued and not yet taken by the kernel.
+    /// Bytes that are queued and that the kernel has not accepted yet.
     public var bufferedBytes: Int { connection.bufferedBytes }
 
-    /// The round trip of the last answered ping; nil before the first.
+    /// The round-trip time of the last answered ping; nil before the first pong.
     public var roundTrip: Duration? {
         let microseconds = connection.roundTripMicroseconds
         return microseconds < 0 ? nil : .microseconds(microseconds)

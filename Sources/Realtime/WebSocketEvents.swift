@@ -2,7 +2,7 @@ import Synchronization
 import Wire
 
 extension WebSocket {
-    /// What happens to a connection, for the tasks that await it. The loop's thread puts things in;
+    /// The events of a connection, for the tasks that await them. The loop's thread adds events;
     /// continuations are resumed outside the lock.
     final class Events: Sendable {
         private typealias Waiters<Value> = [UInt64: CheckedContinuation<Value, any Error>]
@@ -12,12 +12,12 @@ extension WebSocket {
             var isOpen = false
             var failure: RealtimeError?
             var closing: Closing?
-            // Those who wait, by their tickets, so that a cancelled one can be taken out.
+            // The waiting tasks by ticket, so that a cancelled one can be removed.
             var opening: Waiters<Void> = [:]
             var draining: Waiters<Void> = [:]
             var ponging: Waiters<Duration> = [:]
             var ending: Waiters<Closing> = [:]
-            /// Waits that were cancelled before they began.
+            /// Tickets of waits that were cancelled before they began.
             var cancelled: Set<UInt64> = []
             var lastTicket: UInt64 = 0
         }
@@ -44,7 +44,7 @@ extension WebSocket {
             for waiter in waiting { waiter.resume() }
         }
 
-        /// Another attempt follows: what waited for this connection ends with it.
+        /// Another attempt follows; everything that waited for this connection ends with it.
         func lost(_ closing: Closing) {
             let (ponging, draining, error) = contents.withLock { contents in
                 let error: any Error = contents.failure ?? closing
@@ -58,8 +58,8 @@ extension WebSocket {
 
         func failed(_ error: RealtimeError) { contents.withLock { $0.failure = error } }
 
-        /// The last event: everyone who waits is told. How the messages end follows from it.
-        /// - Parameter isAskedFor: we began to close, and the end is what was wanted whatever its
+        /// The last event: resumes all waiting tasks and returns how the messages end.
+        /// - Parameter isAskedFor: this side began to close, so the end is normal whatever its
         ///   code.
         func closed(_ closing: Closing, isAskedFor: Bool) -> MailboxEnd {
             let all = contents.withLock { contents -> Contents in
@@ -98,10 +98,10 @@ extension WebSocket {
             }
         }
 
-        /// - Parameters:
-        ///   - isFull: asked again under the lock.
-        ///   - owe: called behind it, so that a drained event is to come. What made the buffer full
-        ///     need not have asked for one: bytes count twice while the loop takes them over.
+        /// - Parameter isFull: called again under the lock.
+        /// - Parameter owe: called after it, so that a drained event will come. The call that
+        ///   filled the buffer may not have requested one, because bytes count twice while the loop
+        ///   accepts them.
         func untilDrained(_ isFull: () -> Bool, owe: () -> Void) async throws {
             try await wait(
                 \.draining, nil,
@@ -109,7 +109,7 @@ extension WebSocket {
                 begin: owe)
         }
 
-        /// - Parameter send: sends the ping; its argument is to be called with the round trip.
+        /// - Parameter send: sends a ping, and calls its argument with the round-trip time.
         func pong(
             _ send: (_ answered: @escaping @Sendable (Duration) -> Void) throws -> Void
         ) async throws -> Duration {
@@ -138,9 +138,9 @@ extension WebSocket {
             }
         }
 
-        /// - Parameters:
-        ///   - look: what is known already, asked under the lock; nil to wait.
-        ///   - begin: starts what is waited for; when it throws, so does this.
+        /// - Parameter look: returns the result if it is already known, under the lock; nil to
+        ///   wait.
+        /// - Parameter begin: starts the operation; its error is thrown.
         private func wait<Value: Sendable>(
             _ waiters: any WritableKeyPath<Contents, Waiters<Value>> & Sendable,
             _ ticket: UInt64? = nil,
@@ -166,7 +166,8 @@ extension WebSocket {
             }
         }
 
-        /// Ends one wait, unless it has ended; for a cancellation also one that is to begin.
+        /// Ends one wait, unless it has ended. A cancellation can also end a wait that has not
+        /// begun.
         private func fail<Value>(
             _ waiters: WritableKeyPath<Contents, Waiters<Value>>, _ ticket: UInt64,
             _ error: any Error

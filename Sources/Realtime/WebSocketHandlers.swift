@@ -3,35 +3,35 @@ internal import Session
 public import Wire
 
 extension WebSocket {
-    /// What a connection calls on its loop's thread, one at a time and in the order of the wire:
-    /// `open`, messages, `error`, and so on with each connection; `close` exactly once, at the end.
-    /// Bytes are valid until the handler returns.
+    /// The functions that a connection calls on its loop's thread, one at a time and in the order
+    /// received: `open`, messages, `error`, again for each connection; `close` exactly once, at the
+    /// end. Bytes are valid until the handler returns.
     public struct Handlers: Sendable {
         public var open: (@Sendable (Opened) -> Void)?
-        /// One whole message; text is valid UTF-8.
+        /// Receives one whole message; text is valid UTF-8.
         public var message: (@Sendable (MessageKind, RawSpan) -> Void)?
-        /// Messages in pieces as they come, for those larger than memory should hold; takes the
-        /// place of `message`. Text is cut between characters.
+        /// Receives messages in pieces as they arrive, for messages too large to hold in memory;
+        /// replaces `message`. Text is cut between characters.
         public var piece:
             (
                 @Sendable (MessageKind, RawSpan, _ isFirst: Bool, _ isLast: Bool) -> Void
             )?
-        /// The connection was lost or was not made. Unless the failure is fatal another attempt
-        /// follows (`Options.reconnect`); then a connection that the peer closed in order is an
-        /// error with the code `.closed`. When it is fatal `close` follows.
+        /// The connection failed or was lost. If the failure is fatal, `close` follows; otherwise
+        /// another attempt does (`Options.reconnect`). If the peer closed in order and the
+        /// connection reconnects, the error's code is `.closed`.
         public var error: (@Sendable (ErrorEvent) -> Void)?
-        /// With `Options.reconnect`: an attempt begins now. What it connects to may be changed;
-        /// false ends the connection.
+        /// With `Options.reconnect`: called before each attempt after the first connection. It may
+        /// change the URL and the headers; false ends the connection.
         public var reconnect: (@Sendable (_ attempt: Int, _ next: inout NextAttempt) -> Bool)?
         public var close: (@Sendable (Closing) -> Void)?
-        /// The send buffer, having been above `sendHighWaterBytes`, is empty again.
+        /// The send buffer is empty again, after it exceeded `sendHighWaterBytes`.
         public var drained: (@Sendable () -> Void)?
-        /// A pong answered one of our pings after this long.
+        /// A pong answered one of the connection's pings after this time.
         public var pong: (@Sendable (Duration) -> Void)?
 
         public init() {}
 
-        /// Puts each behind what the connection does for itself.
+        /// Adds each handler after the connection's own.
         func add(to target: inout WebSocketHandlers, of connection: WebSocketConnection) {
             if let piece {
                 target.delivery = .inPieces { piece($0, $1.bytes, $2, $3) }
@@ -78,19 +78,19 @@ extension WebSocket {
 }
 
 extension WebSocket {
-    /// A connection that was lost or was not made.
+    /// A connection that failed or was lost.
     public struct ErrorEvent: Error, Sendable, CustomStringConvertible {
         public let error: RealtimeError
-        /// The answer's, or that of a proxy that refused the tunnel; 0 without one.
+        /// The status of the response, or of a proxy that refused the tunnel; 0 without one.
         public let httpStatus: Int
-        /// Whether it is closed now.
+        /// Whether the connection is closed now.
         public let isFatal: Bool
-        /// The time until the next attempt; nil when there is none, or it waits for a network.
+        /// The time until the next attempt; nil if there is none, or if it waits for a network.
         public let retryIn: Duration?
-        /// The number of that attempt, from 1 since the last connection that was stable. While it
-        /// waits for a network, of the attempt that was lost; 0 for the first connection.
+        /// The number of that attempt since the last stable connection, from 1. While it waits for
+        /// a network: the number of the attempt that was lost, 0 for the first connection.
         public let attempt: Int
-        /// The close code and the reason, as far as there was a close frame.
+        /// The close code and the reason, if there was a close frame.
         public let closing: Closing
 
         public var description: String { error.description }
@@ -105,11 +105,11 @@ extension WebSocket {
         }
     }
 
-    /// What the next attempt connects to, for `Handlers.reconnect`.
+    /// Changes to the next attempt, for `Handlers.reconnect`.
     public struct NextAttempt: Sendable {
-        /// Nil: the same as before.
+        /// nil keeps the URL.
         public var url: String?
-        /// Nil: the same as before.
+        /// nil keeps the headers.
         public var headers: [(name: String, value: String)]?
     }
 }
@@ -121,7 +121,8 @@ extension WebSocket.Closing {
 }
 
 extension WebSocketConnection {
-    /// Asks the user's reconnect handler and does as it says; a bad URL or header ends it.
+    /// Calls the user's reconnect handler and applies the result. An invalid URL or header ends the
+    /// connection.
     func reconnects(
         _ attempt: Int,
         _ handler: @Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) -> Bool

@@ -4,13 +4,13 @@ internal import Session
 public import Wire
 
 extension WebSocket {
-    /// Whether one message is compressed, where permessage-deflate was agreed.
+    /// Whether a message is compressed, if permessage-deflate was negotiated.
     public enum Compression: Sendable {
-        /// From `Options.compressionMinBytes` on.
+        /// Compressed if it has at least `Options.compressionMinBytes`.
         case automatic
         case always
-        /// For what is compressed already, or holds a secret beside text of an attacker's (RFC 7692
-        /// §8).
+        /// Not compressed: for data that is already compressed, or that mixes a secret with an
+        /// attacker's text (RFC 7692 §8).
         case never
 
         var choice: CompressionChoice {
@@ -22,13 +22,13 @@ extension WebSocket {
         }
     }
 
-    /// A piece of a message, as it came. Text is cut between characters.
+    /// A piece of a message. Text is cut between characters.
     public struct Piece: Sendable, Hashable {
         public let kind: MessageKind
         public let bytes: [UInt8]
-        /// It begins a message.
+        /// Whether this is the first piece of a message.
         public let isFirst: Bool
-        /// It ends a message.
+        /// Whether this is the last piece of a message.
         public let isLast: Bool
     }
 
@@ -64,16 +64,16 @@ extension WebSocket {
         }
     }
 
-    /// Sends a message in pieces, for what is larger than memory should hold or not known whole.
+    /// Sends a message in pieces, for data that is too large for memory or not yet complete.
     ///
     ///     try await socket.sendMessage(.binary) { message in
     ///         for try await chunk in file { try await message.write(chunk) }
     ///     }
     ///
-    /// Until it has returned no other message can be sent. When `body` throws, the message cannot
-    /// be completed, and the connection is closed with 1011.
-    /// - Throws: what `body` throws; `RealtimeError(.state)` while another is sent in pieces,
-    ///   `.invalidUTF8` for text that ends inside a character.
+    /// Until it returns, no other message can be sent. If `body` throws, the message cannot be
+    /// completed, and the connection is closed with code 1011.
+    /// - Throws: the error of `body`; `RealtimeError(.state)` while another message is sent in
+    ///   pieces, `.invalidUTF8` for text that ends inside a character.
     public func sendMessage(
         _ kind: MessageKind, compression: Compression = .automatic,
         _ body: (MessageWriter) async throws -> Void
@@ -94,7 +94,7 @@ extension WebSocket {
     public struct MessageWriter: Sendable {
         let socket: WebSocket
 
-        /// Sends a piece of bytes; of a text message it may end inside a character. Waits while
+        /// Sends a piece of bytes; in a text message it may end inside a character. Waits while
         /// more than `sendHighWaterBytes` are unsent.
         public func write(_ bytes: [UInt8]) async throws {
             try socket.connection.continueMessage(bytes.span.bytes)
@@ -108,17 +108,17 @@ extension WebSocket {
         }
     }
 
-    /// What went through a connection since it was started, up to the loop's last turn.
+    /// The statistics of a connection since its start, up to the loop's last turn.
     public struct Statistics: Sendable, Hashable {
         public var messagesSent, messagesReceived: UInt64
-        /// Before compression, after decompression.
+        /// Sent: before compression. Received: after decompression.
         public var payloadBytesSent, payloadBytesReceived: UInt64
-        /// Frames and their headers; received, the handshake's answer among them.
+        /// Bytes of frames with headers. Received: including the handshake's response.
         public var wireBytesSent, wireBytesReceived: UInt64
         public var pingsSent, pongsReceived: UInt64
-        /// How often it was opened; reconnections are one fewer.
+        /// How often it was opened; the number of reconnections is one less.
         public var connections: UInt64
-        /// The last; nil before the first.
+        /// The last ping's round-trip time; nil before the first pong.
         public var roundTrip: Duration?
     }
 
@@ -135,11 +135,11 @@ extension WebSocket {
 }
 
 extension Loop {
-    /// What went through a loop since it was made, up to its last turn.
+    /// The statistics of a loop since its creation, up to its last turn.
     public struct Statistics: Sendable, Hashable {
-        /// Waits that ended, descriptors that were ready, jobs run.
+        /// The loop's turns, ready descriptors, and jobs run.
         public var turns, events, jobs: UInt64
-        /// WebSockets opened, reconnections among them.
+        /// WebSockets opened, including reconnections.
         public var connections: UInt64
         public var messagesSent, messagesReceived: UInt64
         public var payloadBytesSent, payloadBytesReceived: UInt64
@@ -164,7 +164,7 @@ extension WebSocket.Message: MailboxElement {
 
     init(_ kind: MessageKind, _ bytes: UnsafeRawBufferPointer) {
         switch kind {
-        // Valid UTF-8 already: decoding repairs nothing.
+        // The text is already valid UTF-8, so decoding changes nothing.
         case .text: self = .text(String(decoding: bytes, as: UTF8.self))
         case .binary: self = .binary(Array(bytes))
         }

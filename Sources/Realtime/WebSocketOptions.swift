@@ -2,21 +2,22 @@ internal import Session
 internal import Wire
 
 extension WebSocket {
-    /// What can be set before a WebSocket starts, with the defaults of the C ABI's
-    /// `rt_websocket_set_*`. A time limit of nil means no limit.
+    /// The options of a WebSocket, set before it starts. The defaults are those of
+    /// `rt_websocket_set_*` in C. A time limit of nil means no limit.
     public struct Options: Sendable {
-        /// `network.caFile`: a PEM file of certificates to trust instead of the system's.
+        /// A PEM file of certificates to trust instead of the system's; the same as
+        /// `network.caFile`.
         public var caFile: String? {
             get { network.caFile }
             set { network.caFile = newValue }
         }
 
-        /// Whether messages go to `pieces` as they come, for those larger than memory should hold,
-        /// and not whole to `messages`. `maxMessageBytes` does not count then.
+        /// Whether messages go to `pieces` as they arrive, instead of whole to `messages`, for
+        /// messages too large to hold in memory. `maxMessageBytes` does not apply then.
         public var deliversPieces = false
-        /// Messages that wait for `messages` before receiving pauses.
+        /// How many messages may wait for `messages` before receiving pauses.
         public var maxBufferedMessages = 256
-        /// Bytes that wait for `messages` before receiving pauses.
+        /// How many bytes may wait for `messages` before receiving pauses.
         public var maxBufferedBytes = 1 << 20
 
         // abigen: the options of WebSocketConfiguration
@@ -117,14 +118,15 @@ extension WebSocket {
 
         public init() {}
 
-        /// Sets a header in the place of all of its name.
+        /// Sets a header, replacing all of that name.
         public mutating func setHeader(_ name: String, _ value: String) {
             headers.removeAll { $0.name.equalsIgnoringASCIICase(name) }
             headers.append((name, value))
         }
 
-        /// A basic Authorization header (RFC 7617).
-        /// - Throws: `.invalidArgument` for a user name with a colon, which would become another.
+        /// Sets a basic Authorization header (RFC 7617).
+        /// - Throws: `.invalidArgument` for a user name with a colon, which would be read as
+        ///   another user.
         public mutating func setBasicAuthorization(
             user: String, password: String
         ) throws(RealtimeError) {
@@ -133,18 +135,18 @@ extension WebSocket {
                 try HeaderField.basicAuthorization(user: user, password: password))
         }
 
-        /// An Authorization header with a bearer token (RFC 6750).
+        /// Sets an Authorization header with a bearer token (RFC 6750).
         public mutating func setBearerToken(_ token: String) {
             setHeader("Authorization", "Bearer \(token)")
         }
 
-        /// The Origin header (RFC 6454 §7), which servers may ask of browsers.
+        /// Sets the Origin header (RFC 6454 §7), which servers may require of browsers.
         public mutating func setOrigin(_ origin: String) { setHeader("Origin", origin) }
 
-        /// The Cookie header (RFC 6265 §4.2): "name=value; other=value".
+        /// Sets the Cookie header (RFC 6265 §4.2): "name=value; other=value".
         public mutating func setCookie(_ cookie: String) { setHeader("Cookie", cookie) }
 
-        /// The User-Agent header.
+        /// Sets the User-Agent header.
         public mutating func setUserAgent(_ userAgent: String) {
             setHeader("User-Agent", userAgent)
         }

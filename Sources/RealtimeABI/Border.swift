@@ -146,11 +146,11 @@ func filePath(
     guard let pointer else { return nil }
     let path = try text(pointer, name)
     guard !path.isEmpty else {
-        throw RealtimeError(.invalidArgument, "\(name) is empty; NULL is none")
+        throw RealtimeError(.invalidArgument, "\(name) is empty; use NULL for none")
     }
     guard path.utf8.count <= most else {
         throw RealtimeError(
-            .invalidArgument, "\(name) has \(path.utf8.count) bytes, \(most) are the most")
+            .invalidArgument, "\(name) has \(path.utf8.count) bytes, at most \(most) are allowed")
     }
     return path
 }

@@ -28,7 +28,7 @@ static void arguments(rt_network *network) {
   CHECK_STATUS(rt_network_set_unix_socket(network, ""), bad);
   memset(path, 'p', 108);
   CHECK_STATUS(rt_network_set_unix_socket(network, path), bad);
-  CHECK(strstr(rt_last_error(), "unix_socket has 108 bytes, 107 are the most") != NULL);
+  CHECK(strstr(rt_last_error(), "unix_socket has 108 bytes, at most 107 are allowed") != NULL);
   CHECK_STATUS(rt_network_add_resolve(network, "host", 0, "127.0.0.1"), bad);
   CHECK_STATUS(rt_network_add_resolve(network, "host", 80, "not an address"), bad);
   CHECK_STATUS(rt_network_set_ip_version(network, 5), bad);
