@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Handlers on their way from the loop's thread to an executor of the user's: bounded, first in,
-/// first out, one at a time.
+/// A bounded queue of handler calls from the loop's thread to the user's executor. Calls run in
+/// order, one at a time.
 final class CallbackQueue: Sendable {
     struct Job: MailboxElement {
         let count: Int
@@ -14,7 +14,7 @@ final class CallbackQueue: Sendable {
     private let mailbox: Mailbox<Job>
     private let gate = Gate()
 
-    /// Apart, since the task that runs jobs must not hold the queue.
+    /// A separate object, because the task that runs jobs must not retain the queue.
     private final class Gate: Sendable {
         let isClosed = Atomic<Bool>(false)
 
@@ -37,7 +37,7 @@ final class CallbackQueue: Sendable {
         case .task(let executor):
             Task(executorPreference: executor) { [gate] in
                 while let job = try? await mailbox.next(onResume: onResume) { gate.run(job) }
-                // The preference alone does not keep it alive.
+                // The task's executor preference alone does not retain the executor.
                 withExtendedLifetime(executor) {}
             }
         }
@@ -50,17 +50,18 @@ final class CallbackQueue: Sendable {
         while let job = try? await mailbox.next(onResume: onResume) { gate.run(job) }
     }
 
-    /// - Returns: whether the loop should deliver no more for now.
+    /// - Parameter isOwed: whether to run the call even after `close`.
+    /// - Returns: whether the loop should stop delivering for now.
     func put(count: Int, isOwed: Bool, _ run: @escaping @Sendable () -> Void) -> Bool {
         mailbox.put(Job(count: count, isOwed: isOwed, run: run))
     }
 
     var isPaused: Bool { mailbox.isPaused }
 
-    /// Only what is owed is run from here on.
+    /// From here on only owed calls run.
     func close() { gate.isClosed.store(true, ordering: .releasing) }
 
-    /// Nothing is put any more: the task ends behind what waits.
+    /// No call is added after this; the task ends after those that wait.
     func finish() { mailbox.finish(.normal) }
 
     deinit { finish() }

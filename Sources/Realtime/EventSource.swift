@@ -3,41 +3,42 @@ internal import Session
 import Synchronization
 public import Wire
 
-/// A stream of Server-Sent Events (HTML §9.2) that comes back by itself.
+/// A stream of server-sent events (HTML §9.2) that reconnects by itself.
 ///
 ///     let source = try EventSource("https://example.org/events")
 ///     for try await event in source { print(event.id, event.event, event.data) }
 ///
-/// or, with the names that IKEventSource has:
+/// or, with the names of IKEventSource:
 ///
 ///     source.onMessage { id, event, data in print(data) }
 ///     source.addEventListener("tick") { id, event, data in print(data) }
 ///
-/// It begins to connect when it is made; events wait for the first handler, listener or iteration.
+/// It connects when it is created; events wait for the first handler, listener or iteration.
 /// Handlers are called on the loop's thread, one at a time. Cancelling a task that iterates closes
-/// it, as the last reference gone does. All members may be used on any thread.
+/// the event source, and so does releasing the last reference. All members may be used on any
+/// thread.
 public final class EventSource: Sendable, AsyncSequence {
     public struct Event: Sendable, Hashable {
-        /// The last event id, which stays until another comes; "" without.
+        /// The last event id, which stays the same until an event has another one; "" for none.
         public var id: String
-        /// Its type; "message" when the stream named none.
+        /// The event's type; "message" if the stream sent none.
         public var event: String
         public var data: String
         /// Whether this event had an id of its own.
         public var hadID: Bool
     }
 
-    /// Where it stands, with the standard's numbers.
+    /// The state, with the standard's numbers.
     public enum ReadyState: Int, Sendable {
         case connecting = 0
         case open = 1
         case closed = 2
     }
 
-    /// An attempt that failed, or a stream that ended.
+    /// A failed attempt, or the end of a stream.
     public typealias ErrorEvent = SourceError
 
-    /// What `removeEventListener` takes.
+    /// Identifies a listener for `removeEventListener`.
     public struct Listener: Hashable, Sendable {
         let token: UInt64
     }
@@ -45,17 +46,17 @@ public final class EventSource: Sendable, AsyncSequence {
     public typealias Handler = @Sendable (_ id: String, _ event: String, _ data: String) -> Void
 
     let connection: EventSourceConnection
-    /// Held, since the last reference to a loop ends it and all that is on it.
+    /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
     private let mailbox: Mailbox<Mail>
     private let isIterated = Atomic<Bool>(false)
-    /// nil when no ids are kept.
+    /// nil if no ids are stored.
     private let unfinished: UnfinishedEvents?
 
-    /// Makes an event source and, unless `start` is false, begins to connect.
+    /// Creates an event source and, unless `start` is false, connects.
     /// - Parameter url: `http://` or `https://`; user and password become a basic Authorization
     ///   header.
-    /// - Throws: `RealtimeError` for a bad URL or option.
+    /// - Throws: `RealtimeError` for an invalid URL or option.
     public init(
         _ url: String, options: Options = Options(), on loop: Loop = .shared, start: Bool = true
     ) throws {
@@ -85,8 +86,8 @@ public final class EventSource: Sendable, AsyncSequence {
     public enum IDFile: Sendable {
         /// `librealtime/event-ids/PROGRAM` below the folder that XDG_STATE_HOME names, or else
         /// below `~/.local/state`; PROGRAM is the name of the executable. Ids are kept by URL,
-        /// without user and password. If this file cannot be used, because there is no home or it
-        /// is not writable, the log says so (`Log.send`), and no id is kept.
+        /// without user and password. If this file cannot be used, for example without a home
+        /// folder, the log says so (`Log.send`), and no id is kept.
         case standard
         /// This file; see `Options.idFile`.
         case path(String)
@@ -94,13 +95,12 @@ public final class EventSource: Sendable, AsyncSequence {
         case none
     }
 
-    /// Makes an event source with these headers, as IKEventSource does, and begins to connect. It
-    /// begins after the last event that a former run of the program has handled.
+    /// Creates an event source with these headers, as IKEventSource does, and connects. It
+    /// continues after the last event that an earlier run of the program handled.
     /// - Parameters:
     ///   - url: `http://` or `https://`.
-    ///   - idFile: where the last event id is kept for the next run. By default it is kept;
-    ///     `resetStoredID` forgets it.
-    /// - Throws: `RealtimeError` for a bad URL or header.
+    ///   - idFile: where the last event id is kept for the next run; `resetStoredID` deletes it.
+    /// - Throws: `RealtimeError` for an invalid URL or header.
     public convenience init(
         url: String, headers: [String: String] = [:], idFile: IDFile = .standard,
         on loop: Loop = .shared
@@ -117,40 +117,41 @@ public final class EventSource: Sendable, AsyncSequence {
 
     deinit { connection.close() }
 
-    /// Begins to connect, when it was made with `start: false`.
-    /// - Throws: `RealtimeError(.state)` when it was started before.
+    /// Starts connecting, if it was created with `start: false`.
+    /// - Throws: `RealtimeError(.state)` if it was started before.
     public func start() throws(RealtimeError) { try connection.start() }
 
     // MARK: Handlers; the last one set counts
 
-    /// The stream is open: the server answered 200 with text/event-stream.
+    /// Called when the stream is open: the server responded with 200 and text/event-stream.
     public func onOpen(_ handler: (@Sendable (Opened) -> Void)?) {
         set { $0.open = handler }
     }
 
-    /// The same, for a handler without arguments.
+    /// Sets a handler without arguments for the open stream.
     public func onOpen(_ handler: @escaping @Sendable () -> Void) {
         onOpen { _ in handler() }
     }
 
-    /// One that came before the handler was set is kept for it.
+    /// Called for failed attempts and ended streams. An error that occurs before the handler is set
+    /// is kept for it.
     public func onError(_ handler: (@Sendable (ErrorEvent) -> Void)?) {
         set { $0.error = handler.map { handler in { handler(ErrorEvent($0)) } } }
     }
 
-    /// Events of the type "message", named or not.
+    /// Called for events of the type "message", which is also the type of events without one.
     public func onMessage(_ handler: Handler?) {
         set { $0.message = handler.map(EventSource.texts) }
         begin()
     }
 
-    /// Every event of any type, after the listeners of its type.
+    /// Called for events of all types, after the listeners of the event's type.
     public func onAny(_ handler: (@Sendable (Event) -> Void)?) {
         set { $0.any = handler.map { handler in { handler(Event($0)) } } }
         begin()
     }
 
-    /// Every comment, as it is read.
+    /// Called for each comment as it is read.
     public func onComment(_ handler: (@Sendable (String) -> Void)?) {
         set {
             $0.comment = handler.map { handler in
@@ -160,7 +161,7 @@ public final class EventSource: Sendable, AsyncSequence {
         begin()
     }
 
-    /// Every reconnection time that the stream gives, as it is read.
+    /// Called for each reconnection time as it is read.
     public func onRetry(_ handler: (@Sendable (Duration) -> Void)?) {
         set {
             $0.retry = handler.map { handler in { handler(.milliseconds($0)) } }
@@ -168,11 +169,11 @@ public final class EventSource: Sendable, AsyncSequence {
         begin()
     }
 
-    /// Adds a listener for events of one type, compared byte for byte; several are called in the
-    /// order they were added.
+    /// Adds a listener for events of one type, compared byte for byte. Listeners are called in the
+    /// order in which they were added.
     @discardableResult
     public func addEventListener(_ event: String, _ handler: @escaping Handler) -> Listener {
-        // Fails when the loop is over: then nothing is called any more.
+        // Fails if the loop has ended; then no listener is called anyway.
         let token = try? connection.addListener(Array(event.utf8), EventSource.texts(handler))
         begin()
         return Listener(token: token ?? 0)
@@ -187,13 +188,13 @@ public final class EventSource: Sendable, AsyncSequence {
         _ = try? connection.removeListener(listener.token)
     }
 
-    /// Types that have a listener, sorted bytewise.
+    /// The types that have a listener, in bytewise order.
     public func events() -> [String] {
         connection.listenedTypes.map { String(decoding: $0, as: UTF8.self) }
     }
 
     private func set(_ change: (inout EventSourceHandlers) -> Void) {
-        // Fails when the loop is over: then nothing is called any more.
+        // Fails if the loop has ended; then no handler is called anyway.
         try? connection.setHandlers(change)
     }
 
@@ -212,15 +213,16 @@ public final class EventSource: Sendable, AsyncSequence {
 
     // MARK: Iteration
 
-    /// Events of every type, in order; bounded by `maxBufferedEvents` and `maxBufferedBytes`, above
-    /// which the server is slowed down. Ends after `close()`, and without `Options.reconnect` with
-    /// the stream; throws `RealtimeError` for a fatal failure. Several iterators share the events
-    /// among them; an id is kept when its event and all before it are done with, by each of them.
+    /// Events of every type, in order. Above `maxBufferedEvents` and `maxBufferedBytes` the server
+    /// is slowed down. Ends after `close()`, and with the stream if `Options.reconnect` is false;
+    /// throws `RealtimeError` for a fatal failure. If there are several iterators, each event goes
+    /// to one of them. An id is stored once its event and all before it have been processed by
+    /// their iterators.
     public func makeAsyncIterator() -> Iterator {
         if !isIterated.exchange(true, ordering: .acquiringAndReleasing) {
             let mailbox = mailbox
             let unfinished = unfinished
-            // What waits in the mailbox is not done with.
+            // Events in the mailbox are not processed yet.
             if unfinished != nil { connection.confirmsIDs = true }
             set { [unowned connection] in
                 $0.sink = { event in
@@ -228,7 +230,8 @@ public final class EventSource: Sendable, AsyncSequence {
                     let number = unfinished?.came(event.id) ?? 0
                     guard mailbox.put(Mail(event: event, number: number)) else { return }
                     try? connection.pause()
-                    // Those who emptied the box meanwhile called resume before there was a pause.
+                    // If the box was emptied meanwhile, `resume` was called before there was a
+                    // pause.
                     if !mailbox.isPaused { try? connection.resume() }
                 }
             }
@@ -263,20 +266,20 @@ public final class EventSource: Sendable, AsyncSequence {
 
     // MARK: Use
 
-    /// Ends it for good; no handler begins after this returned on the loop's thread, and events
-    /// that wait are forgotten. Where ids are kept the event taken last comes again in the next
-    /// run, as it may not be done with.
+    /// Closes the event source for good and discards waiting events. Called on the loop's thread,
+    /// no handler begins after this returns. If ids are stored, the event that was taken last comes
+    /// again in the next run, because it may not have been processed.
     public func close() {
         connection.close()
         mailbox.finish(.normal, discarding: true)
     }
 
-    /// Drops the connection and connects again at once.
+    /// Drops the connection and reconnects at once.
     /// - Throws: `RealtimeError(.closed)`.
     public func restart() throws(RealtimeError) { try connection.restart() }
 
-    /// Forgets the id that is stored for this source in its id file, and that of the event whose
-    /// handler calls this, or that was taken last; ids of later events are stored as ever.
+    /// Deletes the id that the id file stores for this source, and the id of the event whose
+    /// handler calls this, or that was taken last. Ids of later events are stored as usual.
     /// - Throws: `RealtimeError`: `.store`; `.state` without an id file.
     public func resetStoredID() throws(RealtimeError) {
         try connection.resetStoredID()
@@ -289,16 +292,16 @@ public final class EventSource: Sendable, AsyncSequence {
         ReadyState(rawValue: Int(connection.state.rawValue)) ?? .closed
     }
 
-    /// Without user and password.
+    /// The URL of the next attempt, without user and password.
     public var url: String { connection.url }
 
-    /// Where the events come from, after redirects: scheme, host and port.
+    /// The origin of the events, after redirects: scheme, host and port.
     public var origin: String { connection.origin }
 
-    /// As the next attempt sends it; "" for none.
+    /// The last event id, as the next attempt will send it; "" for none.
     public var lastEventID: String { connection.lastEventID }
 
-    /// The server's last `retry`, or the option.
+    /// The server's last `retry`, or the option if there was none.
     public var reconnectionTime: Duration { .milliseconds(connection.reconnectionTime) }
 
     /// The value of an Authorization header for basic credentials (RFC 7617).
@@ -310,7 +313,7 @@ public final class EventSource: Sendable, AsyncSequence {
 }
 
 extension EventSource {
-    /// An event with its number among those that are unfinished.
+    /// An event with its number among the unfinished ones.
     struct Mail: MailboxElement {
         var event: Event
         var number: Int
@@ -324,7 +327,7 @@ extension EventSource {
 }
 
 extension EventSource.Event {
-    /// The texts are valid UTF-8 already: decoding repairs nothing.
+    /// The texts are already valid UTF-8, so decoding changes nothing.
     init(_ event: StreamEvent) {
         id = String(decoding: event.id, as: UTF8.self)
         self.event = String(decoding: event.type, as: UTF8.self)

@@ -3,53 +3,56 @@ internal import Session
 public import Wire
 
 extension EventSource {
-    /// How an event source connects. The defaults are what most programs want.
+    /// The options of an event source. The defaults suit most programs.
     public struct Options: SourceOptions, Sendable {
         public typealias Header = (name: String, value: String)
 
         public var method = "GET"
-        /// Sent with each attempt; with it the method is usually POST.
+        /// The request's body, sent with each attempt, usually with the method POST.
         public var body: [UInt8]?
-        /// Called on the loop's thread before each attempt, whose number counts from 1 since the
-        /// last that was stable; what it returns is laid over `headers` for this attempt.
+        /// Called on the loop's thread before each attempt, with its number since the last stable
+        /// connection, from 1. The headers that it returns override `headers` for this attempt.
         public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
-        /// Called then too, on the loop's thread: where this attempt and those behind it go, and
-        /// with which headers in the place of `headers`, may be changed; false closes it.
+        /// Called after `headerProvider`, on the loop's thread. It may change the URL and the
+        /// `headers` of this attempt and those after it; false closes the event source.
         public var onRequest:
             (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) throws -> Bool)?
-        /// Called when the server answers 401, or the proxy 407, once an attempt: headers to send
-        /// it again with (Proxy-Authorization for the proxy), or nil when there are none, which is
-        /// fatal, as what it throws is.
+        /// Called when the server responds with 401, or the proxy with 407, once per attempt. It
+        /// returns headers for repeating the request (Proxy-Authorization for the proxy), or nil
+        /// for none. nil and thrown errors are fatal.
         public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
 
-        /// The id that the first request sends, whatever the id file says; nil for the file's.
+        /// The last event id that the first request sends; it overrides the id file. nil uses the
+        /// file's.
         public var lastEventID: String?
-        /// A file that keeps the last event id between runs, for any number of sources and
-        /// processes; written at most once a second and at close. A file with other content, of
-        /// another user or writable by others, and a symbolic link, are refused (`.store`) and left
-        /// as they are. An event that is iterated over is
-        /// done with when the next one is asked for, and comes again otherwise.
+        /// A file that keeps the last event id between runs. Any number of sources and processes
+        /// may share it. It is written at most once a second and at close. A file with other
+        /// content, owned by another user or writable by others, or a symbolic link, is refused
+        /// (`.store`) and not changed. An event counts as processed when the iteration asks for the
+        /// next one; otherwise it comes again.
         public var idFile: String?
-        /// The file of this program for `idFile`, as `EventSource(url:headers:)` uses it: see
-        /// `EventSource.IDFile.standard`. nil if it cannot be used; the log says why.
+        /// This program's file for `idFile`; see `EventSource.IDFile.standard`. nil if it cannot be
+        /// used; the log says why.
         public static var standardIDFile: String? {
             StandardIDFile.path(for: CommandLine.arguments.first ?? "")
         }
-        /// Under what this source's id is kept, in `idFile` and by `onStore`; nil for its URL, the
-        /// one it starts with, whatever `onRequest` sets.
+        /// The key under which this source's id is stored, in `idFile` and by `onStore`; nil for
+        /// its URL at start, whatever `onRequest` sets.
         public var storeKey: String?
 
-        /// Called on the loop's thread with ids that are to be kept, as `idFile` keeps them, and ""
-        /// to forget one; the next run is given it as `lastEventID`.
+        /// Called on the loop's thread to store an id, when `idFile` would store it; "" means to
+        /// delete it. In the next run, pass the stored id as `lastEventID`.
         public var onStore: (@Sendable (_ key: String, _ id: String) -> Void)?
 
-        /// Statuses that are come back from; `resilient` has those that pass.
+        /// HTTP statuses on which the event source reconnects; `resilient` lists the temporary
+        /// ones.
         public var retryStatuses: Set<Int> = []
 
-        /// Events that may wait for who iterates; then the server is slowed down. On an HTTP/2
-        /// connection that others use, up to 32 MiB wait in libcurl first, its window (`http2`).
+        /// How many events may wait for the iteration; above that the server is slowed down. If
+        /// other requests share the HTTP/2 connection, libcurl first buffers up to 32 MiB, its
+        /// window for a stream (`http2`).
         public var maxBufferedEvents = 1024
-        /// Their bytes.
+        /// How many bytes may wait for the iteration.
         public var maxBufferedBytes = 8 << 20
 
         // abigen: the options of EventSourceConfiguration
@@ -123,7 +126,8 @@ extension EventSource {
 
         public init() {}
 
-        /// 408, 425, 429, 500, 502, 503 and 504: of servers behind proxies.
+        /// Statuses that are usually temporary, such as those of proxies: 408, 425, 429, 500, 502,
+        /// 503 and 504.
         public static let resilient = Set(EventSourceConfiguration.resilientStatuses)
 
         func apply(to target: inout EventSourceConfiguration) throws(RealtimeError) {
@@ -140,7 +144,7 @@ extension EventSource {
             _ = try OptionCheck.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
         }
 
-        /// - Parameter end: an attempt is declined.
+        /// - Parameter end: called when an attempt is declined.
         func addHandlers(
             to connection: EventSourceConnection, _ end: @escaping () -> Void
         ) throws(RealtimeError) {

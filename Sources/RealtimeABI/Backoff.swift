@@ -62,7 +62,7 @@ public func rt_backoff_reset(_ backoff: rt_backoff?) -> rt_status {
     border { () throws(RealtimeError) in try BackoffHandle.borrow(backoff).reset() }
 }
 
-/// The configuration behind a backoff handle; nil for NULL.
+/// The configuration of a backoff handle; nil for NULL.
 func backoffConfiguration(_ backoff: rt_backoff?) throws(RealtimeError) -> BackoffConfiguration? {
     guard let backoff else { return nil }
     return try BackoffHandle.borrow(backoff).configuration

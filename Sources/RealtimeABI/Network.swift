@@ -147,7 +147,7 @@ func networkOptions(
     border { () throws(RealtimeError) in try body(&NetworkHandle.borrow(network).configuration) }
 }
 
-/// The configuration behind a network handle; the default one for NULL.
+/// The configuration of a network handle; the default one for NULL.
 func networkConfiguration(_ network: rt_network?) throws(RealtimeError) -> NetworkConfiguration {
     guard let network else { return NetworkConfiguration() }
     return try NetworkHandle.borrow(network).configuration
