@@ -766,9 +766,9 @@ rt_status rt_backoff_set_stable_time_ms(rt_backoff *backoff, int64_t time_ms);
  */
 
 /**
- * Tells whether there is a network. Objects that reconnect or retry consult it before each attempt:
- * while it is offline, they make and count no attempts. One reachability can serve any number of
- * objects on its loop, which keep it alive. Since 0.1.
+ * A reachability monitor: it says whether there is a network. Objects that reconnect or retry
+ * consult it before each attempt: while it is offline, they make and count no attempts. One monitor
+ * can serve any number of objects on its loop, which keep it alive. Since 0.1.
  */
 typedef struct rt_reachability rt_reachability;
 
@@ -800,10 +800,10 @@ enum {
 typedef void (*rt_reachability_fn)(bool online, void *user);
 
 /**
- * Creates a reachability on a loop. The first one with RT_REACHABILITY_AUTO makes the loop watch
- * the network through one descriptor, until the loop is freed. Any thread.
+ * Creates a reachability monitor on a loop. The first one with RT_REACHABILITY_AUTO makes the loop
+ * watch the network through one descriptor, until the loop is freed. Any thread.
  *
- * out: receives the reachability; free it with `rt_reachability_free`.
+ * out: receives the monitor; free it with `rt_reachability_free`.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or an unknown mode; RT_ERROR_FORKED;
  *   RT_ERROR_CLOSED.
  * Since 0.1.
@@ -811,8 +811,8 @@ typedef void (*rt_reachability_fn)(bool online, void *user);
 rt_status rt_reachability_new(rt_loop *loop, rt_reachability_mode mode, rt_reachability **out);
 
 /**
- * Frees a reachability. Its callback is no longer called; objects that received it continue to use
- * it. NULL is accepted. Any thread. Since 0.1.
+ * Frees a reachability monitor. Its callback is no longer called; objects that received it continue
+ * to use it. NULL is accepted. Any thread. Since 0.1.
  */
 void rt_reachability_free(rt_reachability *reachability);
 
@@ -1998,9 +1998,9 @@ rt_status rt_eventsource_set_last_event_id(rt_eventsource *eventsource, const ch
  *   request callback sets later.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. If the file cannot be used, the
  *   error callback receives a non-fatal RT_ERROR_STORE, and the source starts without an id. A
- *   damaged file is replaced. A file or lock that does not belong to the library is left unchanged:
- *   one with other content, a symbolic link, not a regular file, not owned by the effective user,
- *   or writable by others.
+ *   damaged file is replaced. A file or lock file that does not belong to the library is left
+ *   unchanged: one that has other content, is not a regular file (a symbolic link included), is not
+ *   owned by the effective user, or is writable by others.
  * Since 0.1.
  */
 rt_status rt_eventsource_set_id_file(
@@ -2457,7 +2457,7 @@ rt_status rt_eventsource_credentials_ready(rt_eventsource *eventsource, bool fre
 
 /**
  * Closes the event source for good. No callback reports this, and none begins after this returns;
- * called on another thread than the loop's, one that has begun may still be running. Further calls
+ * called on a thread other than the loop's, one that has begun may still be running. Further calls
  * have no effect. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
@@ -2468,7 +2468,7 @@ rt_status rt_eventsource_close(rt_eventsource *eventsource);
 /**
  * Stops delivering events. TCP slows the server down; no events are lost. If other requests share
  * the HTTP/2 connection, libcurl first buffers up to 32 MiB, its window for a stream
- * (`rt_eventsource_set_http2`). Any thread; called on another thread than the loop's, one event may
+ * (`rt_eventsource_set_http2`). Any thread; called on a thread other than the loop's, one event may
  * still come.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
@@ -2527,7 +2527,7 @@ rt_status rt_eventsource_get_origin(
 
 /**
  * The delay before an attempt that follows a stable connection: the server's last `retry`, but at
- * least `min_reconnection_time`, or the option if there was none. Any thread.
+ * least `min_reconnection_time_ms`, or the option if there was none. Any thread.
  *
  * Returns: milliseconds; -1 for NULL.
  * Since 0.1.
@@ -3123,7 +3123,7 @@ rt_status rt_longpoll_credentials_ready(rt_longpoll *longpoll, bool fresh);
 
 /**
  * Closes the long poll for good and aborts the current request. No callback reports this, and none
- * begins after this returns; called on another thread than the loop's, one that has begun may still
+ * begins after this returns; called on a thread other than the loop's, one that has begun may still
  * be running. Further calls have no effect. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
@@ -3133,7 +3133,7 @@ rt_status rt_longpoll_close(rt_longpoll *longpoll);
 
 /**
  * Stops delivering messages. At most one response waits, and no further poll is made before it is
- * delivered. Any thread; called on another thread than the loop's, one message may still come.
+ * delivered. Any thread; called on a thread other than the loop's, one message may still come.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
@@ -4704,7 +4704,7 @@ rt_status rt_spreadbot_new_rest(rt_spreadbot *spreadbot, rt_rest **out);
 /**
  * Stops delivering messages; incoming data is held and the server is slowed down. A frame sent
  * meanwhile counts as received by the server once it is written, since the pong that would confirm
- * it is not read. Any thread; called on another thread than the loop's, one message may still come.
+ * it is not read. Any thread; called on a thread other than the loop's, one message may still come.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.

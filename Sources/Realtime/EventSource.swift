@@ -227,7 +227,7 @@ public final class EventSource: Sendable, AsyncSequence {
             set { [unowned connection] in
                 $0.sink = { event in
                     let event = Event(event)
-                    let number = unfinished?.came(event.id) ?? 0
+                    let number = unfinished?.add(event.id) ?? 0
                     guard mailbox.put(Mail(event: event, number: number)) else { return }
                     try? connection.pause()
                     // If the box was emptied meanwhile, `resume` was called before there was a
@@ -256,7 +256,7 @@ public final class EventSource: Sendable, AsyncSequence {
             guard let mail = try await mailbox.next(onResume: { try? connection.resume() }) else {
                 return nil
             }
-            if unfinished != nil { taker.took(mail.number) }
+            if unfinished != nil { taker.take(mail.number) }
             return mail.event
         } catch let error as CancellationError {
             close()

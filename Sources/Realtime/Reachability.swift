@@ -2,8 +2,8 @@ internal import Engine
 import Synchronization
 public import Wire
 
-/// Tells whether there is a network. Objects that reconnect or retry consult it before each
-/// attempt: while it is offline, they make and count no attempts.
+/// A reachability monitor: it says whether there is a network. Objects that reconnect or retry
+/// consult it before each attempt: while it is offline, they make and count no attempts.
 ///
 ///     let reachability = try Reachability()
 ///     for await isOnline in reachability.changes { print(isOnline ? "online" : "offline") }

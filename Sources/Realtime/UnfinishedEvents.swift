@@ -9,18 +9,18 @@ final class UnfinishedEvents: Sendable {
         /// The number of the first event in `events`.
         var first = 0
         /// The number of the first event that no iterator has taken.
-        var untaken = 0
+        var firstUntaken = 0
         /// The id of the last event delivered.
         var lastID: String?
         /// Events that ended iterators held. They count as processed when any iterator asks for
         /// another event.
-        var left: [Int] = []
+        var abandoned: [Int] = []
     }
 
     private let contents = Mutex(Contents())
 
     /// - Returns: the event's number.
-    func came(_ id: String) -> Int {
+    func add(_ id: String) -> Int {
         contents.withLock { contents in
             // An unchanged id is stored, or dropped, with the event that first had it.
             let isNew = contents.lastID.map { !$0.utf8.elementsEqual(id.utf8) } ?? true
@@ -34,10 +34,10 @@ final class UnfinishedEvents: Sendable {
     /// - Returns: the id that may now be stored.
     func finish(_ number: Int?) -> String? {
         contents.withLock { contents in
-            for done in contents.left + [number].compactMap(\.self) {
+            for done in contents.abandoned + [number].compactMap(\.self) {
                 contents.events[done - contents.first].isDone = true
             }
-            contents.left = []
+            contents.abandoned = []
             let count = contents.events.prefix(while: \.isDone).count
             guard count > 0 else { return nil }
             defer {
@@ -48,20 +48,20 @@ final class UnfinishedEvents: Sendable {
         }
     }
 
-    func took(_ number: Int) {
-        contents.withLock { $0.untaken = max($0.untaken, number + 1) }
+    func take(_ number: Int) {
+        contents.withLock { $0.firstUntaken = max($0.firstUntaken, number + 1) }
     }
 
     /// Drops the ids of events that were taken: they are not stored.
     func forget() {
         contents.withLock { contents in
-            for index in 0..<(contents.untaken - contents.first) {
+            for index in 0..<(contents.firstUntaken - contents.first) {
                 contents.events[index].id = nil
             }
         }
     }
 
-    func leave(_ number: Int) { contents.withLock { $0.left.append(number) } }
+    func abandon(_ number: Int) { contents.withLock { $0.abandoned.append(number) } }
 }
 
 /// An iterator that takes events, with all its copies.
@@ -73,11 +73,11 @@ final class EventTaker: Sendable {
     init(_ events: UnfinishedEvents?) { self.events = events }
 
     deinit {
-        if let number = number.withLock({ $0 }) { events?.leave(number) }
+        if let number = number.withLock({ $0 }) { events?.abandon(number) }
     }
 
-    func took(_ number: Int) {
-        events?.took(number)
+    func take(_ number: Int) {
+        events?.take(number)
         self.number.withLock { $0 = number }
     }
 

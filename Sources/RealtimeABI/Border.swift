@@ -75,7 +75,7 @@ func milliseconds(
 }
 
 /// How long a call may wait; nil for -1, without limit.
-func patience(_ timeout: Int64) throws(RealtimeError) -> Duration? {
+func waitLimit(_ timeout: Int64) throws(RealtimeError) -> Duration? {
     guard timeout != -1 else { return nil }
     guard timeout >= 0 else {
         throw RealtimeError(

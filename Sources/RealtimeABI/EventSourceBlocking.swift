@@ -29,7 +29,7 @@ public func rt_eventsource_receive(
     border { () throws(RealtimeError) in
         let out = try required(out, "out")
         out.pointee = try EventSourceConnection.borrow(eventsource)
-            .receive(timeout: patience(timeout_ms))
+            .receive(timeout: waitLimit(timeout_ms))
     }
 }
 

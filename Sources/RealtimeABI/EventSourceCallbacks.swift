@@ -44,7 +44,7 @@ public func rt_eventsource_on_open(
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.setHandlers { $0.open = opened(box) }
+        try source.setHandlers { $0.open = openedHandler(box) }
     }
 }
 
@@ -127,7 +127,7 @@ public func rt_eventsource_on_error(
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.setHandlers { $0.error = failed(box) }
+        try source.setHandlers { $0.error = failureHandler(box) }
     }
 }
 
@@ -141,7 +141,7 @@ public func rt_eventsource_on_request(
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.setHandlers { $0.request = attempting(box) }
+        try source.setHandlers { $0.request = attemptHandler(box) }
     }
 }
 
@@ -156,7 +156,7 @@ public func rt_eventsource_on_credentials(
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.setHandlers { $0.credentials = asked(box) }
+        try source.setHandlers { $0.credentials = credentialsHandler(box) }
     }
 }
 

@@ -76,9 +76,9 @@ public func rt_eventsource_set_last_event_id(
 ///   whatever the request callback sets later.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. If the file cannot be used,
 ///   the error callback receives a non-fatal RT_ERROR_STORE, and the source starts without an id. A
-///   damaged file is replaced. A file or lock that does not belong to the library is left
-///   unchanged: one with other content, a symbolic link, not a regular file, not owned by the
-///   effective user, or writable by others.
+///   damaged file is replaced. A file or lock file that does not belong to the library is left
+///   unchanged: one that has other content, is not a regular file (a symbolic link included), is
+///   not owned by the effective user, or is writable by others.
 @_cdecl("rt_eventsource_set_id_file")
 public func rt_eventsource_set_id_file(
     _ eventsource: rt_eventsource?, _ path: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?

@@ -35,7 +35,7 @@ public func rt_eventsource_credentials_ready(
 }
 
 /// Closes the event source for good. No callback reports this, and none begins after this returns;
-/// called on another thread than the loop's, one that has begun may still be running. Further calls
+/// called on a thread other than the loop's, one that has begun may still be running. Further calls
 /// have no effect. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_close")
@@ -45,7 +45,7 @@ public func rt_eventsource_close(_ eventsource: rt_eventsource?) -> rt_status {
 
 /// Stops delivering events. TCP slows the server down; no events are lost. If other requests share
 /// the HTTP/2 connection, libcurl first buffers up to 32 MiB, its window for a stream
-/// (`rt_eventsource_set_http2`). Any thread; called on another thread than the loop's, one event
+/// (`rt_eventsource_set_http2`). Any thread; called on a thread other than the loop's, one event
 /// may still come. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_pause")
@@ -113,7 +113,7 @@ public func rt_eventsource_get_origin(
 }
 
 /// The delay before an attempt that follows a stable connection: the server's last `retry`, but at
-/// least `min_reconnection_time`, or the option if there was none. Any thread. Since 0.1.
+/// least `min_reconnection_time_ms`, or the option if there was none. Any thread. Since 0.1.
 /// - Returns: milliseconds; -1 for NULL.
 @_cdecl("rt_eventsource_get_reconnection_time_ms")
 public func rt_eventsource_get_reconnection_time_ms(_ eventsource: rt_eventsource?) -> Int64 {

@@ -28,6 +28,6 @@ public func rt_longpoll_receive(
     border { () throws(RealtimeError) in
         let out = try required(out, "out")
         out.pointee = try LongPollConnection.borrow(longpoll)
-            .receive(timeout: patience(timeout_ms))
+            .receive(timeout: waitLimit(timeout_ms))
     }
 }

@@ -16,7 +16,7 @@ public func rt_longpoll_on_open(
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return longpollCall(longpoll) { (poll) throws(RealtimeError) in
-        try poll.setHandlers { $0.open = opened(box) }
+        try poll.setHandlers { $0.open = openedHandler(box) }
     }
 }
 
@@ -49,7 +49,7 @@ public func rt_longpoll_on_error(
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return longpollCall(longpoll) { (poll) throws(RealtimeError) in
-        try poll.setHandlers { $0.error = failed(box) }
+        try poll.setHandlers { $0.error = failureHandler(box) }
     }
 }
 
@@ -63,7 +63,7 @@ public func rt_longpoll_on_request(
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return longpollCall(longpoll) { (poll) throws(RealtimeError) in
-        try poll.setHandlers { $0.request = attempting(box) }
+        try poll.setHandlers { $0.request = attemptHandler(box) }
     }
 }
 
@@ -77,6 +77,6 @@ public func rt_longpoll_on_credentials(
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return longpollCall(longpoll) { (poll) throws(RealtimeError) in
-        try poll.setHandlers { $0.credentials = asked(box) }
+        try poll.setHandlers { $0.credentials = credentialsHandler(box) }
     }
 }

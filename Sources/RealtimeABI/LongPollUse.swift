@@ -35,7 +35,7 @@ public func rt_longpoll_credentials_ready(
 }
 
 /// Closes the long poll for good and aborts the current request. No callback reports this, and none
-/// begins after this returns; called on another thread than the loop's, one that has begun may
+/// begins after this returns; called on a thread other than the loop's, one that has begun may
 /// still be running. Further calls have no effect. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_close")
@@ -44,7 +44,7 @@ public func rt_longpoll_close(_ longpoll: rt_longpoll?) -> rt_status {
 }
 
 /// Stops delivering messages. At most one response waits, and no further poll is made before it is
-/// delivered. Any thread; called on another thread than the loop's, one message may still come.
+/// delivered. Any thread; called on a thread other than the loop's, one message may still come.
 /// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_pause")

@@ -25,6 +25,6 @@ public func rt_rest_on_credentials(
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return restCall(rest) { (client) throws(RealtimeError) in
-        try client.setCredentialsHandler(asked(box))
+        try client.setCredentialsHandler(credentialsHandler(box))
     }
 }

@@ -3,9 +3,9 @@ import Wire
 
 // Chapter: reachability. Whether there is a network through which a peer can be reached.
 
-/// Tells whether there is a network. Objects that reconnect or retry consult it before each
-/// attempt: while it is offline, they make and count no attempts. One reachability can serve any
-/// number of objects on its loop, which keep it alive. Since 0.1.
+/// A reachability monitor: it says whether there is a network. Objects that reconnect or retry
+/// consult it before each attempt: while it is offline, they make and count no attempts. One
+/// monitor can serve any number of objects on its loop, which keep it alive. Since 0.1.
 public typealias rt_reachability = OpaquePointer
 
 /// How reachability is decided. Since 0.1.
@@ -33,9 +33,9 @@ public enum RT_REACHABILITY: Int32 {
 public typealias rt_reachability_fn =
     @convention(c) (_ online: Bool, _ user: UnsafeMutableRawPointer?) -> Void
 
-/// Creates a reachability on a loop. The first one with RT_REACHABILITY_AUTO makes the loop watch
-/// the network through one descriptor, until the loop is freed. Any thread. Since 0.1.
-/// - Parameter out: receives the reachability; free it with `rt_reachability_free`.
+/// Creates a reachability monitor on a loop. The first one with RT_REACHABILITY_AUTO makes the loop
+/// watch the network through one descriptor, until the loop is freed. Any thread. Since 0.1.
+/// - Parameter out: receives the monitor; free it with `rt_reachability_free`.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or an unknown mode; RT_ERROR_FORKED;
 ///   RT_ERROR_CLOSED.
 @_cdecl("rt_reachability_new")
@@ -50,8 +50,8 @@ public func rt_reachability_new(
     }
 }
 
-/// Frees a reachability. Its callback is no longer called; objects that received it continue to use
-/// it. NULL is accepted. Any thread. Since 0.1.
+/// Frees a reachability monitor. Its callback is no longer called; objects that received it
+/// continue to use it. NULL is accepted. Any thread. Since 0.1.
 @_cdecl("rt_reachability_free")
 public func rt_reachability_free(_ reachability: rt_reachability?) {
     Reachability.release(reachability) { $0.abandon() }

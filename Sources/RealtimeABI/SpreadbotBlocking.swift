@@ -20,7 +20,7 @@ public func rt_spreadbot_connect(
 ) -> rt_status {
     border { () throws(RealtimeError) in
         try SpreadbotConnection.borrow(spreadbot)
-            .connect(path: text(path, "path"), timeout: patience(timeout_ms))
+            .connect(path: text(path, "path"), timeout: waitLimit(timeout_ms))
     }
 }
 
@@ -47,6 +47,6 @@ public func rt_spreadbot_receive(
     border { () throws(RealtimeError) in
         let out = try required(out, "out")
         out.pointee = try SpreadbotConnection.borrow(spreadbot)
-            .receive(timeout: patience(timeout_ms))
+            .receive(timeout: waitLimit(timeout_ms))
     }
 }

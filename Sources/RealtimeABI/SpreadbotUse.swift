@@ -136,7 +136,7 @@ public func rt_spreadbot_new_rest(
 
 /// Stops delivering messages; incoming data is held and the server is slowed down. A frame sent
 /// meanwhile counts as received by the server once it is written, since the pong that would confirm
-/// it is not read. Any thread; called on another thread than the loop's, one message may still
+/// it is not read. Any thread; called on a thread other than the loop's, one message may still
 /// come. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_pause")

@@ -230,22 +230,22 @@ extension SpreadbotSent {
 
 // Engine handlers that call a C function with a view; nil for NULL.
 
-func opened(_ box: CallbackBox<rt_opened_fn>) -> ((Opened) -> Void)? {
+func openedHandler(_ box: CallbackBox<rt_opened_fn>) -> ((Opened) -> Void)? {
     box.function.map { function in { $0.view { function($0, box.user) } } }
 }
 
-func failed(_ box: CallbackBox<rt_failure_fn>) -> ((HTTPSourceFailure) -> Void)? {
+func failureHandler(_ box: CallbackBox<rt_failure_fn>) -> ((HTTPSourceFailure) -> Void)? {
     box.function.map { function in { $0.view.view { function($0, box.user) } } }
 }
 
 // These two do not use `map`: Swift 6.3.1 crashes on one that returns a throwing closure.
 
-func attempting(_ box: CallbackBox<rt_attempt_fn>) -> ((Int) throws(RealtimeError) -> Bool)? {
+func attemptHandler(_ box: CallbackBox<rt_attempt_fn>) -> ((Int) throws(RealtimeError) -> Bool)? {
     guard let function = box.function else { return nil }
     return { function(UInt32(clamping: $0), box.user) }
 }
 
-func asked(
+func credentialsHandler(
     _ box: CallbackBox<rt_credentials_fn>
 ) -> ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)? {
     guard let function = box.function else { return nil }

@@ -17,7 +17,7 @@ import Wire
 @_cdecl("rt_websocket_connect")
 public func rt_websocket_connect(_ websocket: rt_websocket?, _ timeout_ms: Int64) -> rt_status {
     border { () throws(RealtimeError) in
-        try WebSocketConnection.borrow(websocket).connect(timeout: patience(timeout_ms))
+        try WebSocketConnection.borrow(websocket).connect(timeout: waitLimit(timeout_ms))
     }
 }
 
@@ -42,7 +42,7 @@ public func rt_websocket_receive(
     border { () throws(RealtimeError) in
         let out = try required(out, "out")
         out.pointee = try WebSocketConnection.borrow(websocket)
-            .receive(timeout: patience(timeout_ms))
+            .receive(timeout: waitLimit(timeout_ms))
     }
 }
 
