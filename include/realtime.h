@@ -4215,7 +4215,7 @@ rt_status rt_spreadbot_set_last_event_id(rt_spreadbot *spreadbot, const char *id
  * the process crashes, the next connection with this outbox sends it. Default: none; sends are
  * queued in memory.
  *
- * A send in an outbox is repeated until it succeeds, and never ends with RT_ERROR_CONNECTION_LOST
+ * A send in an outbox is retried as often as needed, and never ends with RT_ERROR_CONNECTION_LOST
  * or RT_ERROR_CLOSED. It may arrive twice if a connection is lost or the process crashes; a POST
  * then has the same Idempotency-Key. Messages go to the path for which they were sent, once a
  * connection is established; requests go at once. An outbox holds 10,000 sends and 64 MiB.
