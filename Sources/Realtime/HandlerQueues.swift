@@ -1,14 +1,13 @@
 import Synchronization
 
-/// A handler, and the actor that it was written on. A closure in main-actor code, for example, is
-/// isolated to the main actor.
+/// A handler, and the actor to which its closure is isolated, such as the main actor.
 ///
-/// Functions that are `@isolated(any)` are cast to functions without isolation: Swift calls them
-/// only with `await`, which would leave the actor or the executor that a handler without isolation
-/// has to run on.
+/// `@isolated(any)` functions are cast to functions without isolation, because Swift calls them
+/// only with `await`. That would leave the actor or executor on which a handler without isolation
+/// must run.
 package struct Handler<Function: Sendable>: Sendable {
     package let isolation: (any Actor)?
-    /// To be called on `isolation`, if there is one.
+    /// Must be called on `isolation`, if there is one.
     package let call: Function
 
     package init(_ isolation: (any Actor)?, _ function: Function) {
@@ -40,13 +39,13 @@ package struct Handler<Function: Sendable>: Sendable {
     }
 }
 
-/// Runs handlers where they belong: on the actor that they are isolated to, all others by the
-/// user's executor. Those of one place run one at a time and in order.
+/// Runs handlers on the actor to which they are isolated, all others on the user's executor. Those
+/// in one place run one at a time and in order.
 final class HandlerQueues: Sendable {
-    /// nil when the user's executor is the loop itself.
+    /// nil if the user's executor is the loop.
     private let queue: CallbackQueue?
     private let actor: (any Actor)?
-    /// Of other actors than the executor's.
+    /// The queues of actors other than the executor's.
     private let others = Mutex<[ObjectIdentifier: CallbackQueue]>([:])
     private let makeQueue: @Sendable (Spreadbot.Executor) -> CallbackQueue
 
@@ -64,8 +63,8 @@ final class HandlerQueues: Sendable {
     }
 
     /// Runs a handler, inside this call if it belongs on the loop.
-    /// - Parameter isOwed: also when the queues were closed.
-    /// - Returns: the queue of the handler, when the loop should deliver no more for now.
+    /// - Parameter isOwed: whether to run it even after `close`.
+    /// - Returns: the handler's queue, if the loop should stop delivering for now.
     func run(
         on isolation: (any Actor)?, count: Int = 0, isOwed: Bool = false,
         _ body: @escaping @Sendable () -> Void
@@ -92,9 +91,9 @@ final class HandlerQueues: Sendable {
         others.withLock { Array($0.values) } + [queue].compactMap(\.self)
     }
 
-    /// From here on only handlers that are owed are run.
+    /// From here on only owed handlers run.
     func close() { for queue in all { queue.close() } }
 
-    /// Nothing is put any more: the tasks of the queues end after what waits.
+    /// No handler is added after this; the tasks end after those that wait.
     func finish() { for queue in all { queue.finish() } }
 }

@@ -3,9 +3,8 @@ internal import Session
 import Synchronization
 public import Wire
 
-/// Messages of a path, each once and in order, whatever happens to the network: by WebSocket, by
-/// Server-Sent Events or by long polls, whichever works. What is sent arrives in order, or the send
-/// fails.
+/// The messages of a path, each once and in order, whatever happens to the network: by WebSocket,
+/// server-sent events or long polls, whichever works. Sends arrive in order, or fail.
 ///
 ///     let spreadbot = try Spreadbot(config: ["baseURL": "https://example.org"])
 ///     spreadbot.onMessage { id, event, data in print(id, event, data.count) }
@@ -21,15 +20,15 @@ public import Wire
 /// may be used on any thread.
 public final class Spreadbot: Sendable {
     public struct Message: Sendable, Hashable {
-        /// How far the messages have come; "" before there was an id.
+        /// The cursor after this message; "" before the first id.
         public var id: String
-        /// What the server named it, or the path.
+        /// The event's type; the path if the server sent none.
         public var event: String
         public var data: [UInt8]
         /// Whether this message has an id of its own.
         public var hadID: Bool
 
-        /// The data as UTF-8, what is ill-formed replaced by U+FFFD.
+        /// The data as UTF-8, with U+FFFD in place of ill-formed parts.
         public var text: String { String(decoding: data, as: UTF8.self) }
     }
 
@@ -39,12 +38,12 @@ public final class Spreadbot: Sendable {
         case disconnected
     }
 
-    /// What is done while it is connecting.
+    /// What a connection does while it is connecting.
     public enum Phase: Sendable {
-        /// It is not connecting.
+        /// The connection is not connecting.
         case none
         case dialing
-        /// The delay before the next attempt.
+        /// The delay before the next attempt is running.
         case backoff
         /// There is no network.
         case offline
@@ -52,19 +51,19 @@ public final class Spreadbot: Sendable {
         case auth
     }
 
-    /// A transport that failed or was lost, or tokens that were refused.
+    /// A transport that failed or was lost, or refused tokens.
     public struct ErrorEvent: Error, Sendable, CustomStringConvertible {
         public let error: RealtimeError
-        /// nil when it was none.
+        /// The transport that failed; nil if none did.
         public let transport: Transport?
-        /// The answer's, 0 without one.
+        /// The status of the response; 0 without one.
         public let httpStatus: Int
-        /// Whether it is disconnected now.
+        /// Whether the connection is disconnected now.
         public let isFatal: Bool
-        /// The time until the next attempt, by this transport or another; nil when there is none,
-        /// or it waits for a network or for tokens.
+        /// The time until the next attempt, by this transport or another one; nil if there is none,
+        /// or if it waits for a network or for tokens.
         public let retryIn: Duration?
-        /// Its number in a row by this transport, 0 when it is not counted.
+        /// The number of attempts in a row on this transport; 0 if the failure does not count.
         public let attempt: Int
 
         public var description: String { error.description }
@@ -79,18 +78,18 @@ public final class Spreadbot: Sendable {
         }
     }
 
-    /// How a send ended: with an error when the server does not have it, or may not.
+    /// Receives the result of a send: an error if the server does not have it, or may not have it.
     public typealias Completion = @Sendable @isolated(any) (Result<Void, RealtimeError>) -> Void
 
     let connection: SpreadbotConnection
-    /// Held, since the last reference to a loop ends it and all that is on it.
+    /// Retained, because a loop ends, with everything on it, when its last reference is released.
     let loop: Loop
     fileprivate let desk: SpreadbotDesk
     let executor: Executor
     private let maxBufferedMessages: Int
     private let maxBufferedBytes: Int
 
-    /// - Throws: `RealtimeError` for a bad URL or option.
+    /// - Throws: `RealtimeError` for an invalid URL or option.
     public init(config: Configuration, on loop: Loop = .shared) throws {
         connection = try config.connection(on: loop)
         self.loop = loop
@@ -101,7 +100,7 @@ public final class Spreadbot: Sendable {
         try desk.addHandlers()
     }
 
-    /// The same from a dictionary; see `Configuration.init(_:)` for its names.
+    /// Creates a connection from a dictionary; see `Configuration.init(_:)` for its keys.
     public convenience init(
         config: [String: any Sendable], on loop: Loop = .shared
     ) throws {
@@ -115,8 +114,8 @@ public final class Spreadbot: Sendable {
 
     // MARK: Handlers; the last one set counts
 
-    /// It is connected: for the first time, or again. `resumed` says that the transport began after
-    /// the last id, so that nothing is missing.
+    /// Called when the connection is open, the first time and after each reconnect. `resumed` means
+    /// that the transport continues after the last id, so that no messages are missing.
     public func onOpen(
         @_inheritActorContext _ handler: (
             @Sendable @isolated(any) (_ transport: Transport, _ resumed: Bool, Opened) -> Void
@@ -126,7 +125,7 @@ public final class Spreadbot: Sendable {
         desk.world.withLock { $0.open = handler }
     }
 
-    /// The same, for a handler without arguments.
+    /// Sets a handler without arguments for the open connection.
     public func onOpen(
         @_inheritActorContext _ handler: @escaping @Sendable @isolated(any) () -> Void
     ) {
@@ -162,11 +161,11 @@ public final class Spreadbot: Sendable {
                 }
             }
         }
-        // An iteration before may have paused it.
+        // An earlier iteration may have paused the connection.
         try? connection.resume()
     }
 
-    /// Another transport is in use; nil when it is over.
+    /// Called when the transport in use changes; nil when the connection has ended.
     public func onTransport(
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (Transport?) -> Void)?
     ) {
@@ -181,7 +180,7 @@ public final class Spreadbot: Sendable {
         }
     }
 
-    /// The tokens were refreshed: keep them for the next run.
+    /// Called with refreshed tokens. Store them for the next run.
     public func onTokens(
         @_inheritActorContext _ handler: (
             @Sendable @isolated(any) (_ accessToken: String, _ refreshToken: String) -> Void
@@ -197,7 +196,8 @@ public final class Spreadbot: Sendable {
         }
     }
 
-    /// It is over: nil after `closeConnection`, else the fatal error.
+    /// Called when the connection has ended: nil after `closeConnection`, otherwise the fatal
+    /// error.
     public func onDisconnected(
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (RealtimeError?) -> Void)?
     ) {
@@ -206,21 +206,21 @@ public final class Spreadbot: Sendable {
     }
 
     private func set(_ change: (inout SpreadbotHandlers) -> Void) {
-        // Fails when the loop is over: then nothing is called any more.
+        // Fails if the loop has ended; then no handler is called anyway.
         try? connection.setHandlers(change)
     }
 
     // MARK: The connection
 
-    /// Begins to connect to a path, in place of what is there; cursor and tokens are kept, another
-    /// path begins without a cursor.
-    /// - Throws: `RealtimeError` for a path that makes no URL.
+    /// Connects to a path, replacing the current connection. The cursor and the tokens are kept,
+    /// but a different path starts without a cursor.
+    /// - Throws: `RealtimeError` for a path that does not give a valid URL.
     public func establishConnection(path: String) throws(RealtimeError) {
         try connection.establish(path: path)
     }
 
-    /// Establishes a connection, and waits until it is connected.
-    /// - Throws: `RealtimeError`: what was fatal, or `.closed` when it was closed meanwhile;
+    /// Connects to a path and waits until it is connected.
+    /// - Throws: `RealtimeError`: the fatal error, or `.closed` if it was closed meanwhile;
     ///   `CancellationError`, which does not end the connection.
     public func connect(path: String) async throws {
         let ticket = desk.newTicket()
@@ -232,10 +232,10 @@ public final class Spreadbot: Sendable {
                         desk.wait(ticket, for: epoch, continuation)
                     }
                 } catch {
-                    // It was refused before it had a number.
+                    // The path was refused before an attempt began.
                     continuation.resume(throwing: error)
                 }
-                // It may have been cancelled before it waited.
+                // The task may have been cancelled before it waited.
                 if Task.isCancelled { desk.stopWaiting(ticket, CancellationError()) }
             }
         } onCancel: {
@@ -243,10 +243,10 @@ public final class Spreadbot: Sendable {
         }
     }
 
-    /// Connects to a path and gives its messages, in order; bounded by `maxBufferedMessages` and
-    /// `maxBufferedBytes`, above which the server is slowed down. Ends after `closeConnection`,
-    /// throws `RealtimeError` for what is fatal. Takes the place of `onMessage`; cancelling the
-    /// task that iterates ends the connection.
+    /// Connects to a path and returns its messages, in order. Above `maxBufferedMessages` and
+    /// `maxBufferedBytes` the server is slowed down. Ends after `closeConnection`; throws
+    /// `RealtimeError` for a fatal error. It replaces `onMessage`. Cancelling the task that
+    /// iterates ends the connection.
     public func messages(path: String) throws(RealtimeError) -> Messages {
         let mailbox = Mailbox<Message>(maxBufferedMessages, maxBufferedBytes)
         var old: Mailbox<Message>?
@@ -264,12 +264,12 @@ public final class Spreadbot: Sendable {
             }
         }
         old?.finish(.normal)
-        // The one before may have been full.
+        // The previous mailbox may have been full.
         try? connection.resume()
         return Messages(spreadbot: self, mailbox: mailbox)
     }
 
-    /// What `messages(path:)` gives.
+    /// The messages of `messages(path:)`.
     public struct Messages: AsyncSequence, AsyncIteratorProtocol, Sendable {
         public typealias Element = Message
         let spreadbot: Spreadbot
@@ -282,7 +282,7 @@ public final class Spreadbot: Sendable {
             do {
                 return try await mailbox.next { try? connection.resume() }
             } catch let error as CancellationError {
-                // Another iteration may have taken the connection over.
+                // Another iteration may have replaced this one.
                 let isCurrent = spreadbot.desk.world.withLock { $0.mailbox === mailbox }
                 if isCurrent { try? connection.disconnect() }
                 throw error
@@ -290,12 +290,12 @@ public final class Spreadbot: Sendable {
         }
     }
 
-    /// Ends the connection: a WebSocket by its closing handshake, behind what was sent. Sends that
-    /// wait end with `.closed`, those of an outbox wait for the next establishment. It may be
-    /// established again.
+    /// Ends the connection. A WebSocket sends what is queued, then closes with the closing
+    /// handshake. Waiting sends end with `.closed`; those in an outbox wait for the next
+    /// connection. The connection may be established again.
     public func closeConnection() { try? connection.disconnect() }
 
-    /// Closes the connection, and waits until it is closed.
+    /// Ends the connection and waits until it is closed.
     public func disconnect() async {
         await withCheckedContinuation { continuation in
             do {
@@ -308,9 +308,9 @@ public final class Spreadbot: Sendable {
 
     // MARK: Sending
 
-    /// Sends a text, behind those before it: by the WebSocket, or by a POST where there is none, or
-    /// none yet; without a network it waits.
-    /// - Parameter completion: told once how it ended; never inside this call.
+    /// Sends a text, in order with the other sends. It goes by the WebSocket while that is
+    /// connected, otherwise by a POST; without a network it waits.
+    /// - Parameter completion: called once with the result, never inside this call.
     /// - Throws: `RealtimeError(.closed)`.
     public func sendMessageString(
         message: String, @_inheritActorContext completion: Completion? = nil
@@ -318,14 +318,14 @@ public final class Spreadbot: Sendable {
         try send(.text, Array(message.utf8), completion)
     }
 
-    /// The same, and waits until the server has it.
-    /// - Throws: `RealtimeError`: `.connectionLost` when it may have arrived, or not;
-    ///   `CancellationError` when the task was cancelled before it began.
+    /// Sends a text and waits until the server has it.
+    /// - Throws: `RealtimeError`: `.connectionLost` if it may or may not have arrived;
+    ///   `CancellationError` if the task was cancelled before sending began.
     public func sendMessageString(message: String) async throws {
         try await send(.text, Array(message.utf8))
     }
 
-    /// Sends bytes; otherwise as `sendMessageString`.
+    /// Sends bytes; otherwise like `sendMessageString`.
     public func sendMessageBinary(
         message: [UInt8], @_inheritActorContext completion: Completion? = nil
     ) throws(RealtimeError) {
@@ -380,19 +380,20 @@ public final class Spreadbot: Sendable {
         }
     }
 
-    /// The transport in use, or tried last while it is connecting.
+    /// The transport in use or, while connecting, the one tried last.
     public var transport: Transport? { connection.transport.map { Transport($0) } }
 
-    /// Of the last message that had one, after which the next transport begins; "" for none.
+    /// The id of the last message that had one, after which the next transport continues; "" for
+    /// none.
     public var lastEventID: String { connection.lastEventID }
 
-    /// Those in use, which a refresh may have changed.
+    /// The current tokens, which a refresh may have changed.
     public var accessToken: String { connection.tokens.access }
     public var refreshToken: String { connection.tokens.refresh }
 
-    /// Sets tokens in the place of those there are, from the next attempt and request on; what
-    /// waits for a refresh goes on with them.
-    /// - Throws: `RealtimeError(.invalidHeader)` for what does not fit a header.
+    /// Replaces the tokens, from the next attempt and request on. Whatever waits for a refresh
+    /// continues with them.
+    /// - Throws: `RealtimeError(.invalidHeader)` for text that cannot be in a header.
     public func setTokens(accessToken: String, refreshToken: String) throws {
         try connection.setTokens(access: accessToken, refresh: refreshToken)
     }

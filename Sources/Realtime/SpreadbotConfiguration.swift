@@ -3,7 +3,7 @@ internal import Session
 internal import Wire
 
 extension Spreadbot {
-    /// A way that messages come.
+    /// The transport of a connection.
     public enum Transport: String, Sendable, CaseIterable {
         case webSocket
         /// Server-Sent Events.
@@ -29,54 +29,56 @@ extension Spreadbot {
         }
     }
 
-    /// Where handlers run, one at a time and in order. A closure that is isolated to an actor, as
-    /// one in main-actor code is, runs on that actor, whatever the executor.
+    /// Where handlers run, one at a time and in order. A closure that is isolated to an actor, for
+    /// example in main-actor code, runs on that actor, whatever the executor.
     public enum Executor: Sendable {
         /// On the loop's thread, inside the loop's callback. A handler must not block.
         case loop
         case actor(any Actor)
         case task(any TaskExecutor)
 
-        /// The main actor, which is the default. The main thread must be free to run handlers: it
-        /// is while it awaits, in an async `main` or at top level, and in `RunLoop.main.run()` and
-        /// `dispatchMain()`.
+        /// The main actor. The default. Handlers run only while the main thread is free: while an
+        /// async `main` or top-level code awaits, or in `RunLoop.main.run()` or `dispatchMain()`.
         public static var main: Executor { .actor(MainActor.shared) }
     }
 
-    /// Where and how to connect. The defaults are what most programs want.
+    /// The options of a connection. The defaults suit most programs.
     public struct Configuration: Sendable {
-        /// What paths are appended to, `http://` or `https://` without a query.
+        /// The URL to which paths are appended, `http://` or `https://` without a query.
         public var baseURL: String
-        /// Where a refused access token is refreshed (RFC 6749 §6); nil when it cannot be. The
-        /// answer is waited for up to 30 s; a refresh token whose request is lost, or not answered
-        /// by then, is sent again.
+        /// The URL at which a refused access token is refreshed (RFC 6749 §6); nil if a refusal is
+        /// fatal. A refresh may take up to 30 s. If its request is lost or not answered in time,
+        /// the same refresh token is used again.
         public var authURL: String?
         /// Sent as `Authorization: Bearer`; "" sends none.
         public var accessToken = ""
         public var refreshToken = ""
         /// base64 of "client:secret", for `authURL`.
         public var base64Credentials = ""
-        /// Has the library's log written to standard error, up to `.info`; another program-wide log
-        /// (`Log.send`) gives way to it.
+        /// Writes the library's log to standard error, up to `.info`. It replaces another log
+        /// (`Log.send`) of the process.
         public var log = false
 
-        /// Which transports are tried, in this order.
+        /// The transports to try, in order.
         public var transports = Transport.allCases
-        /// Whole URLs in the place of base and path, of any of the schemes http, https, ws and wss.
+        /// Absolute URLs of transports, instead of base URL and path; `http`, `https`, `ws` or
+        /// `wss` for every transport.
         public var transportURLs: [Transport: String] = [:]
-        /// Where sends are posted while there is no WebSocket; nil for base and path.
+        /// The URL to which sends are posted while there is no WebSocket; nil for base URL and
+        /// path.
         public var sendURL: String?
-        /// Begins behind the message with this id.
+        /// Starts after the message with this id.
         public var lastEventID = ""
 
-        /// A file that keeps what is sent until the server has it, over the end of the process: a
-        /// call that has returned is on the disk, and is sent by the next connection with this
-        /// outbox, maybe twice after a crash or a lost connection; messages once it is established.
-        /// It holds 10,000 sends, and 64 MiB. nil keeps the queue in memory.
+        /// A file that keeps sends until the server has them, even after the process has ended.
+        /// When a send returns, it is on the disk. After a crash the next connection with this
+        /// outbox sends it, messages once it is established. A send may arrive twice after a crash
+        /// or a lost connection. The file holds 10,000 sends and 64 MiB. nil queues sends in
+        /// memory.
         public var outbox: String?
-        /// Messages that may wait for who iterates, or for the executor.
+        /// How many messages may wait for the iteration or the executor.
         public var maxBufferedMessages = 1024
-        /// Their bytes.
+        /// How many bytes may wait for them.
         public var maxBufferedBytes = 8 << 20
         /// Where handlers run.
         public var executor = Executor.main

@@ -3,18 +3,18 @@ internal import Session
 import Synchronization
 import Wire
 
-/// What the handlers of a connection look up and who waits for them: held by the connection, so
-/// that a handler under way outlives the `Spreadbot` it is of.
+/// The handlers of a connection and the tasks that wait for it. The connection retains this object,
+/// so a running handler can outlive its `Spreadbot`.
 final class SpreadbotDesk: Sendable {
     struct World {
         var open: Handler<@Sendable (Spreadbot.Transport, Bool, Opened) -> Void>?
         var error: Handler<@Sendable (Spreadbot.ErrorEvent) -> Void>?
         var disconnected: Handler<@Sendable (RealtimeError?) -> Void>?
-        /// Those who wait for the connection.
+        /// The tasks that wait for the connection.
         var waiters: [UInt64: Waiter] = [:]
         var lastTicket: UInt64 = 0
         var mailbox: Mailbox<Spreadbot.Message>?
-        /// The establishment that the mailbox is of.
+        /// The establishment to which the mailbox belongs.
         var mailboxEpoch: UInt64 = 0
     }
 
@@ -25,7 +25,7 @@ final class SpreadbotDesk: Sendable {
 
     let world = Mutex(World())
     private let queues: HandlerQueues
-    /// It outlives every handler, and holds this.
+    /// It retains this object and outlives every handler.
     private unowned let connection: SpreadbotConnection
 
     init(_ connection: SpreadbotConnection, _ config: Spreadbot.Configuration) {
@@ -47,8 +47,8 @@ final class SpreadbotDesk: Sendable {
         }
     }
 
-    /// Runs a handler on the actor that it is isolated to, or else where the user wants it.
-    /// - Parameter isOwed: also when the `Spreadbot` is gone.
+    /// Runs a handler on the actor to which it is isolated, otherwise on the user's executor.
+    /// - Parameter isOwed: whether to run it even after the `Spreadbot` was released.
     func run(
         on isolation: (any Actor)?, count: Int = 0, isOwed: Bool = false,
         _ body: @escaping @Sendable () -> Void
@@ -56,7 +56,7 @@ final class SpreadbotDesk: Sendable {
         let full = queues.run(on: isolation, count: count, isOwed: isOwed, body)
         guard let full else { return }
         try? connection.pause()
-        // Those who emptied the queue meanwhile called resume before there was a pause.
+        // If the queue was emptied meanwhile, `resume` was called before there was a pause.
         if !full.isPaused { try? connection.resume() }
     }
 
@@ -73,7 +73,7 @@ final class SpreadbotDesk: Sendable {
     private func over(_ error: RealtimeError?) {
         let epoch = connection.endedEpoch
         let (handler, waiters, mailbox) = world.withLock { world in
-            // Those of an establishment that follows wait for its own end.
+            // A mailbox of a later establishment waits for its own end.
             let mailbox = world.mailboxEpoch <= epoch ? world.mailbox : nil
             if mailbox != nil { world.mailbox = nil }
             return (
@@ -94,7 +94,7 @@ final class SpreadbotDesk: Sendable {
         return taken.values.map(\.continuation)
     }
 
-    // MARK: Those who wait for the connection
+    // MARK: Waiting tasks
 
     func newTicket() -> UInt64 {
         world.withLock { world in
@@ -110,16 +110,17 @@ final class SpreadbotDesk: Sendable {
         world.withLock { $0.waiters[ticket] = Waiter(epoch: epoch, continuation: continuation) }
     }
 
-    /// One that waits no longer, or never did, is left alone.
+    /// Has no effect on a wait that has ended or never began.
     func stopWaiting(_ ticket: UInt64, _ error: any Error) {
         let waiter = world.withLock { $0.waiters.removeValue(forKey: ticket) }
         waiter?.continuation.resume(throwing: error)
     }
 
-    /// The connection is given back: of what waits for its executor the ends of sends are told.
+    /// Called when the connection is released. Of the callbacks still queued for the executor, only
+    /// send completions still run.
     func close(_ loop: Loop) {
         queues.close()
-        // After the ends of sends that the end of the connection brings.
+        // After the send completions that the end of the connection causes.
         do {
             try loop.post { [queues] in queues.finish() }
         } catch {

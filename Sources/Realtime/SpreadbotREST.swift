@@ -1,33 +1,33 @@
 internal import Engine
 public import Wire
 
-/// Requests below a base URL that carry access tokens, which no other origin is shown, and have
-/// them refreshed.
+/// Requests below a base URL with access tokens, which are not sent to other origins, and which are
+/// refreshed when the server refuses them.
 ///
 ///     let config = ["baseURL": "https://example.org", "accessToken": token]
 ///     let rest = try SpreadbotREST(config: config)
 ///     rest.getData(path: "users/1", onSuccess: { print($0.json ?? "") }, onError: { print($0) })
-///     let answer = try await rest.postData(path: "users", payload: .json(#"{"name": "Ada"}"#))
+///     let response = try await rest.postData(path: "users", payload: .json(#"{"name": "Ada"}"#))
 ///
-/// Each is tried up to three times, a POST by an Idempotency-Key that is the same in all attempts;
-/// without a network requests wait, a hundred of them. Handlers run one at a time: on the main
-/// actor, unless `Configuration.executor` names another place. The last reference gone ends all
-/// requests. All members may be used on any thread.
+/// A request is tried up to three times; a POST has the same Idempotency-Key in all attempts.
+/// Without a network up to 100 requests wait. Handlers run one at a time, on the main actor unless
+/// `Configuration.executor` names another place. Releasing the last reference ends all requests.
+/// All members may be used on any thread.
 public final class SpreadbotREST: Sendable {
-    /// Called with an answer of 2xx.
+    /// Receives a 2xx response.
     public typealias Success = @Sendable @isolated(any) (REST.Response) -> Void
-    /// Called with what came instead of an answer of 2xx.
+    /// Receives the failure of a request that got no 2xx response.
     public typealias Failure = @Sendable @isolated(any) (REST.Failure) -> Void
 
-    /// Requests of every kind, with the same tokens.
+    /// A client for requests of any kind, with the same tokens.
     public let client: REST
-    /// Who has the tokens.
+    /// The connection that owns the tokens.
     private let owner: SpreadbotConnection
     private let ownsConnection: Bool
-    /// Handlers on their way to where they run; requests under way hold it too.
+    /// Queued handler calls; also retained by the handlers of unfinished requests.
     private let queues: HandlerQueues
 
-    /// - Throws: `RealtimeError` for a bad URL or option.
+    /// - Throws: `RealtimeError` for an invalid URL or option.
     public init(config: Spreadbot.Configuration, on loop: Loop = .shared) throws {
         owner = try config.connection(on: loop)
         ownsConnection = true
@@ -35,12 +35,12 @@ public final class SpreadbotREST: Sendable {
         client = REST(try owner.makeClient(), on: loop)
     }
 
-    /// The same from a dictionary; see `Spreadbot.Configuration.init(_:)` for its names.
+    /// Creates a client from a dictionary; see `Spreadbot.Configuration.init(_:)` for its keys.
     public convenience init(config: [String: any Sendable], on loop: Loop = .shared) throws {
         try self.init(config: Spreadbot.Configuration(config), on: loop)
     }
 
-    /// With the tokens of a connection, which both refresh for each other.
+    /// Creates a client that shares the tokens of a connection; a refresh by one serves both.
     public init(sharing spreadbot: Spreadbot) throws {
         owner = spreadbot.connection
         ownsConnection = false
@@ -52,10 +52,10 @@ public final class SpreadbotREST: Sendable {
 
     // MARK: Requests
 
-    /// - Parameter path: below the base URL, with exactly one slash between.
+    /// - Parameter path: appended to the base URL with exactly one slash between.
     public func getData(path: String) async throws -> REST.Response { try await client.get(path) }
 
-    /// - Parameter onSuccess: an answer of 2xx; its `json` is there when it is JSON.
+    /// - Parameter onSuccess: receives a 2xx response; its `json` is set if the body is JSON.
     public func getData(
         path: String, @_inheritActorContext onSuccess: @escaping Success,
         @_inheritActorContext onError: @escaping Failure
@@ -63,8 +63,8 @@ public final class SpreadbotREST: Sendable {
         send(REST.Request("GET", path), Handlers(onSuccess, onError, queues))
     }
 
-    /// With an outbox it is on the disk before this waits, and is sent by another run if this one
-    /// ends before; one order for all of them, and for what the connection sends.
+    /// Posts a payload. With an outbox it is on the disk before this call waits, and if the process
+    /// ends, another run sends it. All posts and the connection's sends keep one order.
     @discardableResult
     public func postData(path: String, payload: REST.Request.Body) async throws -> REST.Response {
         guard owner.isDurable else { return try await client.post(path, body: payload) }
@@ -101,7 +101,7 @@ public final class SpreadbotREST: Sendable {
     private static func result(_ sent: SpreadbotSent) -> Result<REST.Response, REST.Failure> {
         if let result = sent.result { return REST.result(result) }
         return .failure(
-            REST.Failure(sent.error ?? RealtimeError(.connectionLost, "no answer came")))
+            REST.Failure(sent.error ?? RealtimeError(.connectionLost, "no response came")))
     }
 
     /// - Parameter payload: sent as application/json.
@@ -124,7 +124,7 @@ public final class SpreadbotREST: Sendable {
         }
     }
 
-    /// What cannot be sent at all is reported to `onError`, too.
+    /// Sends a request. If it cannot be sent, `onError` is called.
     private func send(_ request: REST.Request, _ handlers: Handlers) {
         do {
             try client.send(request) { handlers.tell($0) }
@@ -133,7 +133,7 @@ public final class SpreadbotREST: Sendable {
         }
     }
 
-    /// Those of one request.
+    /// The handlers of one request.
     private struct Handlers: Sendable {
         let success: Handler<@Sendable (REST.Response) -> Void>?
         let failure: Handler<@Sendable (REST.Failure) -> Void>?
@@ -167,15 +167,15 @@ public final class SpreadbotREST: Sendable {
     public var accessToken: String { owner.tokens.access }
     public var refreshToken: String { owner.tokens.refresh }
 
-    /// Sets tokens in the place of those there are, from the next request on.
-    /// - Throws: `RealtimeError(.invalidHeader)` for what does not fit a header.
+    /// Replaces the tokens, from the next request on.
+    /// - Throws: `RealtimeError(.invalidHeader)` for text that cannot be in a header.
     public func setTokens(accessToken: String, refreshToken: String) throws {
         try owner.setTokens(access: accessToken, refresh: refreshToken)
     }
 
-    /// The tokens were refreshed: keep them for the next run. If a connection is shared, its
-    /// `Spreadbot.onTokens` is called instead.
-    /// - Throws: `RealtimeError(.state)` for one that shares a connection's.
+    /// Called with refreshed tokens. Store them for the next run. For a client that shares a
+    /// connection's tokens, `Spreadbot.onTokens` is called instead.
+    /// - Throws: `RealtimeError(.state)` for a client that shares a connection's tokens.
     public func onTokens(
         @_inheritActorContext _ handler: (
             @Sendable @isolated(any) (_ accessToken: String, _ refreshToken: String) -> Void
@@ -199,7 +199,7 @@ public final class SpreadbotREST: Sendable {
 
 extension REST.Request.Body {
     /// The bytes and their type.
-    /// - Throws: `RealtimeError(.invalidArgument)` for what comes piece by piece.
+    /// - Throws: `RealtimeError(.invalidArgument)` for a body that comes in pieces.
     fileprivate var whole: (bytes: [UInt8], type: String) {
         get throws(RealtimeError) {
             switch self {
@@ -216,7 +216,7 @@ extension REST.Request.Body {
 }
 
 extension REST.Failure {
-    /// Of a request that could not be sent.
+    /// The failure of a request that could not be sent.
     fileprivate init(_ error: any Error) {
         let error = error as? RealtimeError ?? RealtimeError(.system, "\(error)")
         self.init(
@@ -226,6 +226,6 @@ extension REST.Failure {
 }
 
 extension REST.Response {
-    /// The body as JSON; nil for what is none.
+    /// The body as JSON; nil if it is not JSON.
     public var json: JSONValue? { try? JSONValue(parsing: body) }
 }

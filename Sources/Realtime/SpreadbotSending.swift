@@ -7,8 +7,9 @@ extension SpreadbotSent {
 }
 
 extension SpreadbotConnection {
-    /// Sends by `begin`, and waits for the end of it; one that has not begun ends with the task.
-    /// - Throws: what `begin` throws; `CancellationError`.
+    /// Sends with `begin` and waits for the result. If the task is cancelled before the send has
+    /// begun, it is not sent.
+    /// - Throws: the error of `begin`; `CancellationError`.
     func sending(
         _ begin: (
             _ assigned: (UInt64) -> Void, _ done: @escaping (SpreadbotSent) -> Void
@@ -26,7 +27,7 @@ extension SpreadbotConnection {
                 } catch {
                     continuation.resume(throwing: error)
                 }
-                // It may have been cancelled before there was a number to cancel.
+                // The task may have been cancelled before the send had a number.
                 if Task.isCancelled { cancel(number) }
             }
         } onCancel: {
