@@ -1,11 +1,11 @@
 public import Wire
 
 extension Spreadbot.Configuration {
-    /// Makes a configuration from a dictionary. Its keys are the names of the properties, for
+    /// Creates a configuration from a dictionary. Its keys are the names of the properties, for
     /// example `["baseURL": "https://example.org", "transports": ["sse", "poll"]]`.
     ///
     /// Values have the type of the property, or a simpler one:
-    /// - for a time, a number of seconds; 0 for a limit is no limit;
+    /// - for a time, a number of seconds; for a limit, 0 means no limit;
     /// - for `transports`, an array of `"webSocket"`, `"sse"` and `"poll"`; for `transportURLs`, a
     ///   dictionary with these keys;
     /// - for `headers`, a dictionary of names and values;

@@ -31,17 +31,17 @@ extension EventSource.Event {
 }
 
 extension LongPoll.Message {
-    /// The data as Foundation has it.
+    /// The data as `Data`.
     public var contents: Data { Data(data) }
 }
 
 extension Spreadbot.Message {
-    /// The data as Foundation has it.
+    /// The data as `Data`.
     public var contents: Data { Data(data) }
 }
 
 extension REST.Response {
-    /// The body as Foundation has it.
+    /// The body as `Data`.
     public var contents: Data { Data(body) }
 }
 

@@ -1,2 +1,2 @@
-// `import RealtimeFoundation` is all that a program with Foundation needs.
+// Programs with Foundation need no other import than `RealtimeFoundation`.
 @_exported public import Realtime

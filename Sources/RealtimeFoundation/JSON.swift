@@ -4,8 +4,8 @@ public import Realtime
 // MARK: Decodable
 
 extension REST.Response {
-    /// The body, read as JSON.
-    /// - Throws: `RealtimeError(.protocolViolation)`, which names the value that does not fit.
+    /// Decodes the body as JSON.
+    /// - Throws: `RealtimeError(.protocolViolation)`, which names the value that cannot be decoded.
     public func decoded<Value: Decodable>(
         as type: Value.Type = Value.self, by decoder: JSONDecoder = JSONDecoder()
     ) throws(RealtimeError) -> Value {
@@ -14,8 +14,8 @@ extension REST.Response {
 }
 
 extension WebSocket.Message {
-    /// The message, read as JSON.
-    /// - Throws: `RealtimeError(.protocolViolation)`, which names the value that does not fit.
+    /// Decodes the message as JSON.
+    /// - Throws: `RealtimeError(.protocolViolation)`, which names the value that cannot be decoded.
     public func decoded<Value: Decodable>(
         as type: Value.Type = Value.self, by decoder: JSONDecoder = JSONDecoder()
     ) throws(RealtimeError) -> Value {
@@ -24,8 +24,8 @@ extension WebSocket.Message {
 }
 
 extension EventSource.Event {
-    /// The data, read as JSON.
-    /// - Throws: `RealtimeError(.protocolViolation)`, which names the value that does not fit.
+    /// Decodes the data as JSON.
+    /// - Throws: `RealtimeError(.protocolViolation)`, which names the value that cannot be decoded.
     public func decoded<Value: Decodable>(
         as type: Value.Type = Value.self, by decoder: JSONDecoder = JSONDecoder()
     ) throws(RealtimeError) -> Value {
@@ -34,8 +34,8 @@ extension EventSource.Event {
 }
 
 extension LongPoll.Message {
-    /// The data, read as JSON.
-    /// - Throws: `RealtimeError(.protocolViolation)`, which names the value that does not fit.
+    /// Decodes the data as JSON.
+    /// - Throws: `RealtimeError(.protocolViolation)`, which names the value that cannot be decoded.
     public func decoded<Value: Decodable>(
         as type: Value.Type = Value.self, by decoder: JSONDecoder = JSONDecoder()
     ) throws(RealtimeError) -> Value {
@@ -44,8 +44,8 @@ extension LongPoll.Message {
 }
 
 extension Spreadbot.Message {
-    /// The data, read as JSON.
-    /// - Throws: `RealtimeError(.protocolViolation)`, which names the value that does not fit.
+    /// Decodes the data as JSON.
+    /// - Throws: `RealtimeError(.protocolViolation)`, which names the value that cannot be decoded.
     public func decoded<Value: Decodable>(
         as type: Value.Type = Value.self, by decoder: JSONDecoder = JSONDecoder()
     ) throws(RealtimeError) -> Value {
@@ -54,7 +54,7 @@ extension Spreadbot.Message {
 }
 
 extension JSONDecoder {
-    /// - Parameter text: what the error calls the JSON.
+    /// - Parameter text: the name of the JSON text in the error.
     fileprivate func value<Value: Decodable>(
         _ type: Value.Type, in json: Data, _ text: String
     ) throws(RealtimeError) -> Value {
@@ -70,7 +70,7 @@ extension JSONDecoder {
 // MARK: Encodable
 
 extension REST.Request.Body {
-    /// A value as JSON, sent as application/json.
+    /// A body with a value encoded as application/json.
     /// - Throws: `RealtimeError(.invalidArgument)`, which names the value that JSON cannot express.
     public static func json(
         encoding value: some Encodable, by encoder: JSONEncoder = JSONEncoder()
@@ -88,8 +88,9 @@ extension REST.Request.Body {
 // MARK: Requests
 
 extension REST {
-    /// Sends a GET request and reads the answer as JSON.
-    /// - Throws: as `send`; `RealtimeError(.protocolViolation)` for an answer that does not fit.
+    /// Sends a GET request and decodes the response as JSON.
+    /// - Throws: as `send`; `RealtimeError(.protocolViolation)` for a response that cannot be
+    ///   decoded.
     public func get<Value: Decodable & Sendable>(
         _ path: String, as type: Value.Type, query: [(name: String, value: String)] = [],
         headers: [(name: String, value: String)] = [], by decoder: JSONDecoder = JSONDecoder()
@@ -97,8 +98,8 @@ extension REST {
         try await get(path, query: query, headers: headers).decoded(as: type, by: decoder)
     }
 
-    /// Sends a POST request with a value as JSON.
-    /// - Throws: as `send`, and `RealtimeError(.invalidArgument)` for what JSON cannot express.
+    /// Sends a POST request with a value encoded as JSON.
+    /// - Throws: as `send`; `RealtimeError(.invalidArgument)` for a value that JSON cannot express.
     @discardableResult
     public func post(
         _ path: String, json value: some Encodable & Sendable,
@@ -110,7 +111,7 @@ extension REST {
     }
 }
 
-/// What is wrong with a value, and where. Values are left out: they may be secret.
+/// An error of coding and its path. It omits the values, which may be secret.
 private struct Misfit: CustomStringConvertible {
     let description: String
 

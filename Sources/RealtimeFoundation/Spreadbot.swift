@@ -2,8 +2,8 @@ public import Foundation
 public import Realtime
 
 extension Spreadbot {
-    /// Sets the handler of messages, which gets their data as Foundation has it:
-    /// `onMessage(as: Data.self) { id, event, data in … }`. See `onMessage(_:)`.
+    /// Sets the handler of messages, which receives their data as `Data`: `onMessage(as: Data.self)
+    /// { id, event, data in … }`. See `onMessage(_:)`.
     public func onMessage(
         as _: Data.Type,
         @_inheritActorContext _ handler:
@@ -32,7 +32,7 @@ extension Spreadbot {
 }
 
 extension SpreadbotREST {
-    /// Sends bytes as application/json, and waits for the answer.
+    /// Sends bytes as application/json and waits for the response.
     /// - Throws: as `getData`.
     @discardableResult
     public func postData(path: String, payload: Data) async throws -> REST.Response {
@@ -40,9 +40,8 @@ extension SpreadbotREST {
     }
 
     /// Sends bytes as application/json.
-    /// - Parameters:
-    ///   - onSuccess: gets an answer of 2xx; its `contents` are the body.
-    ///   - onError: gets what came instead.
+    /// - Parameter onSuccess: receives a 2xx response; its `contents` are the body.
+    /// - Parameter onError: receives any other result.
     public func postData(
         path: String, payload: Data, @_inheritActorContext onSuccess: @escaping Success,
         @_inheritActorContext onError: @escaping Failure
@@ -52,8 +51,8 @@ extension SpreadbotREST {
             onError: onError)
     }
 
-    /// Gets a value that is sent as JSON.
-    /// - Throws: `RealtimeError`, `.protocolViolation` for an answer that does not fit;
+    /// Gets a value that the server sends as JSON.
+    /// - Throws: `RealtimeError`, `.protocolViolation` for a response that cannot be decoded;
     ///   `REST.Failure`; `CancellationError`.
     public func getData<Value: Decodable & Sendable>(
         path: String, as type: Value.Type, by decoder: JSONDecoder = JSONDecoder()
@@ -61,9 +60,9 @@ extension SpreadbotREST {
         try await getData(path: path).decoded(as: type, by: decoder)
     }
 
-    /// Sends a value as JSON, and waits for the answer.
-    /// - Throws: `RealtimeError`, `.invalidArgument` for what JSON cannot express; `REST.Failure`;
-    ///   `CancellationError`.
+    /// Sends a value as JSON and waits for the response.
+    /// - Throws: `RealtimeError`, `.invalidArgument` for a value that JSON cannot express;
+    ///   `REST.Failure`; `CancellationError`.
     @discardableResult
     public func postData(
         path: String, json value: some Encodable & Sendable,

@@ -14,7 +14,7 @@ extension WebSocket {
         try await connect(url.absoluteString, options: options, on: loop, handlers: handlers)
     }
 
-    /// Makes a connection that passes its messages to `handlers`; see
+    /// Creates a connection that passes its messages to `handlers`; see
     /// `init(_:options:on:handlers:)`.
     public convenience init(
         _ url: URL, options: Options = Options(), on loop: Loop = .shared, handlers: Handlers
@@ -24,7 +24,7 @@ extension WebSocket {
 }
 
 extension EventSource {
-    /// Makes an event source and, unless `start` is false, begins to connect; see
+    /// Creates an event source and, unless `start` is false, connects; see
     /// `init(_:options:on:start:)`.
     public convenience init(
         _ url: URL, options: Options = Options(), on loop: Loop = .shared, start: Bool = true
@@ -32,8 +32,7 @@ extension EventSource {
         try self.init(url.absoluteString, options: options, on: loop, start: start)
     }
 
-    /// Makes an event source with these headers and begins to connect; see
-    /// `init(url:headers:idFile:on:)`.
+    /// Creates an event source with these headers and connects; see `init(url:headers:idFile:on:)`.
     public convenience init(
         url: URL, headers: [String: String] = [:], idFile: IDFile = .standard,
         on loop: Loop = .shared
@@ -43,7 +42,7 @@ extension EventSource {
 }
 
 extension LongPoll {
-    /// Makes a long poll and, unless `start` is false, begins to poll; see
+    /// Creates a long poll and, unless `start` is false, starts polling; see
     /// `init(_:options:on:start:)`.
     public convenience init(
         _ url: URL, options: Options = Options(), on loop: Loop = .shared, start: Bool = true
@@ -53,8 +52,8 @@ extension LongPoll {
 }
 
 extension REST {
-    /// - Parameter baseURL: what paths are resolved against.
-    /// - Throws: `RealtimeError` for a bad URL or option.
+    /// - Parameter baseURL: the URL to which paths are appended.
+    /// - Throws: `RealtimeError` for an invalid URL or option.
     public convenience init(
         _ baseURL: URL, options: Options = Options(), on loop: Loop = .shared
     ) throws {
@@ -72,12 +71,13 @@ extension REST.Request {
 }
 
 extension REST.Response {
-    /// Where the answer came from, after redirects, without user and password.
+    /// The URL of the response, after redirects, without user and password.
     public var finalURL: URL? { URL(string: url) }
 }
 
 extension Spreadbot.Configuration {
-    /// - Parameter baseURL: what paths are appended to, `http://` or `https://` without a query.
+    /// - Parameter baseURL: the URL to which paths are appended, `http://` or `https://` without a
+    ///   query.
     public init(baseURL: URL) { self.init(baseURL: baseURL.absoluteString) }
 
     /// `outbox` as a file URL.
