@@ -16,11 +16,6 @@ from source import C_LIKE, Complaint, Source, tree
 UNCHECKED = (
     "Sources/CShims/",
     "Sources/Engine/",
-    "Sources/Realtime/",
-    "Sources/RealtimeABI/",
-    "Sources/Session/",
-    "Sources/abigen/",
-    "Tests/CTests/",
 )
 ALLOWED = "Tests/Tidy/wording_allowed.txt"
 # The rule, its tests and its samples contain the phrases on purpose.

@@ -20,14 +20,14 @@ struct Option: Equatable {
     /// Where Python has it, if the annotation says so: `write_limit`, or `Deflate.level`.
     var pythonPlace: String?
     var pythonInitial: OptionDefault
-    /// Taken once, at the start: callbacks cannot change it.
+    /// Takes effect once, at the start: callbacks cannot change it.
     var isOnce = false
     /// 0 means no limit, or what `zeroWords` say.
     var isUnlimitedByZero = false
-    /// What 0 does.
+    /// The meaning of 0.
     var zeroWords = "means no limit"
 
-    /// Languages that have it by its name have it by the new one.
+    /// Renames the option, also in the languages that use its name.
     mutating func rename(_ new: String) {
         if swiftName == name.camelCased { swiftName = new.camelCased }
         if pythonName == name { pythonName = new }
