@@ -94,7 +94,7 @@ async def test_same_origin() -> None:
 
 async def test_endless() -> None:
     async with watching(lambda e: e.answer("302 Go", "Location: /")) as (watch, server):
-        await watch.fails("RT_ERROR_REDIRECT", "20 times", 302)
+        await watch.fails("RT_ERROR_REDIRECT", "after 20 redirects", 302)
         expect(server.requests.qsize() == 21, f"{server.requests.qsize()} requests")
 
 
