@@ -42,24 +42,29 @@ package struct Handler<Function: Sendable>: Sendable {
 /// Runs handlers on the actor to which they are isolated, all others on the user's executor. Those
 /// in one place run one at a time and in order.
 final class HandlerQueues: Sendable {
-    /// nil if the user's executor is the loop.
-    private let queue: CallbackQueue?
-    private let actor: (any Actor)?
-    /// The queues of actors other than the executor's.
-    private let others = Mutex<[ObjectIdentifier: CallbackQueue]>([:])
-    private let makeQueue: @Sendable (Spreadbot.Executor) -> CallbackQueue
+    /// Each queue is created when it is first used.
+    private struct Queues {
+        /// The queue of the user's executor.
+        var own: CallbackQueue?
+        var ofActors: [ObjectIdentifier: CallbackQueue] = [:]
+        var isClosed = false
+    }
+
+    private let executor: Spreadbot.Executor
+    private let queues = Mutex(Queues())
+    private let maxMessages: Int
+    private let maxBytes: Int
+    private let onResume: @Sendable () -> Void
 
     /// - Parameter onResume: called when there is room again.
     init(
         on executor: Spreadbot.Executor, _ maxMessages: Int = .max, _ maxBytes: Int = .max,
         onResume: @escaping @Sendable () -> Void = {}
     ) {
-        makeQueue = { CallbackQueue(on: $0, maxMessages, maxBytes, onResume: onResume) }
-        switch executor {
-        case .loop: (queue, actor) = (nil, nil)
-        case .actor(let own): (queue, actor) = (makeQueue(executor), own)
-        case .task: (queue, actor) = (makeQueue(executor), nil)
-        }
+        self.executor = executor
+        self.maxMessages = maxMessages
+        self.maxBytes = maxBytes
+        self.onResume = onResume
     }
 
     /// Runs a handler, inside this call if it belongs on the loop.
@@ -77,23 +82,44 @@ final class HandlerQueues: Sendable {
     }
 
     private func queue(for isolation: (any Actor)?) -> CallbackQueue? {
-        guard let isolation, isolation !== actor else { return queue }
-        return others.withLock { others in
+        switch (executor, isolation) {
+        case (.loop, nil): return nil
+        case (_, let isolation?) where !isOwn(isolation):
             let id = ObjectIdentifier(isolation)
-            if let known = others[id] { return known }
-            let fresh = makeQueue(.actor(isolation))
-            others[id] = fresh
-            return fresh
+            return queues.withLock { queues in
+                let queue = queues.ofActors[id] ?? make(.actor(isolation), queues.isClosed)
+                queues.ofActors[id] = queue
+                return queue
+            }
+        default:
+            return queues.withLock { queues in
+                let queue = queues.own ?? make(executor, queues.isClosed)
+                queues.own = queue
+                return queue
+            }
         }
     }
 
-    private var all: [CallbackQueue] {
-        others.withLock { Array($0.values) } + [queue].compactMap(\.self)
+    private func make(_ executor: Spreadbot.Executor, _ isClosed: Bool) -> CallbackQueue {
+        let queue = CallbackQueue(on: executor, maxMessages, maxBytes, onResume: onResume)
+        if isClosed { queue.close() }
+        return queue
+    }
+
+    private func isOwn(_ actor: any Actor) -> Bool {
+        if case .actor(let own) = executor { own === actor } else { false }
     }
 
     /// From here on only owed handlers run.
-    func close() { for queue in all { queue.close() } }
+    func close() {
+        queues.withLock { $0.isClosed = true }
+        for queue in all { queue.close() }
+    }
 
     /// No handler is added after this; the tasks end after those that wait.
     func finish() { for queue in all { queue.finish() } }
+
+    private var all: [CallbackQueue] {
+        queues.withLock { Array($0.ofActors.values) + [$0.own].compactMap(\.self) }
+    }
 }

@@ -55,7 +55,10 @@ public final class SpreadbotREST: Sendable {
     /// - Parameter path: appended to the base URL with exactly one slash between.
     public func getData(path: String) async throws -> REST.Response { try await client.get(path) }
 
-    /// - Parameter onSuccess: receives a 2xx response; its `json` is set if the body is JSON.
+    /// - Parameters:
+    ///   - onSuccess: receives a 2xx response; its `json` is set if the body is JSON.
+    ///   - onError: receives any other response and every failure, also of a request that cannot be
+    ///     sent; with the executor `.loop` inside this call.
     public func getData(
         path: String, @_inheritActorContext onSuccess: @escaping Success,
         @_inheritActorContext onError: @escaping Failure
