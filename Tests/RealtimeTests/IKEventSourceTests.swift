@@ -42,10 +42,10 @@ import Testing
         for expected in [["1", "2", "3"], ["4", "5"]] {
             let source = try EventSource(url: server.url("events/9"), idFile: .path(path))
             let (ids, continuation) = AsyncStream.makeStream(of: String.self)
-            source.onAny { [unowned source] event in
+            source.onAny { [weak source] event in
+                // First, so that no further event is handled.
+                if event.id == expected.last { source?.close() }
                 continuation.yield(event.id)
-                // Inside the handler, so that no further event is handled.
-                if event.id == expected.last { source.close() }
             }
             var seen: [String] = []
             for await id in ids {
