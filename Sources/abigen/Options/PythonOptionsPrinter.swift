@@ -65,7 +65,7 @@ enum PythonOptionsPrinter {
         } else {
             lines.append("class \(className(object))(TypedDict, total=False):")
         }
-        lines += ["    \"\"\"Those of ``rt_\(object.chapter)_set_*``.\"\"\"", ""]
+        lines += ["    \"\"\"Keywords for ``rt_\(object.chapter)_set_*``.\"\"\"", ""]
         for option in options {
             let initial = object.isValue ? " = \(initial(option))" : ""
             lines.append("    \(option.pythonName ?? ""): \(type(option))\(initial)")

@@ -12,7 +12,7 @@ from .values import StrPath
 
 @dataclass(frozen=True)
 class BackoffOptions:
-    """Those of ``rt_backoff_set_*``."""
+    """Keywords for ``rt_backoff_set_*``."""
 
     initial_delay: float = 1
     max_delay: float = 30
@@ -75,7 +75,7 @@ BACKOFF_OPTIONS = Table(
 
 
 class EventSourceKeywords(TypedDict, total=False):
-    """Those of ``rt_eventsource_set_*``."""
+    """Keywords for ``rt_eventsource_set_*``."""
 
     max_redirects: int
     allow_insecure_redirects: bool
@@ -262,7 +262,7 @@ EVENTSOURCE_OPTIONS = Table(
 
 
 class EventStreamParserKeywords(TypedDict, total=False):
-    """Those of ``rt_eventstream_parser_set_*``."""
+    """Keywords for ``rt_eventstream_parser_set_*``."""
 
     max_line_size: int | None
     max_event_size: int | None
@@ -304,7 +304,7 @@ EVENTSTREAM_PARSER_OPTIONS = Table(
 
 
 class LongPollKeywords(TypedDict, total=False):
-    """Those of ``rt_longpoll_set_*``."""
+    """Keywords for ``rt_longpoll_set_*``."""
 
     max_redirects: int
     allow_insecure_redirects: bool
@@ -435,7 +435,7 @@ LONGPOLL_OPTIONS = Table(
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """Those of ``rt_network_set_*``."""
+    """Keywords for ``rt_network_set_*``."""
 
     ca_file: StrPath | None = None
     ca_path: StrPath | None = None
@@ -550,7 +550,7 @@ NETWORK_OPTIONS = Table(
 
 
 class RESTKeywords(TypedDict, total=False):
-    """Those of ``rt_rest_set_*``."""
+    """Keywords for ``rt_rest_set_*``."""
 
     timeout: float | None
     connect_timeout: float | None
@@ -784,7 +784,7 @@ REST_OPTIONS = Table(
 
 
 class RESTRequestKeywords(TypedDict, total=False):
-    """Those of ``rt_rest_request_set_*``."""
+    """Keywords for ``rt_rest_request_set_*``."""
 
     timeout: float | None
     connect_timeout: float | None
@@ -909,7 +909,7 @@ REST_REQUEST_OPTIONS = Table(
 
 
 class SpreadbotKeywords(TypedDict, total=False):
-    """Those of ``rt_spreadbot_set_*``."""
+    """Keywords for ``rt_spreadbot_set_*``."""
 
     token_query_param: str | None
     id_query_param: str | None
@@ -1134,7 +1134,7 @@ SPREADBOT_OPTIONS = Table(
 
 
 class WebSocketKeywords(TypedDict, total=False):
-    """Those of ``rt_websocket_set_*``."""
+    """Keywords for ``rt_websocket_set_*``."""
 
     max_redirects: int
     allow_insecure_redirects: bool
