@@ -135,7 +135,7 @@ extension SpreadbotSession {
         Attempts.asked(by: end.error.response, wallClock: wallClock)
     }
 
-    /// After so many connections in a row that ended at once and without a message, the transport
+    /// After this many connections in a row that ended at once and without a message, the transport
     /// counts as not working.
     private static let mostShortLives = 3
 }
