@@ -37,7 +37,7 @@ public final class Reachability: Sendable {
         self.loop = loop
         let listeners = Listeners()
         self.listeners = listeners
-        try engine.setOnChange { listeners.tell($0) }
+        try engine.setOnChange { listeners.notify($0) }
     }
 
     deinit {
@@ -115,7 +115,7 @@ private final class Listeners: Sendable {
         return stream
     }
 
-    func tell(_ isOnline: Bool) {
+    func notify(_ isOnline: Bool) {
         let (handler, streams) = contents.withLock { ($0.handler, Array($0.streams.values)) }
         for stream in streams { stream.yield(isOnline) }
         handler?(isOnline)

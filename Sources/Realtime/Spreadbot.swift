@@ -84,7 +84,7 @@ public final class Spreadbot: Sendable {
     let connection: SpreadbotConnection
     /// Retained, because a loop ends, with everything on it, when its last reference is released.
     let loop: Loop
-    fileprivate let desk: SpreadbotDesk
+    fileprivate let dispatcher: SpreadbotDispatcher
     let executor: Executor
     private let maxBufferedMessages: Int
     private let maxBufferedBytes: Int
@@ -93,11 +93,11 @@ public final class Spreadbot: Sendable {
     public init(config: Configuration, on loop: Loop = .shared) throws {
         connection = try config.connection(on: loop)
         self.loop = loop
-        desk = SpreadbotDesk(connection, config)
+        dispatcher = SpreadbotDispatcher(connection, config)
         executor = config.executor
         maxBufferedMessages = config.maxBufferedMessages
         maxBufferedBytes = config.maxBufferedBytes
-        try desk.addHandlers()
+        try dispatcher.addHandlers()
     }
 
     /// Creates a connection from a dictionary; see `Configuration.init(_:)` for its keys.
@@ -109,7 +109,7 @@ public final class Spreadbot: Sendable {
 
     deinit {
         connection.close()
-        desk.close(loop)
+        dispatcher.close(loop)
     }
 
     // MARK: Handlers; the last one set counts
@@ -122,7 +122,7 @@ public final class Spreadbot: Sendable {
         )?
     ) {
         let handler = Handler(handler)
-        desk.world.withLock { $0.open = handler }
+        dispatcher.state.withLock { $0.open = handler }
     }
 
     /// Sets a handler without arguments for the open connection.
@@ -130,7 +130,7 @@ public final class Spreadbot: Sendable {
         @_inheritActorContext _ handler: @escaping @Sendable @isolated(any) () -> Void
     ) {
         let handler = Handler(handler)
-        desk.world.withLock {
+        dispatcher.state.withLock {
             $0.open = Handler(handler.isolation) { _, _, _ in handler.call() }
         }
     }
@@ -139,7 +139,7 @@ public final class Spreadbot: Sendable {
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (ErrorEvent) -> Void)?
     ) {
         let handler = Handler(handler)
-        desk.world.withLock { $0.error = handler }
+        dispatcher.state.withLock { $0.error = handler }
     }
 
     public func onMessage(
@@ -151,11 +151,11 @@ public final class Spreadbot: Sendable {
     }
 
     package func onMessage(by handler: Handler<@Sendable (String, String, [UInt8]) -> Void>?) {
-        set { [desk] in
+        set { [dispatcher] in
             $0.message = handler.map { handler in
                 { message in
                     let message = Message(message)
-                    desk.run(on: handler.isolation, count: message.count) {
+                    dispatcher.run(on: handler.isolation, count: message.count) {
                         handler.call(message.id, message.event, message.data)
                     }
                 }
@@ -170,11 +170,11 @@ public final class Spreadbot: Sendable {
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (Transport?) -> Void)?
     ) {
         let handler = Handler(handler)
-        set { [desk] in
+        set { [dispatcher] in
             $0.transport = handler.map { handler in
                 { transport in
                     let transport = transport.map { Transport($0) }
-                    desk.run(on: handler.isolation) { handler.call(transport) }
+                    dispatcher.run(on: handler.isolation) { handler.call(transport) }
                 }
             }
         }
@@ -187,10 +187,10 @@ public final class Spreadbot: Sendable {
         )?
     ) {
         let handler = Handler(handler)
-        set { [desk] in
+        set { [dispatcher] in
             $0.tokens = handler.map { handler in
                 { access, refresh in
-                    desk.run(on: handler.isolation) { handler.call(access, refresh) }
+                    dispatcher.run(on: handler.isolation) { handler.call(access, refresh) }
                 }
             }
         }
@@ -202,7 +202,7 @@ public final class Spreadbot: Sendable {
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (RealtimeError?) -> Void)?
     ) {
         let handler = Handler(handler)
-        desk.world.withLock { $0.disconnected = handler }
+        dispatcher.state.withLock { $0.disconnected = handler }
     }
 
     private func set(_ change: (inout SpreadbotHandlers) -> Void) {
@@ -223,23 +223,23 @@ public final class Spreadbot: Sendable {
     /// - Throws: `RealtimeError`: the fatal error, or `.closed` if it was closed meanwhile;
     ///   `CancellationError`, which does not end the connection.
     public func connect(path: String) async throws {
-        let ticket = desk.newTicket()
+        let ticket = dispatcher.newTicket()
         try await withTaskCancellationHandler {
             try Task.checkCancellation()
             try await withCheckedThrowingContinuation { continuation in
                 do throws(RealtimeError) {
                     try connection.establish(path: path) { epoch in
-                        desk.wait(ticket, for: epoch, continuation)
+                        dispatcher.wait(ticket, for: epoch, continuation)
                     }
                 } catch {
                     // The path was refused before an attempt began.
                     continuation.resume(throwing: error)
                 }
                 // The task may have been cancelled before it waited.
-                if Task.isCancelled { desk.stopWaiting(ticket, CancellationError()) }
+                if Task.isCancelled { dispatcher.stopWaiting(ticket, CancellationError()) }
             }
         } onCancel: {
-            desk.stopWaiting(ticket, CancellationError())
+            dispatcher.stopWaiting(ticket, CancellationError())
         }
     }
 
@@ -251,9 +251,9 @@ public final class Spreadbot: Sendable {
         let mailbox = Mailbox<Message>(maxBufferedMessages, maxBufferedBytes)
         var old: Mailbox<Message>?
         try connection.establish(path: path) { epoch in
-            old = desk.world.withLock { world in
-                defer { (world.mailbox, world.mailboxEpoch) = (mailbox, epoch) }
-                return world.mailbox
+            old = dispatcher.state.withLock { state in
+                defer { (state.mailbox, state.mailboxEpoch) = (mailbox, epoch) }
+                return state.mailbox
             }
             set { [unowned connection] in
                 $0.message = { message in
@@ -283,7 +283,7 @@ public final class Spreadbot: Sendable {
                 return try await mailbox.next { try? connection.resume() }
             } catch let error as CancellationError {
                 // Another iteration may have replaced this one.
-                let isCurrent = spreadbot.desk.world.withLock { $0.mailbox === mailbox }
+                let isCurrent = spreadbot.dispatcher.state.withLock { $0.mailbox === mailbox }
                 if isCurrent { try? connection.disconnect() }
                 throw error
             }
@@ -340,9 +340,9 @@ public final class Spreadbot: Sendable {
         _ kind: MessageKind, _ bytes: [UInt8], _ completion: Completion?
     ) throws(RealtimeError) {
         let done = Handler(completion).map { completion in
-            { [desk] (sent: SpreadbotSent) in
+            { [dispatcher] (sent: SpreadbotSent) in
                 let result = sent.outcome
-                desk.run(on: completion.isolation, isOwed: true) { completion.call(result) }
+                dispatcher.run(on: completion.isolation, isOwed: true) { completion.call(result) }
             }
         }
         do {

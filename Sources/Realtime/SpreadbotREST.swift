@@ -94,7 +94,7 @@ public final class SpreadbotREST: Sendable {
             try bytes.withUnsafeBytes {
                 try owner.post(
                     path: path, contentType: type, $0,
-                    done: { handlers.tell(SpreadbotREST.result($0)) })
+                    done: { handlers.report(SpreadbotREST.result($0)) })
             }
         } catch {
             handlers.fail(error)
@@ -130,7 +130,7 @@ public final class SpreadbotREST: Sendable {
     /// Sends a request. If it cannot be sent, `onError` is called.
     private func send(_ request: REST.Request, _ handlers: Handlers) {
         do {
-            try client.send(request) { handlers.tell($0) }
+            try client.send(request) { handlers.report($0) }
         } catch {
             handlers.fail(error)
         }
@@ -148,14 +148,14 @@ public final class SpreadbotREST: Sendable {
             self.queues = queues
         }
 
-        func tell(_ result: Result<REST.Response, REST.Failure>) {
+        func report(_ result: Result<REST.Response, REST.Failure>) {
             switch result {
             case .success(let response): run(success, response)
             case .failure(let failure): run(self.failure, failure)
             }
         }
 
-        func fail(_ error: any Error) { tell(.failure(REST.Failure(error))) }
+        func fail(_ error: any Error) { report(.failure(REST.Failure(error))) }
 
         private func run<Value: Sendable>(
             _ handler: Handler<@Sendable (Value) -> Void>?, _ value: Value

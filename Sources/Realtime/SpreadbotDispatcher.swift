@@ -5,8 +5,8 @@ import Wire
 
 /// The handlers of a connection and the tasks that wait for it. The connection retains this object,
 /// so a running handler can outlive its `Spreadbot`.
-final class SpreadbotDesk: Sendable {
-    struct World {
+final class SpreadbotDispatcher: Sendable {
+    struct State {
         var open: Handler<@Sendable (Spreadbot.Transport, Bool, Opened) -> Void>?
         var error: Handler<@Sendable (Spreadbot.ErrorEvent) -> Void>?
         var disconnected: Handler<@Sendable (RealtimeError?) -> Void>?
@@ -23,7 +23,7 @@ final class SpreadbotDesk: Sendable {
         var continuation: CheckedContinuation<Void, any Error>
     }
 
-    let world = Mutex(World())
+    let state = Mutex(State())
     private let queues: HandlerQueues
     /// It retains this object and outlives every handler.
     private unowned let connection: SpreadbotConnection
@@ -37,13 +37,13 @@ final class SpreadbotDesk: Sendable {
 
     func addHandlers() throws(RealtimeError) {
         try connection.setHandlers { handlers in
-            handlers.open = { [self] in tell(Spreadbot.Transport($0), $1, $2) }
+            handlers.open = { [self] in notifyOpen(Spreadbot.Transport($0), $1, $2) }
             handlers.error = { [self] failure in
-                guard let handler = world.withLock({ $0.error }) else { return }
+                guard let handler = state.withLock({ $0.error }) else { return }
                 let event = Spreadbot.ErrorEvent(failure)
                 run(on: handler.isolation) { handler.call(event) }
             }
-            handlers.disconnected = { [self] in over($0) }
+            handlers.disconnected = { [self] in notifyDisconnected($0) }
         }
     }
 
@@ -60,24 +60,24 @@ final class SpreadbotDesk: Sendable {
         if !full.isPaused { try? connection.resume() }
     }
 
-    private func tell(_ transport: Spreadbot.Transport, _ resumed: Bool, _ opened: Opened) {
+    private func notifyOpen(_ transport: Spreadbot.Transport, _ resumed: Bool, _ opened: Opened) {
         let epoch = connection.currentEpoch
-        let (handler, waiters) = world.withLock { world in
-            (world.open, SpreadbotDesk.take(&world.waiters, upTo: epoch))
+        let (handler, waiters) = state.withLock { state in
+            (state.open, SpreadbotDispatcher.take(&state.waiters, upTo: epoch))
         }
         for waiter in waiters { waiter.resume() }
         guard let handler else { return }
         run(on: handler.isolation) { handler.call(transport, resumed, opened) }
     }
 
-    private func over(_ error: RealtimeError?) {
+    private func notifyDisconnected(_ error: RealtimeError?) {
         let epoch = connection.endedEpoch
-        let (handler, waiters, mailbox) = world.withLock { world in
+        let (handler, waiters, mailbox) = state.withLock { state in
             // A mailbox of a later establishment waits for its own end.
-            let mailbox = world.mailboxEpoch <= epoch ? world.mailbox : nil
-            if mailbox != nil { world.mailbox = nil }
+            let mailbox = state.mailboxEpoch <= epoch ? state.mailbox : nil
+            if mailbox != nil { state.mailbox = nil }
             return (
-                world.disconnected, SpreadbotDesk.take(&world.waiters, upTo: epoch), mailbox
+                state.disconnected, SpreadbotDispatcher.take(&state.waiters, upTo: epoch), mailbox
             )
         }
         let closed = RealtimeError(.closed, "the connection was closed")
@@ -97,9 +97,9 @@ final class SpreadbotDesk: Sendable {
     // MARK: Waiting tasks
 
     func newTicket() -> UInt64 {
-        world.withLock { world in
-            world.lastTicket += 1
-            return world.lastTicket
+        state.withLock { state in
+            state.lastTicket += 1
+            return state.lastTicket
         }
     }
 
@@ -107,12 +107,12 @@ final class SpreadbotDesk: Sendable {
         _ ticket: UInt64, for epoch: UInt64,
         _ continuation: CheckedContinuation<Void, any Error>
     ) {
-        world.withLock { $0.waiters[ticket] = Waiter(epoch: epoch, continuation: continuation) }
+        state.withLock { $0.waiters[ticket] = Waiter(epoch: epoch, continuation: continuation) }
     }
 
     /// Has no effect on a wait that has ended or never began.
     func stopWaiting(_ ticket: UInt64, _ error: any Error) {
-        let waiter = world.withLock { $0.waiters.removeValue(forKey: ticket) }
+        let waiter = state.withLock { $0.waiters.removeValue(forKey: ticket) }
         waiter?.continuation.resume(throwing: error)
     }
 
@@ -126,6 +126,6 @@ final class SpreadbotDesk: Sendable {
         } catch {
             queues.finish()
         }
-        world.withLock { $0.mailbox }?.finish(.normal, discarding: true)
+        state.withLock { $0.mailbox }?.finish(.normal, discarding: true)
     }
 }
