@@ -1,7 +1,7 @@
 import Synchronization
 import Wire
 
-/// How much the log says; the C ABI's `rt_log_level`.
+/// The level of a log line, and the most detailed level that is logged; the C ABI's `rt_log_level`.
 public enum LogLevel: Int32, Comparable, Sendable {
     case off = 0
     case error = 1
@@ -12,7 +12,7 @@ public enum LogLevel: Int32, Comparable, Sendable {
     public static func < (a: LogLevel, b: LogLevel) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// The one log of the process, off by default. Lines never hold payloads or credentials.
+/// The process's only log, off by default. Lines never contain payloads or credentials.
 package enum Log {
     package typealias Sink = @Sendable (LogLevel, String) -> Void
 
@@ -21,7 +21,7 @@ package enum Log {
 
     /// Sends lines up to `level` to `sink`. Any thread.
     package static func set(_ newLevel: LogLevel, _ newSink: Sink?) {
-        // The old sink is released outside the lock: its user data's destroy may log.
+        // The old sink is released without the lock: the destroy function of its user data may log.
         let old = sink.withLock { current -> Sink? in
             defer { current = newSink }
             return current
@@ -32,7 +32,7 @@ package enum Log {
 
     package static func write(_ lineLevel: LogLevel, _ line: @autoclosure () -> String) {
         guard lineLevel.rawValue <= level.load(ordering: .relaxed) else { return }
-        // Called outside the lock, so that a sink may use the library.
+        // The sink is called without the lock, so that it may use the library.
         let sink = sink.withLock { $0 }
         sink?(lineLevel, line().withoutControls)
     }

@@ -1,7 +1,6 @@
-/// A value in memory of its own, which several may refer to.
+/// A value in memory of its own, which several objects can share.
 ///
-/// Unchecked because who changes one that others know is alone with it: the only one to refer to
-/// it, or the loop's owner.
+/// Unchecked because it is changed only by the loop's owner, or while it has a single reference.
 package final class Shared<Value>: @unchecked Sendable {
     @exclusivity(unchecked) package internal(set) var value: Value
 

@@ -2,7 +2,7 @@ import Session
 import Synchronization
 package import Wire
 
-/// The timers of the library's users: found by id from any thread.
+/// The timers that the library's callers set, found by id from any thread.
 struct CallerTimers {
     private var byID: [UInt64: CallerTimer] = [:]
     private var lastID: UInt64 = 0
@@ -24,15 +24,15 @@ struct CallerTimers {
     }
 }
 
-/// A timer of a user's, once or repeated.
+/// A timer that the library's caller set, once or repeated.
 ///
-/// Unchecked because its fields are set before it is shared and then touched by the loop's owner
-/// only; the table of ids has its own lock.
+/// Unchecked because its fields are set before it is shared, and then only the loop's owner touches
+/// them. The table of ids has its own lock.
 final class CallerTimer: TimerTarget, @unchecked Sendable {
     fileprivate(set) var id: UInt64 = 0
     private let interval: Duration
     private let fire: () -> Void
-    /// Which holds its timers.
+    /// The loop retains its timers.
     private unowned(unsafe) let loop: Loop
     let timer = LoopTimer(isCallers: true)
     private var deadline: Instant
@@ -53,7 +53,7 @@ final class CallerTimer: TimerTarget, @unchecked Sendable {
         guard isDue else { return }
         fire()
         guard interval > .zero, loop.callerTimers.withLock({ $0.contains(id) }) else { return }
-        // In step with the first deadline, but turns that were missed are not made up for.
+        // Stays in step with the first deadline; missed turns are not made up for.
         deadline = deadline + interval
         if deadline <= now { deadline = now + interval }
         arm()
@@ -61,7 +61,7 @@ final class CallerTimer: TimerTarget, @unchecked Sendable {
 }
 
 extension Loop {
-    /// Calls `fire` after `delay`, then every `interval` unless that is zero. Any thread.
+    /// Calls `fire` once after `delay`, and then every `interval` unless that is zero. Any thread.
     package func addTimer(
         after delay: Duration, every interval: Duration, _ fire: @escaping () -> Void
     ) throws(RealtimeError) -> UInt64 {
@@ -70,13 +70,13 @@ extension Loop {
             self, deadline: Loop.now() + delay, interval: interval, fire: fire)
         let id = callerTimers.withLock { $0.add(timer) }
         perform { [self] in
-            // It may have been cancelled while this waited in the queue.
+            // The timer may have been cancelled while this job was queued.
             if callerTimers.withLock({ $0.contains(id) }) { timer.arm() }
         }
         return id
     }
 
-    /// Cancels a timer that has not fired for the last time. Any thread.
+    /// Cancels a timer that has not yet fired for the last time. Any thread.
     package func cancelTimer(_ id: UInt64) throws(RealtimeError) {
         try checkUsable()
         guard let timer = callerTimers.withLock({ $0.remove(id) }) else {

@@ -4,22 +4,22 @@ import Session
 import Synchronization
 package import Wire
 
-/// An event loop: one epoll descriptor over sockets, a timerfd and an eventfd. It does nothing by
-/// itself; whoever embeds it drives it with `dispatch` or `run`, or gives it a thread with `start`.
+/// An event loop: one epoll descriptor that watches sockets, a timerfd and an eventfd. It runs only
+/// when the program calls `dispatch` or `run`, or gives it a thread with `start`.
 ///
-/// It knows no protocol. Each kind of objects keeps what its objects share in `local`.
+/// The loop knows no protocol. State that objects of one kind share is in `local`.
 ///
-/// One thread at a time owns the loop's world: the one that dispatches, or one that makes a short
-/// call between two turns. `enter` claims it, `post` is the door for everyone else.
+/// One thread at a time owns the loop: the one that dispatches, or one that makes a short call
+/// between two turns. A thread claims it with `enter`; other threads queue jobs with `post`.
 ///
-/// Unchecked because that claim, an atomic, guards the plain fields; the compiler cannot see it.
+/// Unchecked because that claim, an atomic, guards the plain fields, which the compiler cannot see.
 package final class Loop: @unchecked Sendable {
-    /// The epoll descriptor; readable when `dispatch` has work to do.
+    /// The epoll descriptor. It is readable when `dispatch` has work to do.
     package let descriptor: Int32
     private let timerDescriptor: Int32
     private let wakeDescriptor: Int32
 
-    // The door; see LoopDoor.swift.
+    // The claim and the job queue; see LoopDoor.swift.
     let owner = Atomic<UInt>(0)
     let jobs = Mutex<[Job]>([])
     let jobCount = Atomic<Int>(0)
@@ -34,10 +34,11 @@ package final class Loop: @unchecked Sendable {
     let locals = LoopLocals()
     /// Owner only.
     private(set) var isTornDown = false
-    /// Inside the call of `close` that tears down: what is told at the end may be told still.
+    /// True inside the call of `close` that tears the loop down: callbacks that report the end may
+    /// still run.
     private var isEnding = false
 
-    // The world: owner only.
+    // State that only the owner may touch.
     @exclusivity(unchecked) private var timers = LoopTimers()
     @exclusivity(unchecked) private var timerArmedAt: Instant?
     @exclusivity(unchecked) private var sources = SourceTable()
@@ -49,14 +50,15 @@ package final class Loop: @unchecked Sendable {
     private let readyEvents: UnsafeMutablePointer<shim_ready>
     private static let eventsPerTurn: Int32 = 128
 
-    /// epoll tokens: a source's, or one of these; a socket of the multiplexer's has bit 62 set.
+    /// epoll tokens are tokens of sources, or one of these. Tokens of the multiplexer's sockets
+    /// have bit 62 set.
     private static let timerToken = UInt64.max
     private static let wakeToken = UInt64.max - 1
     private static let multiplexerBit: UInt64 = 1 << 62
 
-    /// What one connection may read in one turn, so that none starves the others.
+    /// How many bytes one connection may read in one turn at most, so that none starves the others.
     static let bytesPerTurn = ReadShare.most
-    /// What each may read in this turn.
+    /// How many bytes each connection may read in this turn.
     @exclusivity(unchecked) private(set) var readShare = Loop.bytesPerTurn
 
     package convenience init() throws(RealtimeError) {
@@ -84,13 +86,14 @@ package final class Loop: @unchecked Sendable {
             _ = Glibc.close(descriptor)
         }
         readyEvents.deallocate()
-        // One that was not closed: the multiplexer's timer keeps its target, which owns the timer.
+        // If the loop was not closed, timers are still armed. The multiplexer's timer retains its
+        // target, which owns the timer: break that cycle.
         timers.removeAll()
     }
 
     // MARK: Driving
 
-    /// Waits up to `timeout` milliseconds, -1 for ever, and does all that is ready.
+    /// Waits up to `timeout` milliseconds (-1: without limit) and handles everything that is ready.
     package func dispatch(timeout: Int32) throws(RealtimeError) {
         guard timeout >= -1 else {
             throw RealtimeError(
@@ -101,10 +104,11 @@ package final class Loop: @unchecked Sendable {
         try turn(timeout)
     }
 
-    /// Dispatches until `stop`.
+    /// Dispatches until `stop` is called.
     package func run() throws(RealtimeError) { try run(as: nil) }
 
-    /// - Parameter thread: the loop's own thread, which `stopAndWait` ends, too.
+    /// - Parameter thread: the loop's own thread, if this runs on it; `stopAndWait` ends it as
+    ///   well.
     func run(as thread: LoopThreadState?) throws(RealtimeError) {
         try beginDispatch()
         defer { endDispatch() }
@@ -145,9 +149,10 @@ package final class Loop: @unchecked Sendable {
             shim_counter_drain(timerDescriptor)
             timerArmedAt = nil
         case Loop.wakeToken:
-            // Cleared before the jobs run: whoever posts from now on wakes us again.
+            // Drain before the jobs run: a thread that posts from now on wakes us again.
             shim_counter_drain(wakeDescriptor)
-            // An exchange: it orders what the posters did before it on every machine.
+            // An exchange, because it orders the posting threads' earlier writes before it on every
+            // processor.
             _ = wakePending.exchange(false, ordering: .sequentiallyConsistent)
         case let token where token & Loop.multiplexerBit != 0:
             multiplexer?.isReady(Int32(truncatingIfNeeded: token), ready.events)
@@ -159,7 +164,8 @@ package final class Loop: @unchecked Sendable {
         guard let earliest = timers.earliest else { return }
         let now = Loop.now()
         guard earliest <= now else { return }
-        // An answer that has come is in time, however late the loop's turn is.
+        // A response that has arrived is in time, however late this turn is. Report it before
+        // timers fire.
         multiplexer?.finish()
         let limit = timers.limit(at: now, multiplexer?.progress)
         while !isClosed.load(ordering: .relaxed),
@@ -177,7 +183,7 @@ package final class Loop: @unchecked Sendable {
         }
         counters.jobs.grow(by: UInt64(batch.count))
         for job in batch {
-            // One at a time, so that a job's own posts cannot overtake its successors.
+            // Count down one at a time, so that what a job posts cannot overtake the jobs after it.
             if !isClosed.load(ordering: .acquiring) { job.run() }
             jobCount.subtract(1, ordering: .releasing)
         }
@@ -187,13 +193,13 @@ package final class Loop: @unchecked Sendable {
         guard !scheduled.isEmpty else { return }
         swap(&scheduled, &scheduledNow)
         for source in scheduledNow {
-            // What has no turn any more must hear of the end.
+            // A source that gets no turn any more must still be notified of the loop's end.
             if isClosed.load(ordering: .relaxed) { scheduled.append(source) } else { source.turn() }
         }
         scheduledNow.removeAll(keepingCapacity: true)
     }
 
-    /// Behind what was scheduled, so that what that begins goes out in this turn.
+    /// Runs after the scheduled sources, so that requests which they start go out in this turn.
     private func runMultiplexer() {
         guard isMultiplexerScheduled else { return }
         isMultiplexerScheduled = false
@@ -202,8 +208,9 @@ package final class Loop: @unchecked Sendable {
 
     private var hasScheduled: Bool { !scheduled.isEmpty || isMultiplexerScheduled }
 
-    /// One that is too early stays: most timers are limits that are not reached, one behind
-    /// another, and a turn for nothing, once, costs less than two system calls for each.
+    /// Keeps an earlier setting even if no timer needs it any more. Most timers are limits that are
+    /// not reached, each replaced by the next. One needless turn costs less than two system calls
+    /// for each of them.
     private func armTimerDescriptor() {
         guard let earliest = timers.earliest, timerArmedAt.map({ earliest < $0 }) ?? true else {
             return
@@ -213,31 +220,32 @@ package final class Loop: @unchecked Sendable {
         _ = shim_timerfd_set(timerDescriptor, max(earliest.nanoseconds, 1))
     }
 
-    /// Before the claim is given up: what was scheduled must make the descriptor readable.
+    /// Call before giving up the claim: makes the descriptor readable if anything is scheduled.
     func settle() {
         if hasScheduled { wake() }
         armTimerDescriptor()
     }
 
-    /// Makes the descriptor readable. Any thread; coalesced until the next turn.
+    /// Makes the descriptor readable. Any thread. Repeated calls until the next turn have no
+    /// effect.
     func wake() {
         if !wakePending.exchange(true, ordering: .sequentiallyConsistent) {
             shim_eventfd_signal(wakeDescriptor)
         }
     }
 
-    // MARK: For what lives on the loop; owner only. A loop that is torn down takes nothing more:
-    // it would never run, and would keep the loop that it keeps alive itself.
+    // MARK: For objects on the loop; owner only. After the teardown these do nothing: a source
+    // would never run, and would keep alive the loop that keeps the source alive.
 
-    /// Has `source.turn()` called once, at the end of this turn or in the next.
+    /// Calls `source.turn()` once, at the end of this turn or in the next.
     func schedule(_ source: any LoopSource) {
         if !isTornDown { scheduled.append(source) }
     }
 
-    /// Gives the multiplexer its turn at the end of this turn, or of the next.
+    /// Calls the multiplexer's `turn` once, at the end of this turn or of the next.
     func scheduleMultiplexer() { isMultiplexerScheduled = true }
 
-    /// Has `multiplexer` take part in each turn, until the loop's end.
+    /// Makes `multiplexer` take part in each turn until the loop ends.
     func attach(_ multiplexer: any LoopMultiplexer) {
         if !isTornDown { self.multiplexer = multiplexer }
     }
@@ -248,7 +256,7 @@ package final class Loop: @unchecked Sendable {
 
     func disarm(_ timer: LoopTimer) { timers.disarm(timer) }
 
-    /// Keeps `resident`, and tells it of the loop's end.
+    /// Retains `resident` and notifies it when the loop ends.
     func addResident(_ resident: some LoopResident) {
         if !isTornDown { residents[ObjectIdentifier(resident)] = resident }
     }
@@ -257,7 +265,7 @@ package final class Loop: @unchecked Sendable {
         residents[ObjectIdentifier(resident)] = nil
     }
 
-    /// Watches a descriptor; the token is for `modify` and `remove`.
+    /// Watches a descriptor. Returns the token for `watch` and `remove`.
     func add(
         _ source: any LoopSource, descriptor socket: Int32, events: UInt32
     ) throws(RealtimeError) -> UInt64 {
@@ -271,8 +279,8 @@ package final class Loop: @unchecked Sendable {
         return token
     }
 
-    /// Changes what is watched. With no events at all the descriptor is taken out of epoll, which
-    /// would report one that hung up without end; its source stays known to the loop.
+    /// Changes the watched events. Without any events the descriptor is removed from epoll, which
+    /// would otherwise report a hang-up again and again; the loop still keeps its source.
     func watch(
         _ token: UInt64, descriptor socket: Int32, from old: UInt32, to events: UInt32
     ) throws(RealtimeError) {
@@ -292,26 +300,27 @@ package final class Loop: @unchecked Sendable {
         sources.remove(token)
     }
 
-    /// What epoll says for a socket of the multiplexer's.
+    /// The epoll token for one of the multiplexer's sockets.
     static func multiplexerToken(_ socket: Int32) -> UInt64 {
         multiplexerBit | UInt64(UInt32(bitPattern: socket))
     }
 
     // MARK: The end
 
-    /// Ends the loop: nothing of it runs any more. Any thread.
+    /// Ends the loop: after this call it runs nothing more. Any thread.
     package func close() {
         guard !isForked, !isClosed.exchange(true, ordering: .sequentiallyConsistent) else {
             return
         }
         detachThread()
         if !finishClosing(inCall: true) {
-            // Whoever holds it tears down: at the end of this turn, or in `endCall`.
+            // The thread that owns the loop tears it down: at the end of this turn, or in
+            // `endCall`.
             wake()
         }
     }
 
-    /// Tears down a closed loop, once; false while someone holds it.
+    /// Tears down a closed loop, once. Returns false while another thread owns the loop.
     @discardableResult func finishClosing(inCall: Bool = false) -> Bool {
         guard claimForCall() else { return false }
         isEnding = inCall
@@ -321,7 +330,7 @@ package final class Loop: @unchecked Sendable {
         return true
     }
 
-    /// Owner only: whether callbacks may begin, which none may once `close` has returned.
+    /// Owner only: whether callbacks may begin. None may once `close` has returned.
     var mayCall: Bool { isEnding || !isClosed.load(ordering: .acquiring) }
 
     private func tearDown() {
@@ -345,7 +354,7 @@ package final class Loop: @unchecked Sendable {
         multiplexer = nil
         isMultiplexerScheduled = false
         locals.removeAll()
-        // User data is destroyed here, outside every lock.
+        // User data is destroyed here, while no lock is held.
         withExtendedLifetime((jobs, callers)) {}
     }
 }

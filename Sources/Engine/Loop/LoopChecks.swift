@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 package import Wire
 
-// Whether a loop can be used. Any thread.
+// Checks that a loop can be used. Any thread.
 extension Loop {
     /// Whether this process is a fork of the one that made the loop.
     package var isForked: Bool { forkGeneration != shim_fork_generation() }

@@ -1,8 +1,8 @@
 package import CShims
 import Synchronization
 
-/// What went through all connections of one loop: written on the loop's thread, once a turn, and
-/// read on any.
+/// Totals over all connections of one loop. The loop's thread updates them once per turn; any
+/// thread may read them.
 struct LoopCounters: ~Copyable {
     let turns = Atomic<UInt64>(0)
     let events = Atomic<UInt64>(0)
@@ -17,7 +17,7 @@ struct LoopCounters: ~Copyable {
 }
 
 extension Atomic<UInt64> {
-    /// For a number with one writer: cheaper than an atomic addition.
+    /// For a counter with a single writer: cheaper than an atomic addition.
     func grow(by count: UInt64) {
         store(load(ordering: .relaxed) &+ count, ordering: .relaxed)
     }
@@ -26,7 +26,7 @@ extension Atomic<UInt64> {
 }
 
 extension Loop {
-    /// What was counted up to the last turn. Any thread.
+    /// The counters as of the last turn. Any thread.
     package var statistics: rt_loop_statistics {
         rt_loop_statistics(
             turns: counters.turns.current, events: counters.events.current,

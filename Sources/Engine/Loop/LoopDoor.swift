@@ -4,23 +4,23 @@ import Session
 import Synchronization
 package import Wire
 
-/// Work that another thread handed over.
+/// Work that another thread queued.
 ///
 /// Unchecked because it crosses threads exactly once, through the loop's queue.
 struct Job: @unchecked Sendable {
     let run: () -> Void
 }
 
-// The claim on the loop's world. `owner` is 0, or the number of the thread that holds it, with the
-// lowest bit set while that thread dispatches (thread numbers are addresses, so the bit is free).
+// The claim on the loop. `owner` is 0 or the number of the thread that holds the claim. Its lowest
+// bit is set while that thread dispatches (thread numbers are addresses, so the bit is free).
 extension Loop {
-    /// How a call gets in.
+    /// How a call gets access to the loop.
     enum Entry {
-        /// This thread holds the loop already: it is in a callback.
+        /// This thread already has the claim: the call comes from a callback.
         case inside
-        /// The loop was free and is held now; `endCall` gives it back.
+        /// The loop was idle, and this thread has claimed it; `endCall` releases it.
         case claimed
-        /// Another thread holds it, or has work queued that must come first: post.
+        /// Another thread has the claim, or queued jobs must run first. Post a job instead.
         case elsewhere
     }
 
@@ -28,13 +28,13 @@ extension Loop {
 
     var isOwner: Bool { owner.load(ordering: .relaxed) & ~Loop.dispatching == shim_thread_self() }
 
-    /// Whether the owner dispatches, so that this may be inside a callback.
+    /// True while the owner dispatches, so that this may be inside a callback.
     var isDispatching: Bool { owner.load(ordering: .relaxed) & Loop.dispatching != 0 }
 
     func enter() -> Entry {
         if isOwner { return .inside }
-        // Work queued before this call must be done before it, or one thread's sends would overtake
-        // each other.
+        // Jobs queued before this call must run first, or one thread's sends would overtake each
+        // other.
         guard jobCount.load(ordering: .acquiring) == 0 else { return .elsewhere }
         let free = owner.compareExchange(
             expected: 0, desired: shim_thread_self(), ordering: .acquiring)
@@ -44,15 +44,16 @@ extension Loop {
     func endCall() {
         settle()
         giveBack()
-        // A `close` that came after this call's last look at it found the loop held, and left the
-        // rest to us. Both sides are sequentially consistent, so that one of them sees the other.
+        // If `close` ran after this call last checked `isClosed`, it found the loop claimed and
+        // left the teardown to us. Both sides are sequentially consistent, so one of them sees the
+        // other.
         if isClosed.load(ordering: .sequentiallyConsistent) { finishClosing() }
     }
 
     func giveBack() { owner.store(0, ordering: .sequentiallyConsistent) }
 
-    /// Claims the loop for a call that cannot be posted, waiting for other short calls; false while
-    /// a thread dispatches.
+    /// Claims the loop for a call that cannot be posted. Waits for other threads' short calls.
+    /// Returns false while a thread dispatches.
     func claimForCall() -> Bool { claim(shim_thread_self()) }
 
     private func claim(_ desired: UInt) -> Bool {
@@ -61,7 +62,7 @@ extension Loop {
                 expected: 0, desired: desired, ordering: .sequentiallyConsistent)
             if claimed { return true }
             if current & Loop.dispatching != 0 || current == shim_thread_self() { return false }
-            // A short call of another thread: over in a moment.
+            // Another thread makes a short call, which ends in a moment.
             sched_yield()
         }
     }
@@ -79,20 +80,21 @@ extension Loop {
 
     func endDispatch() { endCall() }
 
-    /// Runs `work` on the loop's world: at once when this thread may, else in the next turn.
+    /// Runs `work` as the loop's owner: at once if this thread can claim the loop, otherwise in the
+    /// next turn.
     func perform(_ work: @escaping () -> Void) {
         switch enter() {
         case .inside: work()
         case .claimed:
-            // Another thread may have freed the loop after the caller checked. Work that begins on
-            // it now would never end, and would keep itself and the loop alive.
+            // Another thread may have freed the loop after the caller checked. Work that starts now
+            // would never end, and would keep itself and the loop alive.
             if !isTornDown { work() }
             endCall()
         case .elsewhere: enqueue(work)
         }
     }
 
-    /// Runs `job` on the loop's thread in the next turn, in the order posted. Any thread.
+    /// Runs `job` on the loop's thread in the next turn. Jobs run in the order posted. Any thread.
     package func post(_ job: @escaping () -> Void) throws(RealtimeError) {
         try checkUsable()
         enqueue(job)
@@ -101,7 +103,7 @@ extension Loop {
     func enqueue(_ job: @escaping () -> Void) {
         let job = Job(run: job)
         jobs.withLock { queue in
-            // After `close` nobody would take it out again.
+            // After `close` nothing would remove it from the queue.
             if isClosed.load(ordering: .acquiring) { return }
             queue.append(job)
             jobCount.add(1, ordering: .releasing)

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// What one kind of objects keeps once for each loop: pools, caches, a watch.
+/// State that all objects of one kind share on a loop: pools, caches, a monitor.
 protocol LoopLocal: AnyObject, Sendable {
-    /// The loop is over; nothing of it runs afterwards. Called by the loop's owner.
+    /// The loop has ended and will run nothing more. Called by the loop's owner.
     func loopClosed()
 }
 
@@ -10,7 +10,7 @@ extension LoopLocal {
     func loopClosed() {}
 }
 
-/// The locals of a loop, one of each type. They go with the loop's end.
+/// The locals of a loop, one of each type. They are released when the loop ends.
 struct LoopLocals: ~Copyable, Sendable {
     private let byType = Mutex<[ObjectIdentifier: any LoopLocal]?>([:])
 
@@ -18,7 +18,8 @@ struct LoopLocals: ~Copyable, Sendable {
         byType.withLock { $0?[ObjectIdentifier(type)] } as? Local
     }
 
-    /// Keeps `made`, unless another thread was faster or the loop is over.
+    /// Keeps `made`, unless another thread was faster or the loop has ended. Returns the one to
+    /// use.
     func keep<Local: LoopLocal>(_ made: Local) -> Local {
         let kept = byType.withLock { byType -> (any LoopLocal)? in
             let first = byType?[ObjectIdentifier(Local.self)]
@@ -28,7 +29,7 @@ struct LoopLocals: ~Copyable, Sendable {
         return kept as? Local ?? made
     }
 
-    /// Outside the lock: they may hold user data, whose destroy may call us.
+    /// Calls them without the lock: they may hold user data, whose destroy function may call us.
     func removeAll() {
         let old = byType.withLock { byType in
             defer { byType = nil }
@@ -39,8 +40,8 @@ struct LoopLocals: ~Copyable, Sendable {
 }
 
 extension Loop {
-    /// This loop's object of a type, made at the first use. Any thread. It costs a lock and a
-    /// lookup: who needs it often keeps it.
+    /// This loop's local of a type, made when first used. Any thread. The call takes a lock and a
+    /// lookup, so objects that need the local often store it.
     func local<Local: LoopLocal, Failure: Error>(
         _ type: Local.Type, _ make: () throws(Failure) -> Local
     ) throws(Failure) -> Local {

@@ -1,15 +1,15 @@
-/// Something with a descriptor on a loop.
+/// Owns a descriptor that a loop watches.
 protocol LoopSource: AnyObject {
     /// Its descriptor is ready for `events` (`RT_EPOLL_*`).
     func ready(_ events: UInt32)
     /// The turn that `Loop.schedule` asked for.
     func turn()
-    /// The loop is over: let go of the descriptor.
+    /// The loop has ended: release the descriptor.
     func loopClosed()
 }
 
-/// Something on a loop that must hear of its end, whatever it waits for.
+/// An object on a loop that must be notified when the loop ends, even while it watches nothing.
 protocol LoopResident: AnyObject {
-    /// The loop is over; nothing of it runs afterwards.
+    /// The loop has ended and will run nothing more.
     func loopClosed()
 }

@@ -9,17 +9,18 @@ struct LoopThread: Sendable {
     let state: LoopThreadState
 }
 
-/// What the thread and those who wait for its end tell each other.
+/// State shared by the thread and the threads that wait for its end.
 final class LoopThreadState: Sendable {
-    /// Beside `stopRequested`, which a `run` of another thread may take before this one begins.
+    /// Separate from `stopRequested`, which a `run` on another thread may consume before this one
+    /// begins.
     let mustEnd = Atomic<Bool>(false)
     /// The thread has left the loop.
     let isOver = Atomic<Bool>(false)
-    /// Of the thread itself, as `shim_thread_self` says there; 0 before it runs.
+    /// The thread's own number from `shim_thread_self`; 0 until it runs.
     let thread = Atomic<UInt>(0)
 }
 
-/// What the thread is started with.
+/// The argument of the thread's main function.
 private final class LoopThreadStart {
     let loop: Loop
     let state: LoopThreadState
@@ -36,8 +37,8 @@ extension Loop {
         if requestStop() != nil { try checkUsable() }
     }
 
-    /// The same inside a signal handler, too: it takes no lock, allocates nothing and keeps errno,
-    /// so it returns a code where others throw an error with a text.
+    /// Like `stop`, but also allowed in a signal handler: it takes no lock, allocates nothing and
+    /// preserves errno. So it returns a code instead of throwing an error with a text.
     package func requestStop() -> RealtimeError.Code? {
         if isForked { return .forked }
         if isClosed.load(ordering: .acquiring) { return .closed }
@@ -52,8 +53,8 @@ extension Loop {
         guard owner.load(ordering: .acquiring) & 1 == 0 else {
             throw RealtimeError(.busy, "the loop is run already")
         }
-        // Two may not join one thread; nor may this wait, since it may be a callback of the thread
-        // that the other waits for.
+        // Only one thread may join the loop's thread. This call must not wait either, because it
+        // may run in a callback of the very thread that is being joined.
         let outcome = joining.withLockIfAvailable { _ in thread.withLock { startThread(&$0) } }
         guard let failure = outcome else {
             throw RealtimeError(.busy, "another thread waits for the end of the loop's thread")
@@ -63,7 +64,7 @@ extension Loop {
 
     private func startThread(_ current: inout LoopThread?) -> RealtimeError? {
         if let old = current {
-            // One that was stopped without waiting may be over by now.
+            // A thread that was stopped without waiting may have ended by now.
             guard old.state.isOver.load(ordering: .acquiring) else {
                 return RealtimeError(.busy, "the loop has a thread already")
             }
@@ -95,7 +96,7 @@ extension Loop {
         start.state.isOver.store(true, ordering: .releasing)
     }
 
-    /// Stops the loop's thread and waits for its end.
+    /// Stops the loop's thread and waits until it has ended.
     package func stopAndWait() throws(RealtimeError) {
         try checkUsable()
         if isOwner {
@@ -111,12 +112,12 @@ extension Loop {
         }
     }
 
-    /// The loop is being freed: its thread ends by itself.
+    /// The loop is being freed; its thread ends by itself.
     func detachThread() {
         if let old = takeThread() { shim_thread_detach(old.number) }
     }
 
-    /// The loop's thread, to be joined or detached by the caller.
+    /// Removes and returns the loop's thread, which the caller must join or detach.
     func takeThread() -> LoopThread? {
         thread.withLock { current in
             defer { current = nil }

@@ -2,20 +2,20 @@ import CShims
 package import Session
 
 extension Loop {
-    /// Now, on the monotonic clock.
+    /// The current time on the monotonic clock.
     package static func now() -> Instant { Instant(nanoseconds: shim_monotonic_nanoseconds()) }
 }
 
-/// The timers of a loop: its own objects' and its callers'.
+/// The timers of a loop: those of its objects, and those of callers.
 ///
-/// Those of its own are mostly limits: something did not come in time. What has come is in time,
-/// however long the loop takes to look at it. So while sockets, or exchanges that were held up,
-/// wait for their turn, such a timer fires only after those that waited when it was due. Callers'
-/// timers do not wait.
+/// Objects mostly use timers as time limits for something that should arrive. What has arrived is
+/// in time, however long the loop takes to handle it. So such a timer does not fire while sockets
+/// or held-up exchanges that were waiting when it was due have yet to be handled. Callers' timers
+/// do not wait.
 struct LoopTimers {
     private var own = TimerHeap()
     private var callers = TimerHeap()
-    /// What must be looked at before timers that were due at `time` fire.
+    /// What must be handled before objects' timers that were due at `time` fire.
     private var barrier: (start: ReadyProgress, time: Instant)?
 
     var earliest: Instant? {
@@ -40,7 +40,7 @@ struct LoopTimers {
         callers.removeAll()
     }
 
-    /// Up to when timers of the loop's own may have been due to fire now.
+    /// Objects' timers with a deadline up to this time may fire now.
     mutating func limit(at now: Instant, _ progress: ReadyProgress?) -> Instant {
         guard let progress, !progress.isComplete else {
             barrier = nil
@@ -55,8 +55,8 @@ struct LoopTimers {
         return time
     }
 
-    /// Takes the earliest timer that is due out, and returns its target.
-    /// - Parameter limit: up to when one of the loop's own may have been due.
+    /// Removes the earliest timer that is due, and returns its target.
+    /// - Parameter limit: the latest deadline at which an object's timer may fire.
     mutating func popDue(_ now: Instant, ownUntil limit: Instant) -> (any TimerTarget)? {
         let first = own.earliest
         if let first, first <= limit, callers.earliest.map({ first <= $0 }) ?? true {

@@ -4,25 +4,25 @@ import Session
 import Synchronization
 package import Wire
 
-/// The loop of objects that are given none: one for all of them, on a thread of its own, from the
-/// first to the last.
+/// The library's own loop, for objects created without one. They share it; it has its own thread
+/// and exists from the first such object until the last is freed.
 package enum OwnLoop {
     private struct State {
         var loop: Loop?
-        /// Objects of it.
+        /// How many objects use the loop.
         var count = 0
-        /// Threads of loops that came before, and end.
+        /// Threads of earlier loops that have yet to end.
         var ending: [LoopThread] = []
-        /// Of the process that the threads belong to.
+        /// The fork generation of the process that the threads belong to.
         var forkGeneration: UInt32 = 0
         var waitsAtExit = false
     }
 
     private static let state = Mutex(State())
-    /// How long the end of the process waits for a thread that ends; a callback may hold it up.
+    /// How long process exit waits for these threads; a callback may delay their end.
     private static let patience = Duration.milliseconds(500)
 
-    /// For one object more, which calls `leave` when it is freed.
+    /// Returns the loop, for one more object, which must call `leave` when it is freed.
     package static func join() throws(RealtimeError) -> Loop {
         try state.withLock { state throws(RealtimeError) in
             if let current = state.loop, !current.isForked {
@@ -43,14 +43,14 @@ package enum OwnLoop {
         }
     }
 
-    /// For another object of this loop, if it is the library's own. That one calls `leave`, too.
+    /// Counts another object of this loop, if it is the library's own. It must call `leave`, too.
     package static func join(_ loop: Loop) {
         state.withLock { if $0.loop === loop { $0.count += 1 } }
     }
 
-    /// An object of this loop, if it is the library's own, was freed. After the last one the loop
-    /// ends with its thread. Nothing waits for that: this thread may hold another loop, for which a
-    /// callback of this one waits.
+    /// Call when an object of this loop was freed; does nothing if it is not the library's own.
+    /// After the last object the loop and its thread end. This call does not wait for that: a
+    /// callback of this loop may be waiting for another loop that the current thread owns.
     package static func leave(_ loop: Loop) {
         let isLast = state.withLock { state in
             guard let current = state.loop, current === loop else { return false }
@@ -61,14 +61,14 @@ package enum OwnLoop {
             return true
         }
         guard isLast else { return }
-        // After a whole turn for what was asked of it before, such as a close frame.
+        // Closes after one whole turn, in which requested work such as a close frame is completed.
         try? loop.post { try? loop.post { loop.close() } }
     }
 
-    /// Gives back threads that are over.
+    /// Joins the threads that have ended.
     private static func joinEnded(_ state: inout State) {
         let generation = shim_fork_generation()
-        // A child of the process has none of its threads.
+        // A forked child does not have its parent's threads.
         if state.forkGeneration != generation { state.ending = [] }
         state.forkGeneration = generation
         state.ending.removeAll { thread in
@@ -78,8 +78,9 @@ package enum OwnLoop {
         }
     }
 
-    /// A process that has freed all it made ends with none of our threads in the middle of
-    /// something: tools that look for leaks find nothing, and what others tear down is not in use.
+    /// Waits until our threads have ended, so that a process that freed everything does not exit
+    /// while one still runs. Then leak checkers find nothing, and other exit handlers tear down
+    /// nothing in use.
     private static func waitAtExit() {
         let deadline = Loop.now() + patience
         var isWaiting = true

@@ -1,13 +1,14 @@
 /// How many bytes each connection may read in a turn of the loop, so that the turn stays short
-/// however many are ready. By bytes, not by time: what has come in time must be seen in time.
+/// however many are ready. The limit is in bytes, not time, because data that arrived in time must
+/// be read in time.
 enum ReadShare {
-    /// What one may read in a turn.
+    /// The most that one connection may read in a turn.
     static let most = 1 << 20
-    /// What all of them may read, as long as each may read `least`.
+    /// The most that all of them may read together, unless each gets only `least`.
     private static let total = 8 << 20
     private static let least = 64 << 10
 
-    /// - Parameter count: how many may be ready to read.
+    /// - Parameter count: how many connections may be ready to read.
     static func of(ready count: Int) -> Int {
         count <= total / most ? most : max(least, total / count)
     }

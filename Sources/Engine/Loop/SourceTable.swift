@@ -1,5 +1,5 @@
-/// The sources that a loop watches, by tokens that epoll hands back. A token is an index and a
-/// generation, so that what epoll says of a source that was removed reaches no other source.
+/// The sources that a loop watches, by the tokens that epoll returns. A token consists of an index
+/// and a generation, so that a late event for a removed source does not reach the next one.
 struct SourceTable {
     private struct Slot {
         var source: (any LoopSource)?
@@ -11,7 +11,7 @@ struct SourceTable {
 
     var all: [any LoopSource] { slots.compactMap { $0.source } }
 
-    /// nil for one that was removed.
+    /// The source, or nil if it was removed.
     subscript(token: UInt64) -> (any LoopSource)? {
         let index = SourceTable.index(of: token)
         guard index < slots.count, slots[index].generation == UInt32(token >> 32) else {

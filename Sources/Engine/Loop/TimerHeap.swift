@@ -1,19 +1,18 @@
 import Session
 
-/// Something that wants to be called at a time.
+/// Is called by a loop at a given time.
 protocol TimerTarget: AnyObject {
-    /// Runs on the loop's thread; `now` is at or after the time asked for.
+    /// Runs on the loop's thread. `now` is the requested time or later.
     func timeReached(_ now: Instant)
 }
 
-/// One place in the heap: at most one pending call for its target. It holds its target only while
-/// it is armed.
+/// One timer: at most one pending call for its target, which it retains only while it is armed.
 final class LoopTimer {
     @exclusivity(unchecked) fileprivate(set) var deadline = Instant(nanoseconds: 0)
     @exclusivity(unchecked) fileprivate var index = -1
     @exclusivity(unchecked) fileprivate var target: (any TimerTarget)?
 
-    /// Of a caller of the library, not of one of its objects.
+    /// True for a timer of the library's caller, false for one of the library's objects.
     let isCallers: Bool
 
     init(isCallers: Bool = false) { self.isCallers = isCallers }
@@ -21,7 +20,7 @@ final class LoopTimer {
     var isArmed: Bool { index >= 0 }
 }
 
-/// A binary heap of timers, earliest first; each knows its place, so that moving and removing one
+/// A binary heap of timers, earliest first. Each timer knows its index, so moving or removing one
 /// costs O(log n).
 struct TimerHeap {
     private var timers: [LoopTimer] = []
@@ -53,7 +52,7 @@ struct TimerHeap {
         timer.target = nil
     }
 
-    /// Takes the earliest timer out when it is due, and returns its target.
+    /// Removes the earliest timer if it is due, and returns its target.
     mutating func popDue(_ now: Instant) -> (any TimerTarget)? {
         guard let first = timers.first, first.deadline <= now else { return nil }
         let target = first.target
