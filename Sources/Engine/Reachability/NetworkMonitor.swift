@@ -4,29 +4,28 @@ import Session
 import Synchronization
 import Wire
 
-/// Who wants to know when the network has changed.
+/// Is notified when the network has changed. Called on the loop's thread.
 protocol NetworkObserver: AnyObject {
     func networkChanged()
 }
 
-/// Watches the machine's links, addresses and routes by rtnetlink: one for each loop that asks.
+/// Watches the machine's links, addresses and routes by rtnetlink, for one loop.
 ///
-/// What the kernel tells of changes is not read: that something changed is reason enough to ask
-/// for everything again. The kernel does not tell everything (an IPv4 route that goes with its
-/// link goes silently), and what was lost for want of room (ENOBUFS) is not missed. So a change
-/// costs three short questions, at most every `interval`, however many there are.
+/// The kernel's change messages are not parsed; any of them triggers three short requests for the
+/// whole state, at most once per `interval`. The messages are incomplete: an IPv4 route that is
+/// removed with its link is not reported, and some are lost when the buffer is full (ENOBUFS).
 ///
 /// Unchecked because its plain fields belong to the loop's owner, once it is attached.
 final class NetworkMonitor: @unchecked Sendable {
-    /// Changes that come together, as they do when a link comes up, are told once.
+    /// Changes within this time are reported together; several occur when a link comes up.
     private static let coalescing = Duration.milliseconds(50)
-    /// The least time between two looks, and the wait before another try when one failed.
+    /// The minimum time between two refreshes, and the delay after one that failed.
     private static let interval = Duration.milliseconds(250)
 
-    /// What was seen so recently is taken for true.
+    /// A state younger than this is used without a refresh.
     private static let freshness = Duration.milliseconds(10)
 
-    /// Which holds this one.
+    /// The loop retains the monitor.
     private unowned(unsafe) let loop: Loop
     private var descriptor: Int32
     private var token: UInt64?
@@ -36,11 +35,11 @@ final class NetworkMonitor: @unchecked Sendable {
     private var observers: [ObjectIdentifier: any NetworkObserver] = [:]
     private var owesNews = false
 
-    /// Whether a host known by name can be reached. Any thread.
+    /// Whether a host given by name can be reached. Any thread.
     let isOnline: Atomic<Bool>
 
-    /// Looks once. Any thread.
-    /// - Throws: `.system` where the system does not let a program see its network.
+    /// Reads the state once. Any thread.
+    /// - Throws: `.system` if the system does not let programs see its network.
     convenience init(_ loop: Loop) throws(RealtimeError) {
         let descriptor = shim_netlink_open(true)
         guard descriptor >= 0 else { throw NetworkMonitor.refusal(errno) }
@@ -87,7 +86,7 @@ final class NetworkMonitor: @unchecked Sendable {
         do throws(RealtimeError) {
             token = try loop.add(self, descriptor: descriptor, events: PollEvents.readable)
         } catch {
-            // Another try when the timer has run.
+            // Tried again when the timer fires.
             lookSoon()
         }
     }
@@ -97,7 +96,7 @@ final class NetworkMonitor: @unchecked Sendable {
         token = nil
     }
 
-    /// Notifies the observer of changes, and retains it, until it is removed.
+    /// Notifies `observer` of changes, and retains it until it is removed.
     func add(_ observer: some NetworkObserver) {
         // After the loop's end nothing would remove the observer.
         guard descriptor >= 0 else { return }
@@ -106,8 +105,8 @@ final class NetworkMonitor: @unchecked Sendable {
 
     func remove(_ observer: some NetworkObserver) { observers[ObjectIdentifier(observer)] = nil }
 
-    /// Whether a connection to one of these may succeed, by what the kernel knows now: a failure is
-    /// often noticed before the news of its cause is read.
+    /// Whether a connection to one of these hosts may succeed. Reads the kernel's current state,
+    /// because a failed connection is often noticed before the change message that explains it.
     func reaches(_ hosts: [NetworkView.Host]) -> Bool {
         let now = Loop.now()
         // Not for each of a thousand connections that failed together.
@@ -142,11 +141,11 @@ final class NetworkMonitor: @unchecked Sendable {
         }
     }
 
-    // MARK: Looking
+    // MARK: Reading the kernel's state
 
     private struct Look {
         var view: NetworkView
-        /// The network did not change meanwhile.
+        /// Whether the network stayed the same while it was read.
         var isWhole: Bool
     }
 
@@ -189,8 +188,7 @@ final class NetworkMonitor: @unchecked Sendable {
         for observer in observers.values { observer.networkChanged() }
     }
 
-    /// Asks for everything. An answer of the kernel's is there when the question was sent, so that
-    /// nothing is waited for.
+    /// Requests the whole state. The kernel answers while the request is sent, so this never waits.
     private static func look() -> Outcome {
         let descriptor = shim_netlink_open(false)
         guard descriptor >= 0 else { return .failure(errno: errno) }
@@ -207,13 +205,13 @@ final class NetworkMonitor: @unchecked Sendable {
             case .refused(let cause): return .failure(errno: cause)
             case .more, .malformed: return .failure(errno: EPROTO)
             }
-            // The rest would not be kept.
+            // The view keeps no more than this.
             if dump.view.isCrowded { break }
         }
         return .success(Look(view: dump.view, isWhole: isWhole))
     }
 
-    /// The kernel's datagrams have 32 KiB at most; one that does not fit is an error.
+    /// The kernel's datagrams have at most 32 KiB; one that does not fit is an error.
     private static let datagramBytes = 64 << 10
 
     private static func ask(
@@ -236,7 +234,8 @@ final class NetworkMonitor: @unchecked Sendable {
 }
 
 extension NetworkMonitor: LoopSource {
-    /// Something changed: what else comes waits with it, and does not wake the loop.
+    /// Something changed. Stops watching until the refresh, so that more changes do not wake the
+    /// loop.
     func ready(_ events: UInt32) {
         unwatch()
         lookSoon()

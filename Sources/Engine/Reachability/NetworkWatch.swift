@@ -1,33 +1,34 @@
 import Synchronization
 import Wire
 
-/// What a loop knows of the network. Any thread.
+/// A loop's network monitor, once there is one. Any thread.
 final class NetworkWatch: LoopLocal {
     private enum State {
-        /// Nobody asked.
+        /// No monitor was requested yet.
         case none
         case monitor(NetworkMonitor)
-        /// The system does not show it.
+        /// The system does not let programs see its network.
         case unavailable
     }
 
     private let state = Mutex(State.none)
 
-    /// The loop's.
+    /// The loop's instance.
     static func of(_ loop: Loop) -> NetworkWatch {
         loop.local(NetworkWatch.self) { NetworkWatch() }
     }
 
     func loopClosed() { state.withLock { $0 = .none } }
 
-    /// The one that watches for this loop, if any does.
+    /// The loop's monitor, if it has one.
     var monitor: NetworkMonitor? {
         state.withLock { state in
             if case .monitor(let monitor) = state { monitor } else { nil }
         }
     }
 
-    /// The same, made at the first use; nil where the system does not show its network.
+    /// The same, but made if there is none; nil if the system does not let programs see its
+    /// network.
     func start(on loop: Loop) -> NetworkMonitor? {
         let (monitor, failure) = state.withLock { state -> (NetworkMonitor?, RealtimeError?) in
             switch state {

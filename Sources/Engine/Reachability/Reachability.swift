@@ -3,21 +3,22 @@ package import Session
 import Synchronization
 package import Wire
 
-/// Who wants to know when what can be reached changes. Called on the loop's thread.
+/// Is notified when reachability changes. Called on the loop's thread.
 protocol ReachabilityObserver: AnyObject {
-    /// Another target may be reachable now, or no longer; `isReachable` tells.
+    /// A host may have become reachable or unreachable; check with `isReachable`.
     func reachabilityChanged()
 }
 
-/// Whether there is a network to reach a peer by (R9): by what the kernel says, by what the caller
-/// says, or always. Offline is a state, not an error: who asks makes no attempt and counts none.
+/// Whether there is a network to reach a peer by (R9): according to the kernel or to the caller, or
+/// always. Being offline is a state, not an error: meanwhile no attempt is made or counted.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class Reachability: LoopLocal, @unchecked Sendable {
     package enum Mode: Int32, Sendable {
-        /// By the kernel's links, addresses and routes; as `always` where it does not show them.
+        /// By the kernel's links, addresses and routes. Acts as `always` if the system does not
+        /// show them.
         case auto = 0
-        /// By `setOnline`.
+        /// By the last `setOnline`.
         case manual = 1
         case always = 2
     }
@@ -34,9 +35,9 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
     private var observers: [ObjectIdentifier: any ReachabilityObserver] = [:]
     private var onChange: ((_ isOnline: Bool) -> Void)?
     private var toldOnline = true
-    /// Something may have changed that observers are not told yet.
+    /// A change has yet to be reported to the observers.
     private var isScheduled = false
-    /// How often something may have changed, so that observers can ask once for each change.
+    /// The number of changes, so that observers can ask once for each.
     private(set) var changes = 0
 
     package convenience init(on loop: Loop, mode: Mode) throws(RealtimeError) {
@@ -51,7 +52,7 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
         begin(mode)
     }
 
-    /// The one for all who are given none of their own, made at the first use.
+    /// The loop's default instance, made when first used.
     static func of(_ loop: Loop) throws(RealtimeError) -> Reachability {
         try loop.local(Reachability.self) { () throws(RealtimeError) in
             try Reachability(on: loop, mode: .auto)
@@ -60,7 +61,7 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
 
     package var mode: Mode { Mode(rawValue: modeNumber.load(ordering: .relaxed)) ?? .always }
 
-    /// Whether a host known by name counts as reachable. Any thread.
+    /// Whether a host given by name counts as reachable. Any thread.
     package var isOnline: Bool {
         switch mode {
         case .auto: watch.monitor?.isOnline.load(ordering: .relaxed) ?? true
@@ -88,15 +89,15 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
         loop.perform { [self] in changed() }
     }
 
-    /// What manual mode says; kept for it in another mode. Any thread.
+    /// Sets the state for manual mode; it is kept while another mode is set. Any thread.
     package func setOnline(_ isOnline: Bool) throws(RealtimeError) {
         try loop.checkUsable()
         manualOnline.store(isOnline, ordering: .relaxed)
         loop.perform { [self] in changed() }
     }
 
-    /// Has `handler` called, on the loop's thread, each time `isOnline` has changed from what it is
-    /// now. Any thread.
+    /// Calls `handler` on the loop's thread each time `isOnline` has changed, starting from its
+    /// current value. Any thread.
     package func setOnChange(_ handler: ((_ isOnline: Bool) -> Void)?) throws(RealtimeError) {
         try loop.checkUsable()
         let isOnline = isOnline
@@ -107,23 +108,22 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
         }
     }
 
-    /// The caller gave it back: no call of its handler begins after this returned on the loop's
-    /// thread. Those who were given it may use it on. Any thread.
+    /// The caller released its handle. Once this has returned on the loop's thread, no call of the
+    /// handler begins. Objects that use this instance keep using it. Any thread.
     package func abandon() {
         isAbandoned.store(true, ordering: .releasing)
         loop.perform { [self] in replaceOnChange(with: nil) }
     }
 
-    /// The old one is released after the new one is in place, because the destroy function of its
-    /// user data may call us. Without a use behind it the optimizer would release it before.
+    /// Releases the old handler after the new one is set, because the destroy function of its user
+    /// data may call us. Without the use after it, the optimizer would release the handler earlier.
     private func replaceOnChange(with handler: ((_ isOnline: Bool) -> Void)?) {
         let old = exchange(&onChange, with: handler)
         observeNetwork()
         withExtendedLifetime(old) {}
     }
 
-    /// Notifies the observer of changes, and retains it, until it is removed. The loop's owner
-    /// only.
+    /// Notifies `observer` of changes, and retains it until it is removed. The loop's owner only.
     func add(_ observer: some ReachabilityObserver) {
         observers[ObjectIdentifier(observer)] = observer
         observeNetwork()
@@ -134,7 +134,7 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
         observeNetwork()
     }
 
-    /// Something may have changed: told in the loop's turn, never inside a call.
+    /// The change is reported in the loop's turn, never inside a call.
     func networkChanged() { changed() }
 
     private func changed() {
@@ -173,7 +173,7 @@ extension Reachability: LoopSource, NetworkObserver {
         onChange?(isOnline)
     }
 
-    /// Scheduled for its turn alone: it has no descriptor.
+    /// Not called: this has no descriptor, only a turn.
     func ready(_ events: UInt32) {}
 
     func loopClosed() {
