@@ -26,7 +26,7 @@ struct LeftoverTests {
         for store in [compacted, saved] {
             let error = #expect(throws: RealtimeError.self) { try store() }
             #expect(error?.code == .store)
-            #expect(error?.message.contains("\(folder.outbox).new is in the way") == true)
+            #expect(error?.message.contains("\(folder.outbox).new exists and is not its") == true)
             #expect(folder.read("outbox.new") == LeftoverTests.foreign)
             _ = unlink(folder.outbox)
         }

@@ -76,5 +76,5 @@ async def test_file_in_the_way(path: pathlib.Path) -> None:
         while not isinstance(error := await watch.next(), ErrorEvent):
             pass
         expect(isinstance(error.error, StoreError), f"{error}")
-        expect("ids.new is in the way" in error.error.message, error.error.message)
+        expect("ids.new exists and is not its" in error.error.message, error.error.message)
     expect(left.read_text() == "mine" and not path.exists(), "it was replaced")

@@ -84,7 +84,7 @@ async def test_no_room(path: pathlib.Path) -> None:
         items = [item for item in [await watch.next() for _ in range(5)] if item != "open"]
         errors = [item for item in items if isinstance(item, librealtime.ErrorEvent)]
         expect((len(items), len(errors)) == (4, 1), f"{items}")
-        expect("no room" in errors[0].error.message and not errors[0].fatal, f"{errors}")
+        expect("is full" in errors[0].error.message and not errors[0].fatal, f"{errors}")
     expect(path.read_text() == text, "it has changed")
     # A source that already has an entry can store its ids.
     async with watching(numbered, id_file=path, store_key="k") as (watch, _):

@@ -3,39 +3,40 @@ import Glibc
 import Session
 import Wire
 
-/// Last event ids in a file, for any number of sources and processes (C14): each change reads the
-/// file under a lock, and replaces it whole. The lock is a file of its own beside it, since a file
-/// that is replaced cannot be held.
+/// Keeps last event ids in a file that any number of sources and processes share (C14). Each change
+/// reads the file under a lock and replaces it as a whole. The lock is a separate file, because a
+/// lock on a file that is replaced would be lost.
 ///
-/// Files that are not ours are refused and left as they are: those with other content, of another
-/// user, or writable by others, and whatever is not a regular file, a link included.
+/// The store refuses files that it did not write, and leaves them unchanged: those with other
+/// content, owned by another user, writable by others, or not regular files (symbolic links
+/// included).
 struct EventIDStore {
     let path: String
     private static let mode: mode_t = 0o600
     private static let readBytes = 64 << 10
 
-    /// - Throws: `.store` for a file that is not ours, damaged or cannot be read; none at all is no
-    ///   error.
+    /// - Throws: `.store` if the file is not ours, is damaged or cannot be read. A missing file is
+    ///   not an error.
     func load(_ key: String) throws(RealtimeError) -> String? { try parse(try read())[key] }
 
-    /// Whether ids can be stored at all, as far as that can be known before.
+    /// Checks that ids can be stored, as far as that can be known in advance.
     func check() throws(RealtimeError) {
-        // First: a file that is not ours gets no lock beside it.
+        // Checked first, so that no lock file is made for a file that is not ours.
         _ = try read()
         _ = close(try openLock())
     }
 
-    /// Stores ids; "" takes the key away. A damaged file of ours gives way to a fresh one.
-    /// - Parameter patience: how long others may hold the lock, each for as long as the disk takes;
-    ///   what is left of it.
-    /// - Parameter ids: asked for when the lock could be had.
-    /// - Returns: which of them there is no room for: what is longer could not be read again.
+    /// Stores ids; "" removes the key. A damaged id file is replaced by a new one.
+    /// - Parameter patience: how long to wait for the lock; reduced by the time that was spent.
+    /// - Parameter ids: called once the lock is held.
+    /// - Returns: the indices of ids that do not fit: a larger file could not be read again.
     @discardableResult func save(
         _ patience: inout Duration, _ ids: () -> [(key: String, id: String)]
     ) throws(RealtimeError) -> Set<Int> {
         _ = try read()
         let lock = try lock(&patience)
-        // A child that was forked meanwhile has the descriptor, too: closing ours is not enough.
+        // A child forked meanwhile has the descriptor, too, so closing ours would not release the
+        // lock.
         defer {
             _ = flock(lock, LOCK_UN)
             _ = close(lock)
@@ -45,7 +46,7 @@ struct EventIDStore {
         do throws(RealtimeError) {
             file = try parse(bytes)
         } catch {
-            Log.write(.warning, "\(error.message); it is begun anew")
+            Log.write(.warning, "\(error.message); a new one replaces it")
             file = EventIDFile()
         }
         var count = file.bytes.count
@@ -67,13 +68,13 @@ struct EventIDStore {
         return refused
     }
 
-    /// For those that `save` refuses.
+    /// The error for ids that `save` did not accept.
     var isFull: RealtimeError {
         RealtimeError(
-            .store, "the id file \(path) has no room: it may have \(EventIDFile.limit) bytes")
+            .store, "the id file \(path) is full: \(EventIDFile.limit) bytes are allowed")
     }
 
-    /// Its bytes; nil when there is none.
+    /// Reads the file; nil if there is none.
     private func read() throws(RealtimeError) -> [UInt8]? {
         guard let descriptor = try openOurs(path) else { return nil }
         defer { _ = close(descriptor) }
@@ -87,7 +88,7 @@ struct EventIDStore {
             }
             bytes.removeLast(room - max(0, count))
             if count < 0 { throw failure("cannot be read") }
-            // Of someone else's file no more is read than shows it.
+            // Read only as much as shows that the file is not ours.
             guard EventIDFile.isOurs(bytes) else {
                 throw refusal(
                     "was not written by librealtime: it does not begin with"
@@ -98,9 +99,9 @@ struct EventIDStore {
         return bytes
     }
 
-    /// Opens a file that this user alone can have written; nil when there is none.
+    /// Opens a file that only this user can have written; nil if there is none.
     private func openOurs(_ place: String) throws(RealtimeError) -> Int32? {
-        // A pipe would wait for its other end.
+        // Without O_NONBLOCK, opening a pipe would wait for its other end.
         let descriptor = open(place, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)
         if descriptor < 0, errno == ENOENT { return nil }
         guard descriptor >= 0 else { throw openFailure() }
@@ -115,7 +116,7 @@ struct EventIDStore {
 
     private func openFailure() -> RealtimeError {
         errno == ELOOP
-            ? refusal("is a symbolic link, or has one as its lock, which is not followed")
+            ? refusal("or its lock is a symbolic link, which is not followed")
             : failure("cannot be opened")
     }
 
@@ -130,9 +131,9 @@ struct EventIDStore {
         }
     }
 
-    /// For a file that is not ours, and stays as it is.
+    /// The error for a file that is not ours.
     private func refusal(_ fault: String) -> RealtimeError {
-        RealtimeError(.store, "the id file \(path) \(fault); it is left as it is")
+        RealtimeError(.store, "the id file \(path) \(fault); it is left unchanged")
     }
 
     private func parse(_ bytes: [UInt8]?) throws(RealtimeError) -> EventIDFile {
@@ -150,7 +151,7 @@ struct EventIDStore {
         guard descriptor >= 0 else {
             throw errno == ELOOP ? openFailure() : failure("has a lock that cannot be opened")
         }
-        // Another user's could be held for ever.
+        // Another user could hold the lock forever.
         do throws(RealtimeError) {
             try checkOurs(descriptor)
         } catch {
@@ -174,12 +175,12 @@ struct EventIDStore {
         throw error
     }
 
-    /// A new file in the place of the old: whoever reads sees the one or the other.
+    /// Replaces the file by a new one, so that readers see either the old or the new.
     private func replace(_ bytes: [UInt8]) throws(RealtimeError) {
         let fresh = path + ".new"
         let headBytes = EventIDFile.firstLine.utf8.count + 1
         guard Leftover.remove(fresh, headBytes: headBytes, isOurs: EventIDFile.isOurs) else {
-            throw refusal("cannot be replaced, as \(fresh) is in the way and not its own")
+            throw refusal("cannot be replaced: \(fresh) exists and is not its temporary file")
         }
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         let descriptor = open(fresh, flags, EventIDStore.mode)
@@ -203,7 +204,7 @@ struct EventIDStore {
         }
     }
 
-    /// What could not take the file's place would fill a disk that is full.
+    /// Removes the temporary file, which would take space on a disk that may be full.
     private func failure(
         _ fault: String, without fresh: String, _ cause: Int32
     ) -> RealtimeError {

@@ -1,18 +1,18 @@
 import CShims
 import Glibc
 
-/// A file that a crash left behind before it took another file's place.
+/// A temporary file that remained after a crash, before it was renamed to replace another file.
 enum Leftover {
-    /// Removes it, if there is one. The caller holds the lock of the file whose place it was to
-    /// take, so nobody else of ours writes it.
+    /// Removes the file, if there is one. The caller holds the lock of the file that it was to
+    /// replace, so no other user of this store is writing it.
     /// - Parameters:
-    ///   - headBytes: how much of its beginning `isOurs` looks at.
-    ///   - isOurs: whether this store writes files that begin so, also if it was interrupted.
-    /// - Returns: false for a file that is not ours: it stays as it is.
+    ///   - headBytes: how many of its first bytes `isOurs` gets.
+    ///   - isOurs: whether this store writes files that begin so, possibly incomplete.
+    /// - Returns: false if the file is not ours; then it is left unchanged.
     static func remove(
         _ path: String, headBytes: Int, isOurs: (ArraySlice<UInt8>) -> Bool
     ) -> Bool {
-        // A pipe would wait for its other end.
+        // Without O_NONBLOCK, opening a pipe would wait for its other end.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)
         guard descriptor >= 0 else { return errno == ENOENT }
         defer { _ = close(descriptor) }

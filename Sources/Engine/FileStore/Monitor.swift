@@ -1,6 +1,6 @@
 import Glibc
 
-/// A lock whose holder can wait for a change: what `Mutex` of the standard library cannot.
+/// A lock with a condition variable, which the standard library's `Mutex` does not have.
 final class Monitor: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -20,7 +20,7 @@ final class Monitor: @unchecked Sendable {
     func lock() { pthread_mutex_lock(mutex) }
     func unlock() { pthread_mutex_unlock(mutex) }
 
-    /// Gives the lock away until someone calls `wakeAll`, or for no reason.
+    /// Releases the lock until `wakeAll` is called. May also return for no reason.
     func wait() { pthread_cond_wait(changed, mutex) }
     func wakeAll() { pthread_cond_broadcast(changed) }
 }

@@ -1,16 +1,16 @@
 import Glibc
 package import Wire
 
-/// Messages that wait to be sent, in a file that outlives the process: what `append` has returned
-/// for is there after a crash or a loss of power, until it is removed. Any thread; one lock.
+/// Messages that wait to be sent, in a file that outlives the process. A message for which `append`
+/// has returned survives a crash or a power failure, until it is removed. Any thread; one lock.
 ///
-/// Threads that append at the same time share one sync of the disk. Removing writes a mark that is
-/// not waited for: after a crash, what was removed last may be there again, under its key.
+/// Threads that append at the same time share one sync of the disk. `remove` writes a mark but does
+/// not sync it: after a crash, messages removed last may reappear, with their keys.
 package final class OutboxFile: @unchecked Sendable {
     package struct Limits: Sendable {
-        /// How many may wait.
+        /// How many messages may wait.
         package var entries: Int
-        /// What their records may have, in bytes.
+        /// How many bytes their records may have in all.
         package var bytes: Int
 
         package init(entries: Int = 10_000, bytes: Int = 64 << 20) {
@@ -23,36 +23,38 @@ package final class OutboxFile: @unchecked Sendable {
     private let lock = Monitor()
     private let process = getpid()
 
-    // All below is guarded by the lock.
+    // The lock guards everything below.
     private var storage: OutboxStorage
-    /// Where the records of those that wait are.
+    /// The byte ranges of the waiting messages' records.
     private var places: [UInt64: Range<Int>] = [:]
     private var liveBytes = 0
     private var lastID: UInt64 = 0
-    /// Entries up to this one are durable, and so is the file up to this offset.
+    /// Entries up to this id are durable, and so is the file up to this offset.
     private var syncedID: UInt64 = 0
     private var syncedEnd = 0
     private var isSyncing = false
     private var waiting = 0
     private var isClosed = false
     private var lastFailure = RealtimeError(.store, "")
-    /// Marks that are still to be written, and those that are written and not durable.
+    /// Marks that have yet to be written, and marks that are written but not yet durable.
     private var owedMarks: [UInt64] = []
     private var freshMarks: [UInt64] = []
-    /// How many dead bytes there may be before the file is written anew.
+    /// With more dead bytes than this, the file is compacted.
     private var deadLimit = OutboxFile.compactAbove
-    /// For the log, whose sink may call the outbox: written when the lock is given back.
+    /// Lines for the log, whose sink may call the outbox. So they are logged when the lock is
+    /// released.
     private var warnings: [String] = []
 
     private static let compactAbove = 1 << 20
-    /// What no file grows beyond, and none that is larger is read.
+    /// The file never grows beyond this size, and a larger one is not read.
     static let largestFile = 1 << 30
     private static let firstRecord = OutboxRecord.firstLine.count
 
-    /// Opens the outbox in `path`, or makes one that only its owner may read.
-    /// - Returns: The outbox, and what waits in it, in order, even more than `limits` allow.
-    /// - Throws: `.busy` while it is open elsewhere, in this process or another; `.store` for what
-    ///   is no outbox, which is left as it is, and for what the system refuses; the path is named.
+    /// Opens the outbox at `path`, or creates one that only its owner can read.
+    /// - Returns: The outbox and its waiting messages in order, even if they are more than `limits`
+    ///   allow.
+    /// - Throws: `.busy` while this or another process has it open; `.store` if the file is not an
+    ///   outbox (it is left unchanged) or the system denies access. The message names the path.
     package static func open(
         _ path: String, limits: Limits = Limits()
     ) throws(RealtimeError) -> (file: OutboxFile, entries: [OutboxEntry]) {
@@ -72,25 +74,25 @@ package final class OutboxFile: @unchecked Sendable {
         self.limits = limits
     }
 
-    /// Adds a message, and returns when it is on the disk.
+    /// Adds a message. Returns when it is on the disk.
     /// - Returns: Its id, greater than all before.
     /// - Throws: `.queueFull`; `.tooLarge`; `.closed`; `.forked` in a child of the process that
-    ///   opened it; `.store` when the disk refuses: the message is not in the file then, and later
-    ///   ones may succeed.
+    ///   opened it; `.store` if the disk fails: then the message is not in the file, and later ones
+    ///   may succeed.
     package func append(_ message: OutboxMessage) throws(RealtimeError) -> UInt64 {
         guard process == getpid() else {
             throw RealtimeError(.forked, "the outbox belongs to the parent process")
         }
         return try locked { () throws(RealtimeError) in
-            // Those who wait for the disk cannot be moved. When there is too much to clear away
-            // they are let through first.
+            // Compaction cannot move records whose threads wait for the disk. With very many dead
+            // bytes, let those threads finish first.
             while isCompactionDue(above: 4 * deadLimit), waiting > 0 { lock.wait() }
             compactIfDue()
             let size = OutboxRecord.bytes(of: message)
             try check(size)
             try writeOwedMarks()
             let start = storage.end
-            // Never used again, whatever becomes of it.
+            // An id is never used again, even if the append fails.
             lastID += 1
             let id = lastID
             var bytes: [UInt8] = []
@@ -104,8 +106,8 @@ package final class OutboxFile: @unchecked Sendable {
         }
     }
 
-    /// Takes away what was sent or given up; nothing else has to be done for it. The mark reaches
-    /// the disk with what is appended later, or when the system writes it.
+    /// Removes a message that was sent or given up. The mark reaches the disk with a later
+    /// `append`, or when the system writes it.
     package func remove(_ id: UInt64) {
         guard process == getpid() else { return }
         locked {
@@ -118,13 +120,13 @@ package final class OutboxFile: @unchecked Sendable {
             do throws(RealtimeError) {
                 try writeOwedMarks()
             } catch {
-                warnings.append("\(error.message); what was sent may be sent again")
+                warnings.append("\(error.message); messages already sent may be sent again")
             }
             compactIfDue()
         }
     }
 
-    /// Closes the file, once those who append have their answer. Others may open it then.
+    /// Closes the file, after the calls of `append` in progress. Others may open it then.
     package func close() {
         locked {
             isClosed = true
@@ -159,11 +161,11 @@ package final class OutboxFile: @unchecked Sendable {
         }
         let lost = skipped + bytes.count - end
         if lost > 0 {
-            warnings.append("the outbox \(path) was damaged: \(lost) bytes are dropped")
+            warnings.append("the outbox \(path) was damaged: \(lost) bytes were dropped")
         }
         liveBytes = places.values.reduce(0) { $0 + $1.count }
         storage.cut(to: end)
-        // What was read is promised from now on, and may not have been durable yet.
+        // The messages count as durable from now on, but may not be on the disk yet.
         if let fault = storage.syncing.run() { throw storage.failure(fault) }
         storage.synced()
         syncedID = lastID
@@ -187,7 +189,7 @@ extension OutboxFile {
         return try body()
     }
 
-    /// Whether a record of this size may be added.
+    /// Throws if a record of this size cannot be added.
     private func check(_ size: Int) throws(RealtimeError) {
         guard !isClosed else { throw RealtimeError(.closed, "the outbox is closed") }
         guard size <= limits.bytes else {
@@ -197,24 +199,24 @@ extension OutboxFile {
         guard places.count < limits.entries, size <= limits.bytes - liveBytes else {
             throw RealtimeError(
                 .queueFull,
-                "\(places.count) messages of \(liveBytes) bytes wait in the outbox already")
+                "\(places.count) messages of \(liveBytes) bytes already wait in the outbox")
         }
-        // Where it cannot be written anew it grows, until nothing waits.
+        // The file grows while it cannot be compacted, until nothing waits.
         let marks = (owedMarks.count + places.count + 1) * OutboxRecord.headBytes
         guard size + marks <= OutboxFile.largestFile - storage.end, lastID < .max - 1 else {
             throw storage.failure(EFBIG)
         }
     }
 
-    /// Waits until the entry is durable: the first who waits syncs for all who have written by
-    /// then; those who come meanwhile are the next one's.
+    /// Waits until the entry is durable. The first waiting thread syncs everything written by then;
+    /// entries written meanwhile wait for the next sync.
     private func awaitSync(of id: UInt64) throws(RealtimeError) {
         waiting += 1
         defer {
             waiting -= 1
             if waiting == 0 { lock.wakeAll() }
         }
-        // One that was taken back is not among those that wait.
+        // An entry that was rolled back is not in the table any more.
         while id > syncedID, places[id] != nil {
             if isSyncing {
                 lock.wait()
@@ -245,8 +247,8 @@ extension OutboxFile {
         lock.wakeAll()
     }
 
-    /// After a failed sync nobody knows what is on the disk of that which was not durable, and it
-    /// is not asked again: all of it is cut off. Marks are written anew.
+    /// After a failed sync, it is unknown which of the unsynced bytes are on the disk, and another
+    /// sync would not tell. So all of them are cut off, and marks are written again.
     private func takeBack() {
         for (id, place) in places where id > syncedID {
             places[id] = nil
@@ -268,7 +270,7 @@ extension OutboxFile {
         owedMarks = []
     }
 
-    /// Nothing waits: the file is its first line again.
+    /// Nothing waits: shortens the file to its first line.
     private func clear() {
         storage.cut(to: OutboxFile.firstRecord)
         syncedEnd = OutboxFile.firstRecord
@@ -287,8 +289,8 @@ extension OutboxFile {
         if !isClosed, waiting == 0, isCompactionDue(above: deadLimit) { compact() }
     }
 
-    /// While nobody waits for the disk: all that is copied is durable in the old file, too, until
-    /// the new one has its place.
+    /// Call while no thread waits for the disk: then everything that is copied is also durable in
+    /// the old file, until the new one replaces it.
     private func compact() {
         let ids = places.keys.sorted()
         do throws(RealtimeError) {

@@ -2,7 +2,8 @@ import CShims
 import Glibc
 import Wire
 
-/// How an outbox's bytes, and its folder's, reach the disk. Tests have full and broken ones.
+/// Writes an outbox's bytes and syncs it or its folder. Tests replace it to simulate full and
+/// failing disks.
 struct OutboxDisk: Sendable {
     var write: @Sendable (Int32, UnsafeRawBufferPointer, Int) -> Int = {
         pwrite($0, $1.baseAddress, $1.count, off_t($2))
@@ -10,29 +11,29 @@ struct OutboxDisk: Sendable {
     var sync: @Sendable (Int32) -> Int32 = { fdatasync($0) }
 }
 
-/// An outbox's open and locked file: records are written behind its `end`. One user at a time.
+/// An outbox's open and locked file. Records are appended at `end`. One thread at a time.
 struct OutboxStorage: ~Copyable {
-    /// What is told of to the user: the path as it was given.
+    /// The path as the user gave it, for messages.
     private let path: String
-    /// Without links, so that a file that is replaced is the one that was opened.
+    /// Without symbolic links in its folders, so that compacting replaces the file that was opened.
     private let realPath: String
     private let disk: OutboxDisk
     private var descriptor: Int32
-    /// A forked child must not give away its parent's lock. Its copy of the descriptor is closed.
+    /// A forked child must not release its parent's lock; its copy of the descriptor is closed.
     private let process = getpid()
-    /// Behind the last record.
+    /// The offset after the last record.
     private(set) var end = 0
-    /// Set while bytes behind `end` could not be cut off.
+    /// True while bytes after `end` could not be cut off.
     private var hasExcess = false
-    /// Set while the folder may not know of the file.
+    /// True until the folder has been synced, so that it lists the file.
     private var owesFolder = false
 
     private static let mode: mode_t = 0o600
     private static let copyBytes = 1 << 20
 
-    /// Opens, or makes, and locks a file.
-    /// - Throws: `.busy` while someone has it; `.store` also for a file that another user may have
-    ///   written, or may read; `.invalidArgument` for no path.
+    /// Opens or creates a file, and locks it.
+    /// - Throws: `.busy` while another has it locked; `.store` also if another user owns it or has
+    ///   access; `.invalidArgument` for an empty path.
     init(path: String, disk: OutboxDisk) throws(RealtimeError) {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw RealtimeError(.invalidArgument, "the outbox's path is empty or has a NUL in it")
@@ -52,7 +53,7 @@ struct OutboxStorage: ~Copyable {
 
     deinit { release() }
 
-    /// Closes the file, and lets others open it.
+    /// Closes and unlocks the file.
     mutating func close() {
         release()
         descriptor = -1
@@ -64,23 +65,24 @@ struct OutboxStorage: ~Copyable {
         shim_private_close(descriptor)
     }
 
-    /// Everything in the file, which has its first line afterwards. What the caller cannot use at
-    /// its end is to be cut off. It may not be durable yet.
+    /// Reads the whole file; a new one gets its first line. The caller must cut off what it cannot
+    /// use at the end. The content may not be durable yet.
     mutating func load(limit: Int) throws(RealtimeError) -> [UInt8] {
         owesFolder = true
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure("cannot be read") }
-        // Of someone else's file no more is read than shows it.
+        // Read only this much before it is known that the file is an outbox.
         let head = try read(0..<OutboxRecord.firstLine.count)
         let size = Int(status.st_size)
         if size <= head.count, head.withUnsafeBytes(OutboxReader.isUnfinished) {
             return try begin()
         }
         guard head == OutboxRecord.firstLine else {
-            throw RealtimeError(.store, "the file \(path) is no outbox")
+            throw RealtimeError(.store, "the file \(path) is not an outbox")
         }
         guard size <= limit else {
-            throw RealtimeError(.store, "the outbox \(path) has \(size) bytes, \(limit) allowed")
+            throw RealtimeError(
+                .store, "the outbox \(path) has \(size) bytes, more than the \(limit) allowed")
         }
         return try read(0..<size)
     }
@@ -91,7 +93,7 @@ struct OutboxStorage: ~Copyable {
         return OutboxRecord.firstLine
     }
 
-    /// Writes behind the end. What could not be written whole is not there afterwards.
+    /// Appends bytes at the end. If they cannot be written in full, none of them remain.
     mutating func append(_ bytes: [UInt8]) throws(RealtimeError) {
         try cutExcess()
         hasExcess = true
@@ -100,23 +102,23 @@ struct OutboxStorage: ~Copyable {
         end += bytes.count
     }
 
-    /// Makes what was written before durable: to be called without any lock, by one at a time.
+    /// Makes everything written so far durable. Run it without any lock, one at a time.
     var syncing: Syncing {
         Syncing(descriptor: descriptor, folder: owesFolder ? folder : nil, disk: disk)
     }
 
-    /// The file up to `end` is durable.
+    /// Call when the file up to `end` is durable.
     mutating func synced() { owesFolder = false }
 
-    /// Forgets what is behind `offset`, now or before the next write.
+    /// Removes everything after `offset`, at once or before the next write.
     mutating func cut(to offset: Int) {
         end = offset
         hasExcess = true
         _ = try? cutExcess()
     }
 
-    /// Replaces the file by one with these records alone, in this order, durable.
-    /// - Returns: Where they are now; nil for one that cannot be read any more.
+    /// Replaces the file by one that has only these records, in this order, and is durable.
+    /// - Returns: The new ranges; nil for a record that can no longer be read.
     mutating func compact(_ places: [Range<Int>]) throws(RealtimeError) -> [Range<Int>?] {
         let fresh = realPath + ".new"
         let headBytes = OutboxRecord.firstLine.count
@@ -127,7 +129,8 @@ struct OutboxStorage: ~Copyable {
         guard isFree else {
             throw RealtimeError(
                 .store,
-                "the outbox \(path) cannot be compacted, as \(fresh) is in the way and not its own")
+                "the outbox \(path) cannot be compacted: \(fresh) exists and is not its"
+                    + " temporary file")
         }
         let target = shim_private_open(fresh, O_RDWR | O_CREAT | O_EXCL, OutboxStorage.mode)
         guard target >= 0 else { throw failure("cannot be compacted") }
@@ -136,7 +139,7 @@ struct OutboxStorage: ~Copyable {
             let size = try copy(places, to: target, &moved)
             var status = stat()
             if fstat(descriptor, &status) == 0 { _ = fchmod(target, status.st_mode & 0o777) }
-            // Locked before anyone can find it.
+            // Locked before anyone can find it by its name.
             guard flock(target, LOCK_EX | LOCK_NB) == 0, disk.sync(target) == 0,
                 rename(fresh, realPath) == 0
             else { throw failure("cannot be replaced") }
@@ -144,7 +147,7 @@ struct OutboxStorage: ~Copyable {
             descriptor = target
             end = size
             hasExcess = false
-            // Until the folder is written, a crash brings the old file back.
+            // Until the folder is synced, a crash can restore the old file.
             owesFolder = true
             if OutboxStorage.sync(nil, folder, disk) == nil { owesFolder = false }
             return moved
@@ -160,7 +163,7 @@ struct OutboxStorage: ~Copyable {
         fileprivate let folder: String?
         fileprivate let disk: OutboxDisk
 
-        /// - Returns: What is wrong, as an errno; nil when all is durable.
+        /// - Returns: The errno of the failure, or nil when everything is durable.
         func run() -> Int32? { OutboxStorage.sync(descriptor, folder, disk) }
     }
 
@@ -173,7 +176,8 @@ struct OutboxStorage: ~Copyable {
 }
 
 extension OutboxStorage {
-    /// The file under the path, and not one that was replaced while we waited.
+    /// Opens the file that the path names once the lock is held, not one that was replaced
+    /// meanwhile.
     private static func openLocked(_ path: String) throws(RealtimeError) -> Int32 {
         for _ in 0..<16 {
             let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY
@@ -194,10 +198,11 @@ extension OutboxStorage {
             }
             shim_private_close(descriptor)
         }
-        throw RealtimeError(.busy, "the outbox \(path) is being replaced by someone else")
+        throw RealtimeError(.busy, "the outbox \(path) is being replaced by another process")
     }
 
-    /// What others can write, they can have us send; what they can read is not secret.
+    /// Messages that others wrote would be sent as ours; messages that others can read are not
+    /// secret.
     private static func checkPrivate(_ descriptor: Int32, _ path: String) throws(RealtimeError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure(path, "cannot be read") }
@@ -207,19 +212,19 @@ extension OutboxStorage {
         guard status.st_uid == geteuid() else {
             throw RealtimeError(
                 .store,
-                "the outbox \(path) belongs to the user \(status.st_uid), and this process runs as"
-                    + " \(geteuid()): use a file of its own")
+                "the outbox \(path) belongs to the user \(status.st_uid), but this process runs as"
+                    + " \(geteuid()): use a file that this user owns")
         }
         guard status.st_mode & 0o077 == 0 else {
             let mode = String(status.st_mode & 0o777, radix: 8)
             throw RealtimeError(
                 .store,
-                "the outbox \(path) has the mode \(mode), which lets other users at it: use"
+                "the outbox \(path) has the mode \(mode), which gives other users access: use"
                     + " chmod 600 \(path)")
         }
     }
 
-    /// - Returns: false when the path names another file by now.
+    /// - Returns: false if the path names another file by now.
     private static func lock(_ descriptor: Int32, _ path: String) throws(RealtimeError) -> Bool {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             guard errno == EWOULDBLOCK else { throw failure(path, "cannot be locked") }
@@ -244,7 +249,7 @@ extension OutboxStorage {
         let opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard opened >= 0 else { return errno }
         defer { _ = Glibc.close(opened) }
-        // Some file systems have nothing to do there, and say so.
+        // Some file systems need no sync of folders and refuse it.
         guard disk.sync(opened) != 0, errno != EINVAL, errno != ENOTSUP else { return nil }
         return errno
     }
@@ -274,7 +279,7 @@ extension OutboxStorage {
         }
     }
 
-    /// What there is of a range.
+    /// Reads a range, as far as the file has it.
     private func read(_ range: Range<Int>) throws(RealtimeError) -> [UInt8] {
         if range.isEmpty { return [] }
         var fault: Int32 = 0
@@ -296,7 +301,7 @@ extension OutboxStorage {
         return bytes
     }
 
-    /// A record is read anew, as its checksums are of its place.
+    /// Copies records. Each is parsed and written again, because its checksum includes its offset.
     /// - Returns: The size of the target.
     private mutating func copy(
         _ places: [Range<Int>], to target: Int32, _ moved: inout [Range<Int>?]

@@ -95,7 +95,7 @@ struct OutboxDamageTests {
         folder.write(spoilt + [1, 2, 3])
         try open().file.close()
         let lost = ends[1] - ends[0] + 3
-        let line = "the outbox \(path) was damaged: \(lost) bytes are dropped"
+        let line = "the outbox \(path) was damaged: \(lost) bytes were dropped"
         #expect(lines.withLock { $0 } == [line])
         // Closing has cleaned it up.
         try open().file.close()
