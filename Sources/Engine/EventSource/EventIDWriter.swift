@@ -2,51 +2,52 @@ import Session
 import Synchronization
 import Wire
 
-/// Whose id is written. The loop's owner only.
+/// A source whose id is written to a file. The loop's owner only.
 protocol EventIDSource: AnyObject {
-    /// The key of its ids.
+    /// The key of the source's ids in the file.
     var idKey: String { get }
     var unstored: UnstoredID { get set }
-    /// Inside the handlers of an event.
+    /// True while the handlers of an event run.
     var isReading: Bool { get }
     /// The id could not be written.
     func idFailed(_ error: RealtimeError)
 }
 
-/// The id of an event source that is to be stored.
+/// The last id of an event source, as long as it has to be stored.
 struct UnstoredID {
-    /// Its writer waits to write it.
+    /// The id that the writer has yet to write.
     var id: String?
-    /// The handler has not heard of it.
+    /// The id that the `storeID` handler has yet to get.
     var untold: String?
-    /// When it may: once a second (C14).
+    /// The earliest time for that: once a second (C14).
     var due = Instant(nanoseconds: 0)
-    /// It was told that the file cannot be used.
+    /// True once it was reported that the file cannot be used.
     var isBroken = false
 }
 
-/// Writes the ids of all event sources on a loop that keep them in one file (C14): together, at
-/// most once a second, and with one patience for others who have the file's lock, since the loop
-/// stands still meanwhile. The loop's owner only.
+/// Writes the ids of all event sources on a loop that share a file (C14). It writes them together,
+/// at most once a second, and limits the wait for the file's lock, because the loop stands still
+/// meanwhile. The loop's owner only.
 final class EventIDWriter: TimerTarget, LoopResident {
     let store: EventIDStore
-    /// Those who hold a writer hold the loop, too.
+    /// Objects that retain a writer also retain the loop.
     private unowned(unsafe) let loop: Loop
     private let timer = LoopTimer()
-    /// Those with an id that is to be written.
+    /// Sources with an id that has yet to be written.
     private var waiting: [any EventIDSource] = []
-    /// When that may be.
+    /// The earliest time of the next write.
     private var due = Instant(nanoseconds: 0)
-    /// For those who end, as they cannot try again: shared by all who do within a second.
+    /// How long sources that end may wait for the lock, because they cannot try again. All that end
+    /// within a second share it.
     private var lastPatience = EventIDWriter.longPatience
     private var lastPatienceBegan = Instant(nanoseconds: 0)
 
     private static let interval = Duration.seconds(1)
-    /// Short, because a turn of the loop waits and the ids can be written a second later.
+    /// Short, because a turn of the loop waits, and the ids can be written a second later.
     private static let patience = Duration.milliseconds(40)
     static let longPatience = Duration.milliseconds(500)
 
-    /// The loop's for this file, as its path was given.
+    /// The loop's writer for this file. Paths are compared as they were given.
     static func shared(_ path: String, on loop: Loop) -> EventIDWriter {
         let writers = loop.local(Writers.self) { Writers() }
         let key = Array(path.utf8)
@@ -57,11 +58,11 @@ final class EventIDWriter: TimerTarget, LoopResident {
         return writer
     }
 
-    /// Those of a loop. Unchecked because the loop's owner alone uses it.
+    /// The writers of a loop. Unchecked because only the loop's owner uses it.
     private final class Writers: LoopLocal, @unchecked Sendable {
         var byPath: [[UInt8]: EventIDWriter] = [:]
 
-        /// Forgets those whose sources are gone.
+        /// Drops the writers whose sources are gone.
         func forgetUnused() {
             for path in Array(byPath.keys) where isKnownUniquelyReferenced(&byPath[path]) {
                 byPath[path] = nil
@@ -74,7 +75,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
         self.loop = loop
     }
 
-    /// The source has an id now, and had none.
+    /// Call when the source has an id to write and had none before.
     func add(_ source: any EventIDSource) {
         waiting.append(source)
         guard !loop.isClosed.load(ordering: .acquiring) else { return finish(source) }
@@ -84,7 +85,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
         }
     }
 
-    /// The source ends: its id is written now or never.
+    /// The source ends: this is the last chance to write its id.
     func finish(_ source: any EventIDSource) {
         guard source.unstored.id != nil else { return }
         var failed: [(any EventIDSource, RealtimeError)] = []
@@ -96,7 +97,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
             waiting.removeAll { $0 === source }
         }
         arm()
-        // In the next turn: this may be inside a call.
+        // Reported in the next turn, because this may run inside a call.
         if !failed.isEmpty { loop.enqueue { EventIDWriter.tell(failed) } }
     }
 
@@ -111,7 +112,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
             failed = waiting.map { ($0, error) }
         }
         arm()
-        // Last, as they may do anything.
+        // Last, because the handlers may do anything.
         EventIDWriter.tell(failed)
     }
 
@@ -146,12 +147,13 @@ final class EventIDWriter: TimerTarget, LoopResident {
         return try write(&patience, of: ending)
     }
 
-    /// - Returns: those whose ids there is no room for.
+    /// - Returns: the sources whose ids did not fit, with the error.
     private func write(
         _ patience: inout Duration, of ending: (any EventIDSource)? = nil
     ) throws(RealtimeError) -> [(any EventIDSource, RealtimeError)] {
         var written: [any EventIDSource] = []
-        // Another's event whose handler ends this one is not done with.
+        // The handler of another source's event may have ended this source; that event's id must
+        // wait.
         func isReady(_ source: any EventIDSource) -> Bool {
             source === ending || !source.isReading
         }

@@ -3,8 +3,8 @@ package import Session
 import Synchronization
 package import Wire
 
-/// An event source on a loop: the hands to `EventSourceSession`'s brain. Calls come from any
-/// thread; the source's own work (EventSourceDriver.swift) happens on the loop's.
+/// An event source on a loop: does the I/O for `EventSourceSession`. Any thread may call it; its
+/// work (EventSourceDriver.swift) runs on the loop's thread.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class EventSourceConnection: HTTPSource<EventSourceSession, EventSourceHandlers>,
@@ -13,31 +13,32 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     // Any thread.
     let listeners = EventSourceListeners()
     private let shared = Mutex(Shared())
-    /// Ids are kept when the caller confirms them.
+    /// True if ids are kept only when the caller confirms them.
     private let confirms = Atomic<Bool>(false)
 
     // The loop's owner only.
-    // Those that each event needs, by themselves: the whole struct would be copied for each.
+    // The handlers that each event needs, one by one: the whole struct would be copied for each
+    // event.
     @exclusivity(unchecked) var onMessage: EventSourceHandlers.Event?
     @exclusivity(unchecked) var onAny: EventSourceHandlers.Event?
     @exclusivity(unchecked) var onEvent: EventSourceHandlers.Event?
-    /// Grows with each change of them.
+    /// Incremented with each change of these handlers.
     @exclusivity(unchecked) var handlersAge = 0
     @exclusivity(unchecked) var recentListeners = RecentListeners()
-    /// In memory of its own: as a property it would be copied with each use (Swift 6.3.1).
+    /// In memory of its own, because a property would be copied with each use (Swift 6.3.1).
     let parser: UnsafeMutablePointer<EventStreamParser>
-    /// Bytes that came and were not wanted then, by a pause.
+    /// Bytes that arrived during a pause.
     @exclusivity(unchecked) var held = ByteBuffer()
-    /// The stream ended behind what is held.
+    /// Set if the stream ended after the bytes in `held`.
     var heldEnd: HeldEnd?
-    /// Grows with each transfer that is dropped: bytes of an older one are not read on.
+    /// Incremented with each transfer that is dropped; bytes of an older one are not read.
     @exclusivity(unchecked) var attemptNumber = 0
     @exclusivity(unchecked) var hasDispatched = false
-    /// Of the transfer's, when something was heard of it last.
+    /// `transfer.bytesReceived` when data last arrived.
     var bytesHeard: UInt64 = 0
-    /// `EventStreamParser.idCount` when the id was taken notice of.
+    /// `EventStreamParser.idCount` when the id was last taken over.
     var knownIDs: UInt64 = 0
-    /// Inside `read`; and its parser is to be told of the body's end behind it.
+    /// True inside `read`. If `endsBody` is set, `read` ends the parser's body when it returns.
     var isReading = false
     var endsBody = false
     var writer: EventIDWriter?
@@ -47,16 +48,16 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         var failure: HTTPFailure?
     }
 
-    /// What the caller may ask for at any time.
+    /// State that the caller may read at any time.
     struct Shared {
         var lastEventID = ""
         var origin = ""
         var reconnectionTime: Int64 = 0
-        /// nil before it starts.
+        /// nil until the source starts.
         var idPlace: IDPlace?
     }
 
-    /// Where its ids are kept: as it was at the start, whatever URLs follow (C14).
+    /// Where the ids are stored. Fixed at the start, even if the URL changes (C14).
     struct IDPlace {
         let path: String?
         let key: String
@@ -87,16 +88,16 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         parser.deallocate()
     }
 
-    // MARK: What it is; any thread
+    // MARK: State; any thread
 
-    /// Of the last event, or of the option; "" for none.
+    /// The id of the last event, or of the option; "" for none.
     package var lastEventID: String {
-        // A handler asks for its own event's.
+        // A handler that asks gets the id of its own event.
         if loop.isOwner, isReading { noteID() }
         return shared.withLock { $0.lastEventID }
     }
 
-    /// Where the stream comes from, after redirects.
+    /// The origin of the stream, after redirects.
     package var origin: String { shared.withLock { $0.origin } }
 
     /// Milliseconds before an attempt that follows a stable connection.
@@ -119,7 +120,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     // MARK: Handlers
 
     /// Adds a listener for events of one type, at any time.
-    /// - Returns: what `removeListener` takes.
+    /// - Returns: the token for `removeListener`.
     package func addListener(
         _ type: [UInt8], _ handle: @escaping EventSourceHandlers.Event
     ) throws(RealtimeError) -> UInt64 {
@@ -127,7 +128,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         return listeners.add(type, handle)
     }
 
-    /// - Returns: whether there was one.
+    /// - Returns: whether the listener existed.
     package func removeListener(_ token: UInt64) throws(RealtimeError) -> Bool {
         try loop.checkUsable()
         return listeners.remove(token)
@@ -138,7 +139,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         listeners.removeAll(of: type)
     }
 
-    /// Types with a listener, each once, sorted bytewise.
+    /// The types that have a listener, each once, sorted bytewise.
     package var listenedTypes: [[UInt8]] { listeners.types }
 
     override func takeHandlers() {
@@ -160,7 +161,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     package override func start() throws(RealtimeError) {
         try checkOpen()
         try options.start(Self.begun) { options in publish { $0.idPlace = IDPlace(options) } }
-        // In the next turn: what is told of an id file would be told inside this call.
+        // In the next turn, because the errors of an id file would be reported inside this call.
         loop.enqueue { [self] in begin() }
     }
 
@@ -170,30 +171,32 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         loop.perform { [self] in restartNow() }
     }
 
-    /// Whether ids are kept when `confirm` says so, instead of after their event's handlers.
+    /// True if ids are kept when `confirm` is called; false if after their event's handlers.
     package var confirmsIDs: Bool {
         get { confirms.load(ordering: .relaxed) }
         set { confirms.store(newValue, ordering: .relaxed) }
     }
 
-    /// The event with this id is done with, and all before it: the id may be kept. Also when the
-    /// source is closed.
+    /// The caller has processed the event with this id, and all before it, so the id may be kept.
+    /// Also valid after the source was closed.
     package func confirm(id: String) throws(RealtimeError) {
         try loop.checkUsable()
         guard EventIDFile.isValid(id: id) else {
-            throw RealtimeError(.invalidArgument, "the id has a CR, LF or NUL")
+            throw RealtimeError(.invalidArgument, "the id contains a CR, LF or NUL")
         }
         loop.perform { [self] in keepID(id) }
     }
 
-    /// Takes the id away that is stored for this source (C14); those of later events are stored.
+    /// Removes the id that is stored for this source (C14). The ids of later events are stored
+    /// again.
     package func resetStoredID() throws(RealtimeError) {
         try loop.checkUsable()
         let place = idPlace
         guard let path = place.path else { throw RealtimeError(.state, "no id file is set") }
         var patience = EventIDWriter.longPatience
         try EventIDStore(path: path).save(&patience) { [(place.key, "")] }
-        // And once more there: an id that waits, or is being written now, would bring it back.
+        // Once more on the loop: an id that waits, or is being written now, would restore the
+        // entry.
         loop.perform { [self] in forgetID() }
     }
 
@@ -247,15 +250,15 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         if held.isEmpty {
             let used = read(body)
             guard used < body.count, transfer === self.transfer else { return }
-            // Paused inside: the rest waits here.
+            // A handler paused the source; keep the rest.
             held.append(UnsafeRawBufferPointer(rebasing: body[used...]))
         } else {
-            // A pause of another thread's is over before this one has heard of it: what it held
-            // back is first.
+            // Another thread paused and resumed before this thread noticed. The bytes held back
+            // come first.
             held.append(body)
             readHeld()
         }
-        // What comes later waits in the transfer; `pauseChanged` follows each pause.
+        // Later bytes wait in the transfer. `pauseChanged` is called after each pause.
         if !held.isEmpty, transfer === self.transfer { transfer.pause(true) }
     }
 

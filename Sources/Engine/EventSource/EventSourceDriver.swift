@@ -3,7 +3,7 @@ import Session
 import Synchronization
 import Wire
 
-// What an event source does on its loop's thread.
+// The work of an event source on its loop's thread.
 extension EventSourceConnection {
     func begin() {
         guard !isClosed, session == nil else { return }
@@ -28,7 +28,7 @@ extension EventSourceConnection {
         updateTimer()
     }
 
-    /// Not while a handler holds what the parser gave it.
+    /// Waits for a running handler, which may hold pointers into the parser's memory.
     func endBody() {
         if isReading {
             endsBody = true
@@ -39,7 +39,7 @@ extension EventSourceConnection {
 
     // MARK: The stream
 
-    /// Reads on in the stream, until it is closed, paused or begun anew.
+    /// Parses and delivers until the source is closed, paused or reconnects.
     /// - Returns: how many bytes were used.
     func read(_ input: UnsafeRawBufferPointer) -> Int {
         let attempt = attemptNumber
@@ -58,7 +58,7 @@ extension EventSourceConnection {
             while mayDeliver, attempt == attemptNumber {
                 switch try next(input, &used) {
                 case .needMoreBytes: return used
-                // Another thread may have closed it while this was parsed.
+                // Another thread may have closed the source while this was parsed.
                 case .event(_) where isClosed, .comment where isClosed, .retry where isClosed:
                     return used
                 case .event(let event): deliver(event)
@@ -77,8 +77,8 @@ extension EventSourceConnection {
         return used
     }
 
-    /// Reads up to a step that is still to be handled. An event that only one handler receives goes
-    /// to it here.
+    /// Parses up to a step that the caller must handle. Events that go to exactly one handler are
+    /// delivered here.
     private func next(
         _ input: UnsafeRawBufferPointer, _ used: inout Int
     ) throws(RealtimeError) -> EventStreamParser.Step {
@@ -90,7 +90,7 @@ extension EventSourceConnection {
         return try nextMessages(input, &used, onMessage)
     }
 
-    /// The handler is an argument so that it is retained once for all events of this read.
+    /// `onMessage` is an argument so that it is retained once for all events of this read.
     private func nextMessages(
         _ input: UnsafeRawBufferPointer, _ used: inout Int,
         _ onMessage: (StreamEvent) -> Void
@@ -141,12 +141,12 @@ extension EventSourceConnection {
         }
     }
 
-    /// - Returns: whether there is a listener for it.
+    /// - Returns: whether there is a listener for the event.
     private func tellListeners(_ event: StreamEvent) -> Bool {
         var isTaken = false
         for listener in recentListeners.of(event.type, in: listeners) {
             guard !isClosed else { break }
-            // One that was removed meanwhile, by itself or another, is not called.
+            // Skip a listener that was removed meanwhile.
             guard listeners.contains(listener.token) else { continue }
             listener.handle?(event)
             isTaken = true
@@ -154,7 +154,7 @@ extension EventSourceConnection {
         return isTaken
     }
 
-    /// What decodes to nothing has come, too: a compressed stream is kept alive by empty blocks.
+    /// Counts bytes before decoding, because empty blocks keep a compressed stream alive.
     func hearBytes(_ now: Instant) {
         guard configuration.idleTimeout > .zero, let bytes = transfer?.bytesReceived,
             bytes != bytesHeard

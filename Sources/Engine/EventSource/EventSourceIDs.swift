@@ -1,13 +1,13 @@
 import Session
 import Wire
 
-// The last event id of an event source, and where it is kept (docs/eventsource.md, C14). The loop's
-// owner only.
+// The last event id of an event source, and where it is stored (docs/eventsource.md, C14). The
+// loop's owner only.
 extension EventSourceConnection: EventIDSource {
     var idKey: String { idPlace.key }
 
-    /// What cannot be used is told now, and not when the first id is written.
-    /// - Returns: the id that is stored.
+    /// Reports a store that cannot be used now, rather than when the first id is written.
+    /// - Returns: the stored id.
     func openStore(_ path: String) -> String? {
         let writer = EventIDWriter.shared(path, on: loop)
         self.writer = writer
@@ -16,16 +16,16 @@ extension EventSourceConnection: EventIDSource {
             id = try writer.store.load(idPlace.key)
             try writer.store.check()
         } catch {
-            // A fresh start: the next id replaces a file that is damaged.
+            // Start without an id. If the file is damaged, the next id replaces it.
             tell(notice(error))
-            // What is told here is not told again with the first id.
+            // Reported here, so not again with the first id.
             unstored.isBroken = (try? writer.store.check()) == nil
         }
         return id
     }
 
-    /// Takes notice of the last id, behind the handlers of its event: at the end of each read, and
-    /// when they ask or close.
+    /// Takes over the last id after the handlers of its event have run: at the end of each read,
+    /// and when a handler asks for it or closes.
     func noteID() {
         guard parser.pointee.idCount != knownIDs else { return }
         knownIDs = parser.pointee.idCount
@@ -37,15 +37,16 @@ extension EventSourceConnection: EventIDSource {
         if !confirmsIDs { keepID(id) }
     }
 
-    /// Inside its handlers the id of their event goes too.
+    /// Inside the handlers of an event, that event's id is removed as well.
     func forgetID() {
-        // What was written at its end is gone, and may be another's by now.
+        // After the end the id is out of our hands: another source may have stored one under the
+        // key.
         guard session?.state != .closed || unstored.id != nil else { return }
         if isReading { noteID() }
         keepID("")
     }
 
-    /// An id may be written from now on.
+    /// Queues an id to be written.
     func keepID(_ id: String) {
         if let writer {
             let isFirst = unstored.id == nil
@@ -58,7 +59,8 @@ extension EventSourceConnection: EventIDSource {
         }
     }
 
-    /// After the callback of its event, at most once a second, and at the end (C14).
+    /// Passes the id to the handler: after the event's callback, at most once a second, and at the
+    /// end (C14).
     func tellID() {
         guard let id = unstored.untold else { return }
         unstored.untold = nil
@@ -66,13 +68,13 @@ extension EventSourceConnection: EventIDSource {
         if loop.mayCall { handlers.storeID?(idPlace.key, id) }
     }
 
-    /// There is no later for its id.
+    /// The source ends: reports and writes its last id.
     func finishIDs() {
         tellID()
         writer?.finish(self)
     }
 
-    /// The id could not be written; told once, not each second.
+    /// The id could not be written. Reported once, not each second.
     func idFailed(_ error: RealtimeError) {
         guard !isClosed else { return Log.write(.warning, error.message) }
         guard !unstored.isBroken else { return }
@@ -80,7 +82,7 @@ extension EventSourceConnection: EventIDSource {
         tell(notice(error))
     }
 
-    /// An error beside the connection, which goes on.
+    /// An error that does not end the connection.
     private func notice(_ error: RealtimeError) -> HTTPSourceFailure {
         HTTPSourceFailure(error: error)
     }

@@ -1,10 +1,11 @@
 import Synchronization
 
-/// The listeners of an event source, by the type of event. Any thread adds and removes them; the
-/// loop's thread asks for those of an event. Adding and removing take the same time however many
-/// there are.
+/// The listeners of an event source, by event type. Any thread adds and removes them; the loop's
+/// thread asks for those of an event. Adding and removing take the same time for any number of
+/// listeners.
 ///
-/// What is removed is released outside the lock: the destroy of its user data may call us.
+/// Removed listeners are released without the lock, because the destroy function of their user data
+/// may call us.
 struct EventSourceListeners: ~Copyable, Sendable {
     struct Listener {
         var token: UInt64
@@ -12,12 +13,12 @@ struct EventSourceListeners: ~Copyable, Sendable {
         var handle: EventSourceHandlers.Event?
     }
 
-    /// Those of one type, in the order they were added, which is the order of their tokens.
+    /// The listeners of one type, in the order they were added, which is that of their tokens.
     struct Bucket {
         var listeners: [Listener] = []
         var removed = 0
 
-        /// - Returns: its handle, for the caller to release.
+        /// - Returns: its handle, which the caller must release.
         mutating func remove(_ token: UInt64) -> EventSourceHandlers.Event? {
             var (low, high) = (0, listeners.count)
             while low < high {
@@ -28,7 +29,7 @@ struct EventSourceListeners: ~Copyable, Sendable {
             let handle = listeners[low].handle
             listeners[low].handle = nil
             removed += 1
-            // Closing each gap would be slow for many.
+            // Compacts only when half are gone, because compacting on each removal would be slow.
             if removed * 2 > listeners.count {
                 listeners.removeAll { $0.handle == nil }
                 removed = 0
@@ -37,8 +38,8 @@ struct EventSourceListeners: ~Copyable, Sendable {
         }
     }
 
-    /// Unchecked because handlers may be set on any thread and are called on the loop's, as
-    /// `EventSourceHandlers` says. Not private: Swift 6.3.1 fails to compile that in a `Mutex`.
+    /// Unchecked for the same reason as `EventSourceHandlers`. Not private, because Swift 6.3.1
+    /// fails to compile a private type in a `Mutex`.
     struct State: @unchecked Sendable {
         var buckets: [[UInt8]: Bucket] = [:]
         /// The type of each listener.
@@ -48,7 +49,7 @@ struct EventSourceListeners: ~Copyable, Sendable {
 
     private let state = Mutex(State())
     private let count = Atomic<Int>(0)
-    /// How often listeners were added or removed: what was found before may be out of date.
+    /// How often listeners were added or removed; earlier results may then be out of date.
     private let changeCount = Atomic<UInt64>(0)
 
     var isEmpty: Bool { count.load(ordering: .acquiring) == 0 }
@@ -56,7 +57,7 @@ struct EventSourceListeners: ~Copyable, Sendable {
     var changes: UInt64 { changeCount.load(ordering: .acquiring) }
 
     func add(_ type: [UInt8], _ handle: @escaping EventSourceHandlers.Event) -> UInt64 {
-        // In a struct, since a closure that is generic is wrapped in another (Swift 6.3.1).
+        // In a struct, because Swift 6.3.1 wraps a generic closure in another one.
         let listener = Unchecked(value: Listener(token: 0, handle: handle))
         return state.withLock { state in
             state.lastToken += 1
@@ -69,7 +70,7 @@ struct EventSourceListeners: ~Copyable, Sendable {
         }
     }
 
-    /// - Returns: whether there was one.
+    /// - Returns: whether the listener existed.
     func remove(_ token: UInt64) -> Bool {
         let removed = state.withLock { state -> Unchecked<EventSourceHandlers.Event?> in
             guard let type = state.types.removeValue(forKey: token) else {
@@ -110,36 +111,36 @@ struct EventSourceListeners: ~Copyable, Sendable {
         changeCount.add(1, ordering: .releasing)
     }
 
-    /// Those of a type as they are now, some of which may be removed.
+    /// The current listeners of a type; some may already be removed.
     func of(_ type: UnsafeRawBufferPointer) -> [Listener] {
         state.withLock { Unchecked(value: $0.buckets[Array(type)]?.listeners ?? []) }.value
     }
 
     func contains(_ token: UInt64) -> Bool { state.withLock { $0.types[token] != nil } }
 
-    /// Types with a listener, each once, sorted bytewise.
+    /// The types that have a listener, each once, sorted bytewise.
     var types: [[UInt8]] {
         state.withLock { Array($0.buckets.keys) }.sorted { $0.lexicographicallyPrecedes($1) }
     }
 }
 
-/// The listeners of the types that came last, so that most events need no lock and no hash. The
-/// loop's thread only, and only within one read: what is removed is released at its end.
+/// A cache of the listeners of recent types, so that most events need no lock and no hash. The
+/// loop's thread only, and only within one read, so that removed listeners are released soon.
 struct RecentListeners {
     struct Entry {
         let type: [UInt8]
         let listeners: [EventSourceListeners.Listener]
-        /// Of the only listener.
+        /// The listener's handle, if there is only one.
         let handle: EventSourceHandlers.Event?
     }
 
     private static let capacity = 8
 
     private var entries: [Entry] = []
-    /// `changes` of the listeners when these were found.
+    /// The listeners' `changes` when the cache was filled.
     private var changes: UInt64 = 0
 
-    /// Those of a type, some of which may be removed by now.
+    /// The listeners of a type; some may already be removed.
     mutating func of(
         _ type: UnsafeRawBufferPointer, in all: borrowing EventSourceListeners
     ) -> [EventSourceListeners.Listener] {
@@ -157,7 +158,7 @@ struct RecentListeners {
         return found
     }
 
-    /// The only listener of a type that came before, when nothing has changed since.
+    /// The only listener of a cached type, if nothing has changed since.
     @inline(__always)
     func only(
         of type: UnsafeRawBufferPointer, in all: borrowing EventSourceListeners
@@ -184,7 +185,7 @@ extension [UInt8] {
     }
 }
 
-/// Takes a handler over the border of a lock.
+/// Passes a handler into or out of a lock's closure.
 private struct Unchecked<Value>: @unchecked Sendable {
     let value: Value
 }
