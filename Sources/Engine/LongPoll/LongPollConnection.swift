@@ -3,8 +3,8 @@ package import Session
 import Synchronization
 package import Wire
 
-/// A long poll on a loop: the hands to `LongPollSession`'s brain. Calls come from any thread; its
-/// own work (LongPollDriver.swift) happens on the loop's.
+/// A long poll on a loop: does the I/O for `LongPollSession`. Any thread may call it; its work
+/// (LongPollDriver.swift) runs on the loop's thread.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHandlers>,
@@ -14,16 +14,16 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
     private let sharedID = Mutex("")
 
     // The loop's owner only.
-    /// The answer's body as it comes.
+    /// The body of the response as it arrives.
     @exclusivity(unchecked) var body = ByteBuffer()
-    /// What is being delivered, or waits for the end of a pause.
+    /// The response that is being delivered, or waits for the end of a pause.
     @exclusivity(unchecked) var delivery: LongPollDelivery?
     var isDelivering = false
-    /// What the open handler is to be told, until it is.
+    /// The argument of the `open` handler, until it is called.
     var opening: Shared<Opened>?
-    /// `restart` was called while an answer was being delivered.
+    /// `restart` was called while a response was being delivered.
     var restartsAfterDelivery = false
-    /// Messages of the answer that were told.
+    /// How many messages of the response were delivered.
     @exclusivity(unchecked) var told = 0
 
     package convenience init(url: String, on loop: Loop) throws(RealtimeError) {
@@ -33,7 +33,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
 
     // MARK: Any thread
 
-    /// Of the last message delivered, or of the option; "" for none.
+    /// The id of the last message delivered, or of the option; "" for none.
     package var lastEventID: String { sharedID.withLock { $0 } }
 
     func publish(id: String) { sharedID.withLock { $0 = id } }
@@ -42,10 +42,10 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
         publish(id: configuration.lastEventID ?? "")
     }
 
-    /// In the message handler: the message carries an id inside, which goes before the answer's.
+    /// Called in the message handler: this message contains an id, which overrides the response's.
     func found(id: String) { session?.found(id: id) }
 
-    /// In the message handler: the message is a batch without one.
+    /// Called in the message handler: this batch contains no message.
     func foundNothing() { told -= 1 }
 
     package override func start() throws(RealtimeError) {
@@ -56,10 +56,10 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
         loop.perform { [self] in begin(session) }
     }
 
-    /// Drops the poll in flight and polls at once; also when credentials have come.
+    /// Drops the current poll and polls at once; also used when fresh credentials were set.
     package func restart() throws(RealtimeError) {
         try checkRunning()
-        // In the next turn: what fails at once would be told inside this call.
+        // In the next turn, because an immediate failure would be reported inside this call.
         loop.enqueue { [self] in restartNow() }
     }
 
@@ -100,7 +100,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
             let goesOn = try self.session?.received(bytes, now: Loop.now()) ?? false
             if session.keepsBody { body.append(bytes) }
             updateTimer()
-            // What nobody wants is not read for ever.
+            // The body is not wanted; do not read an endless one.
             if !goesOn { transferEnded(nil) }
         } catch {
             giveUp(error)
@@ -139,7 +139,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
 
     override func timeReached(_ now: Instant) {
         guard !isClosed, !refusalReached(now) else { return }
-        // What has come in time is in time, however long its decoding takes.
+        // Data that arrived in time is in time, however long its decoding takes.
         if transfer?.hasCome == true { session?.noteProgress(now) }
         let before = session?.state
         let event = session?.timeReached(

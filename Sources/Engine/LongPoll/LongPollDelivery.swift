@@ -2,24 +2,24 @@ import CShims
 import Session
 import Wire
 
-/// An answer on its way to the caller: one message, or a batch of them (docs/long-polling.md, L7).
-/// A batch is checked as a whole before its first message is delivered. Both passes go a step at a
-/// time, because 64 MiB can hold millions of parts.
+/// A response that is being delivered: one message, or a batch of them (docs/long-polling.md, L7).
+/// A batch is checked as a whole before its first message is delivered. Both passes go in steps,
+/// because 64 MiB can hold millions of parts.
 struct LongPollDelivery: ~Copyable {
     private var body: ByteBuffer
-    /// The check of a batch; nil once it has passed.
+    /// The parser that checks a batch; nil once the whole batch was checked.
     private var rehearsal: Multipart?
-    /// nil for a body that is one message.
+    /// The parser that delivers a batch; nil if the body is one message.
     private var batch: Multipart?
     private var isOver = false
-    /// The part that was found last, since one must know whether it is the last.
+    /// The part found last. It is delivered once it is known whether another follows.
     private var next: Multipart.Part?
-    /// Texts with a NUL behind each.
+    /// NUL-terminated texts.
     private var texts: [ContiguousArray<UInt8>]
 
     /// - Parameters:
-    ///   - id: of the answer; "" for none.
-    ///   - before: the id that messages without one carry.
+    ///   - id: the response's id; "" for none.
+    ///   - before: the id for messages without one of their own.
     /// - Throws: `.protocolViolation` for a batch without a boundary.
     init(
         _ body: consuming ByteBuffer, contentType: String, id: String, before: String
@@ -40,16 +40,16 @@ struct LongPollDelivery: ~Copyable {
 
     private let hadID: Bool
 
-    /// The bytes of the answer, without the NUL behind them.
+    /// The bytes of the response, without the NUL that was appended.
     private var content: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: body.readable.dropLast())
     }
 
-    /// Whether messages may be delivered.
+    /// True once messages may be delivered.
     var isChecked: Bool { rehearsal == nil }
 
-    /// Checks the next parts of a batch, `parts` of them at most.
-    /// - Throws: `.protocolViolation` for a batch that is cut short or malformed.
+    /// Checks the next parts of a batch, at most `parts` of them.
+    /// - Throws: `.protocolViolation` for a batch that is truncated or malformed.
     mutating func check(parts: Int) throws(RealtimeError) {
         let bytes = content
         var left = parts
@@ -61,10 +61,10 @@ struct LongPollDelivery: ~Copyable {
         }
     }
 
-    /// Whether everything was delivered.
+    /// True once everything was delivered.
     var isEmpty: Bool { batch == nil ? isOver : isChecked && next == nil }
 
-    /// Tells one message.
+    /// Delivers one message.
     mutating func tell(_ handle: (LongPollMessage) -> Void) {
         let bytes = content
         guard batch != nil else {
@@ -72,9 +72,9 @@ struct LongPollDelivery: ~Copyable {
             return tell(bytes, texts[0], isLast: true, handle)
         }
         guard let part = next else { return }
-        // It was whole before: it does not fail now.
+        // Cannot fail, because the batch was checked.
         next = (try? batch?.next(bytes)) ?? nil
-        // The CR of its delimiter, which nobody reads any more.
+        // A NUL replaces the CR of the delimiter after the part, which was already parsed.
         if let base = bytes.baseAddress {
             UnsafeMutableRawPointer(mutating: base).storeBytes(
                 of: 0, toByteOffset: part.content.upperBound, as: UInt8.self)

@@ -3,7 +3,7 @@ import Session
 import Synchronization
 import Wire
 
-// What a long poll does on its loop's thread.
+// The work of a long poll on its loop's thread.
 extension LongPollConnection {
     func begin(_ session: LongPollSession) {
         guard !isClosed, self.session == nil else { return }
@@ -16,7 +16,7 @@ extension LongPollConnection {
         updateTimer()
     }
 
-    /// Storage of a body above this goes back to the system after each poll.
+    /// A larger body's storage is freed after each poll.
     static let keptStorage = 64 << 10
 
     func noteState(_ before: LongPollState?) {
@@ -28,8 +28,8 @@ extension LongPollConnection {
         handlers.open?(opened?.value ?? Opened())
     }
 
-    /// Keeps what the open handler is told when the answer has proved good.
-    /// - Parameter head: nil for a poll that is held without an answer.
+    /// Keeps the argument of the `open` handler until the response has proved valid.
+    /// - Parameter head: nil for a poll that the server holds without having sent a response.
     func noteOpening(_ head: ResponseHead?) {
         guard state != .open, handlers.open != nil else { return }
         opening = Shared(opened(head))
@@ -37,8 +37,8 @@ extension LongPollConnection {
 
     // MARK: Messages
 
-    /// Messages of a batch that are checked, or delivered, in one turn of the loop; of long ones
-    /// fewer are delivered, since who takes them may read all of their bytes.
+    /// How many messages of a batch are checked or delivered in one turn of the loop. Of long
+    /// messages fewer are delivered, because the handler may read all of their bytes.
     private static let messagesPerTurn = 1024
 
     func prepareDelivery() {
@@ -56,15 +56,15 @@ extension LongPollConnection {
         }
     }
 
-    /// The answer is malformed: it is asked for once more.
+    /// The response is malformed: the poll is repeated once.
     private func reject(_ error: RealtimeError) {
         let failure = session?.rejected(error, now: Loop.now(), random: randomFraction())
         if let failure { tell(failure) }
         restartIfAsked()
     }
 
-    /// Delivers what has come, some of it in each turn, until the poll is closed or paused. Then
-    /// the cursor moves.
+    /// Delivers messages, some in each turn, until the poll is closed or paused. Moves the cursor
+    /// when all are delivered.
     func deliver() {
         guard delivery != nil, !isDelivering else { return }
         isDelivering = true
@@ -91,7 +91,7 @@ extension LongPollConnection {
         if current?.isEmpty == false {
             guard !isClosed else { return }
             delivery = consume current
-            // In the next turn, so that others have theirs in between.
+            // In the next turn, so that other objects get theirs in between.
             if mayDeliver { loop.enqueue { [self] in deliver() } }
             return
         }
@@ -113,7 +113,7 @@ extension LongPollConnection {
         }
     }
 
-    /// Checks what has come. Once it is known to be whole, the server counts as open.
+    /// Checks the next parts. Once the whole response has proved valid, the state becomes open.
     private func prepare(_ current: inout LongPollDelivery?) throws(RealtimeError) {
         guard told == 0 else { return }
         try current?.check(parts: LongPollConnection.messagesPerTurn)
@@ -124,7 +124,8 @@ extension LongPollConnection {
 
     func restartNow() {
         guard !isClosed, let state = session?.state, state != .closed else { return }
-        // What came is delivered first: dropped, it would be asked for again.
+        // Messages that have arrived are delivered first; if dropped, they would be requested
+        // again.
         restartsAfterDelivery = delivery != nil || isDelivering
         if restartsAfterDelivery { return }
         dropConnection()
@@ -132,7 +133,7 @@ extension LongPollConnection {
         updateTimer()
     }
 
-    /// Makes up for a restart that came during a delivery.
+    /// Makes up for a restart that was requested during a delivery.
     private func restartIfAsked() {
         if restartsAfterDelivery { restartNow() }
     }
