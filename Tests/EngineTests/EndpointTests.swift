@@ -117,7 +117,7 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
     let other = try Reachability(on: Loop(), mode: .manual)
     let foreign = error { try thing.setReachability(other) }
     #expect(foreign?.code == .invalidArgument)
-    #expect(foreign?.message == "the reachability belongs to another loop than the thing")
+    #expect(foreign?.message == "the reachability and the thing belong to different loops")
     let own = try Reachability(on: loop, mode: .manual)
     try thing.setReachability(own)
     #expect(thing.chosenReachability === own)

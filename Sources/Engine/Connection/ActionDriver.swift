@@ -1,8 +1,8 @@
 package import Session
 
-/// Drives an `ActionMachine` on its loop's thread: performs what the machine wants done in the
-/// loop's turn, never inside a call of the user's, and arms its timer. What an action is, and what
-/// comes in beside time, is the subclass's business.
+/// Drives an `ActionMachine` on its loop's thread. Performs the machine's actions in the loop's
+/// turn, never inside a call from the user, and arms its timer. The subclass knows what the actions
+/// are, and passes all events but time to the machine.
 ///
 /// Unchecked because its fields belong to the loop's owner (see `Loop.enter`).
 package class ActionDriver<
@@ -27,21 +27,21 @@ package class ActionDriver<
     /// Whether actions may be performed.
     var mayAct: Bool { true }
 
-    /// Performs the machine's next action. A callback in here may call anything; what follows from
-    /// that is done after it. (The subclass takes the action from the machine, too: here, where the
-    /// type of it is not known, it would be copied.)
-    /// - Returns: false when there is none.
+    /// Performs the machine's next action. Callbacks in it may call anything; the actions that
+    /// result are performed after it. (The subclass also takes the action from the machine: here
+    /// its type is unknown, so it would be copied.)
+    /// - Returns: false if there is none.
     func performNext() -> Bool { false }
 
-    /// Called before the first action of a round, and after each.
+    /// Called before the first action of `act`, and after each.
     func acted() {}
 
-    /// The loop is over; nothing of it runs afterwards.
+    /// The loop has ended and will run nothing more.
     func loopClosed() {}
 
     // MARK: Driving
 
-    /// Has `act` called in the loop's turn.
+    /// Calls `act` in the loop's turn.
     final func schedule() {
         guard !isScheduled, !isActing else { return }
         isScheduled = true
@@ -57,10 +57,10 @@ package class ActionDriver<
         if mayAct { updateTimer() }
     }
 
-    /// Performs what is left, even inside an action.
+    /// Performs all remaining actions, even inside an action.
     final func performAll() { while performNext() {} }
 
-    /// Whether the loop keeps it, and tells it of its end.
+    /// Sets whether the loop retains the object and notifies it when it ends.
     final func setResident(_ isWanted: Bool) {
         guard isWanted != isResident else { return }
         isResident = isWanted
@@ -74,7 +74,7 @@ package class ActionDriver<
         if let time { loop.arm(timer, self, at: time) } else { loop.disarm(timer) }
     }
 
-    /// Nothing wakes it any more.
+    /// Cancels the timer: nothing more is due.
     final func disarm() {
         armedAt = nil
         loop.disarm(timer)
@@ -91,6 +91,6 @@ package class ActionDriver<
         act()
     }
 
-    /// It has no descriptor.
+    /// Not called: the object has no descriptor.
     final func ready(_ events: UInt32) {}
 }

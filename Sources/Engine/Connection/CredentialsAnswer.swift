@@ -1,8 +1,8 @@
-/// What the caller says when the server wants credentials.
+/// The caller's answer when the server requires credentials.
 package enum CredentialsAnswer: Int32, Sendable {
-    /// There are none: the object fails.
+    /// The caller has none: the object fails.
     case none = 0
-    /// They are in the headers now: the request goes out once more.
+    /// The headers contain them now: the request is repeated.
     case ready = 1
     /// They are being fetched: the object waits for `credentialsAreReady`.
     case later = 2

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Why a connection delivers nothing for now. Any thread pauses, resumes and closes it; the loop's
-/// thread looks before each delivery.
+/// The reasons why a connection may not deliver now. Any thread pauses, resumes and closes it; the
+/// loop's thread checks it before each delivery.
 struct DeliveryGate: ~Copyable, Sendable {
     private let reasons = Atomic<UInt8>(0)
 
@@ -21,24 +21,24 @@ struct DeliveryGate: ~Copyable, Sendable {
 
     private static let pauses = paused | full
 
-    /// Why delivery pauses. It continues when neither reason is left.
+    /// Why delivery is paused. It continues when neither reason is left.
     enum Pause {
-        /// The caller wants nothing now.
+        /// The caller paused it.
         case wanted
-        /// The inbox has no room.
+        /// The inbox is full.
         case full
     }
 
-    /// For good: nothing more is reported.
+    /// Closed for good: nothing more is reported.
     var isClosed: Bool { now & DeliveryGate.closed != 0 }
 
-    /// The caller wants no more messages; the end is still reported.
+    /// The caller wants no more messages, but the end is still reported.
     var isEnding: Bool { now & DeliveryGate.ending != 0 }
 
-    /// What may happen to a message.
+    /// What to do with a message.
     enum Verdict {
         case deliver
-        /// Not now, or not to these handlers.
+        /// Keep it: delivery is paused, or the handlers have changed.
         case wait
         case drop
     }
@@ -49,7 +49,7 @@ struct DeliveryGate: ~Copyable, Sendable {
         return now & (DeliveryGate.closed | DeliveryGate.ending) == 0 ? .wait : .drop
     }
 
-    // Each returns whether it changed anything.
+    // Each of these returns whether it changed anything.
 
     @discardableResult func pause(_ pause: Pause = .wanted) -> Bool {
         change(adding: DeliveryGate.reason(of: pause)) & DeliveryGate.pauses == 0
@@ -64,7 +64,7 @@ struct DeliveryGate: ~Copyable, Sendable {
         return change(removing: reason) & DeliveryGate.pauses == reason
     }
 
-    /// Handlers have changed: a loop over several messages looks again before the next one.
+    /// Call when handlers have changed: a loop over several messages checks again before the next.
     func renew() { _ = add(DeliveryGate.renewed) }
 
     /// Whether handlers have changed since the last call.
@@ -83,7 +83,7 @@ struct DeliveryGate: ~Copyable, Sendable {
 
     private func remove(_ reason: UInt8) -> Bool { change(removing: reason) & reason != 0 }
 
-    /// - Returns: the reasons before.
+    /// - Returns: the previous reasons.
     private func change(adding reason: UInt8) -> UInt8 {
         reasons.bitwiseOr(reason, ordering: .acquiringAndReleasing).oldValue
     }

@@ -2,10 +2,10 @@ import Session
 import Synchronization
 package import Wire
 
-/// The handlers of an endpoint; at first there are none.
+/// The handlers of an endpoint; none of them are set at first.
 package protocol EndpointHandlers: Sendable {
     init()
-    /// Whether a handler takes every message, so that none waits in an inbox.
+    /// True if a handler takes every message, so that none waits in an inbox.
     var takeMessages: Bool { get }
 }
 
@@ -13,8 +13,8 @@ extension EndpointHandlers {
     package var takeMessages: Bool { false }
 }
 
-/// The half of an object that any thread may call: its options, its handlers, and whether anything
-/// may be delivered. What the object does on its loop's thread is the subclass's business.
+/// The part of an object that any thread may call: its options, its handlers, and whether it may
+/// deliver. The subclass does the object's work on the loop's thread.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @unchecked Sendable {
@@ -24,9 +24,9 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     final let options: StagedOptions<Configuration>
     final let gate = DeliveryGate()
 
-    // The loop's owner only. What was taken is what any thread sets, in the same memory, until one
-    // of them changes it: a connection of many has it once.
-    /// In a handler that may change options.
+    // The loop's owner only. `taken` and `takenHandlers` share memory with what other threads set,
+    // until either changes. So a connection whose settings never change holds them once.
+    /// True inside a handler that may change options.
     @exclusivity(unchecked) private final var mayReconfigure = false
     @exclusivity(unchecked) private final var taken: Shared<Configuration>
     @exclusivity(unchecked) private final var takenHandlers: Shared<Handlers>
@@ -43,16 +43,16 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
         sharedHandlers = SharedHandlers(takenHandlers)
     }
 
-    /// What it is, for messages: "long poll".
+    /// The name of the object's kind for messages, such as "long poll".
     class var kind: String { "connection" }
-    /// What ends the time for options, for messages.
+    /// The event after which options can no longer be set, for messages.
     class var begun: String { "the \(Self.kind) is started" }
 
-    /// Stops delivering messages; the server is slowed down, or not asked any more. Any thread.
-    /// Called on another than the loop's, one message may still come.
+    /// Stops delivering messages. The server is slowed down, or not polled any more. Any thread;
+    /// when called outside the loop's thread, one more message may be delivered.
     package final func pause() throws(RealtimeError) { try pause(.wanted) }
 
-    /// Delivers messages again. Any thread.
+    /// Continues to deliver messages. Any thread.
     package final func resume() throws(RealtimeError) { try resume(.wanted) }
 
     // MARK: For subclasses
@@ -64,12 +64,12 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
 
     func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {}
 
-    /// Options that say the same as these, in memory that others know; the loop's owner calls it.
+    /// Returns shared options that are equal to these, if there are any. The loop's owner only.
     func same(_ options: Shared<Configuration>) -> Shared<Configuration> { options }
 
     // The loop's owner calls these.
 
-    /// As they were when it, or its last attempt, began.
+    /// The options as of the start, or of the last attempt.
     final var configuration: Configuration {
         @inline(__always) _read { yield taken.value }
     }
@@ -78,17 +78,17 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
         @inline(__always) _read { yield takenHandlers.value }
     }
 
-    /// What was set since counts from now on.
+    /// Makes the options that were set since take effect.
     final func takeConfiguration() { taken = options.take(same).options }
 
-    /// Says whether the server can be reached: the one that was set, or the loop's own; nil where
-    /// there is none, and every host counts as reachable.
+    /// Tells whether the server can be reached: the instance that was set, or the loop's own. nil
+    /// if there is none; then every host counts as reachable.
     final var chosenReachability: Reachability? {
         options.reachability ?? (try? Reachability.of(loop))
     }
 
-    /// Takes the handlers as they are now. The old ones are released after the new ones are in
-    /// place, because the destroy function of their user data may call us.
+    /// Takes over the current handlers. The old ones are released after the new ones are set,
+    /// because the destroy function of their user data may call us.
     func takeHandlers() {
         let old = exchange(&takenHandlers, with: sharedHandlers.current)
         withExtendedLifetime(old) {}
@@ -96,34 +96,34 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
 
     func handlersChanged() {
         takeHandlers()
-        // Messages that wait for a thread must not hold up those for a handler.
+        // Messages that wait for a blocked thread must not delay those for a handler.
         if handlers.takeMessages, inbox?.release() == true { try? resume(.full) }
     }
 
-    /// Lets go of all handlers: nothing is reported any more. Messages that came before can still
-    /// be taken.
+    /// Releases all handlers, so nothing more is reported. Messages received earlier can still be
+    /// taken from the inbox.
     func dropHandlers() {
         sharedHandlers.change { $0 = Handlers() }
         takeHandlers()
         inbox?.finish(RealtimeError(.closed, "the \(Self.kind) was closed or freed"))
     }
 
-    // MARK: The blocking form
+    // MARK: The blocking API
 
-    /// Where messages without a handler wait for threads; nil unless it was started for those. Any
-    /// thread.
+    /// The queue of messages for threads that block; nil unless a blocking call started the object.
+    /// Any thread.
     final var inbox: Inbox? { lazyInbox.load() }
 
     final func makeInbox() {
         if inbox == nil { _ = lazyInbox.storeIfNil(Inbox(on: loop)) }
     }
 
-    // MARK: What it is
+    // MARK: State
 
-    /// Whether it was started, or used.
+    /// Whether the object was started or used.
     package final var wasStarted: Bool { options.isStarted }
 
-    /// Whether it was closed, or given back, as it is with its loop.
+    /// Whether the object was closed or freed, or its loop was.
     final var isClosed: Bool {
         gate.isClosed || loop.isClosed.load(ordering: .acquiring)
     }
@@ -137,9 +137,9 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
 
     // MARK: Options and handlers
 
-    /// Changes options: before the start, in a handler that says so, or while credentials are
+    /// Changes options: before the start, in a handler that allows it, or while credentials are
     /// awaited.
-    /// - Parameter once: these options are taken at the start alone.
+    /// - Parameter once: for options that are only read at the start.
     package final func configure(
         once: Bool = false, _ change: (inout Configuration) throws(RealtimeError) -> Void
     ) throws(RealtimeError) {
@@ -159,21 +159,21 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
             before: Self.begun, isAsked: loop.isOwner && mayReconfigure, change)
     }
 
-    /// Whether the server can be reached is asked here; nil asks the loop's own.
+    /// Sets the reachability to ask; nil for the loop's own.
     package final func setReachability(_ reachability: Reachability?) throws(RealtimeError) {
         guard reachability.map({ $0.loop === loop }) ?? true else {
             throw RealtimeError(
-                .invalidArgument, "the reachability belongs to another loop than the \(Self.kind)")
+                .invalidArgument, "the reachability and the \(Self.kind) belong to different loops")
         }
         try changeOptions { $0.reachability = reachability }
     }
 
-    /// Changes handlers, at any time. The old ones may be called until the loop's thread has heard
-    /// of it.
+    /// Changes handlers, at any time. The old ones may be called until the loop's thread has taken
+    /// over the new ones.
     package final func setHandlers(_ change: (inout Handlers) -> Void) throws(RealtimeError) {
         try loop.checkUsable()
         sharedHandlers.change(change)
-        // The beginning takes them.
+        // Before the start there is nothing to notify: the start takes them over.
         if wasStarted { loop.perform { [self] in handlersChanged() } }
     }
 

@@ -1,15 +1,15 @@
 import Session
 import Wire
 
-/// An answer that refuses, while the beginning of its body comes: many services explain themselves
-/// there.
+/// A response that refuses, while the beginning of its body arrives. Many servers explain the
+/// refusal there.
 final class HTTPRefusal {
     let head: ResponseHead
     let requestStarted: Instant?
     private(set) var body: [UInt8] = []
     let deadline: Instant
 
-    /// A person is to read it: neither much of it nor much waiting for it is of use.
+    /// The body is for people to read, so a short part, available soon, is enough.
     static let bodyLimit = 64 << 10
     static let patience = Duration.seconds(2)
 

@@ -2,19 +2,19 @@ package import Session
 import Synchronization
 package import Wire
 
-/// The handlers that all of them have.
+/// The handlers that event sources and long polls both have.
 package protocol HTTPSourceHandlers: EndpointHandlers {
     var error: ((HTTPSourceFailure) -> Void)? { get }
-    /// Failures too, before `error`, which counts as the one that hears them.
+    /// Called with each failure before `error`. Only `error` makes a failure count as reported.
     var failed: ((HTTPSourceFailure) -> Void)? { get }
-    /// An attempt of this number begins: options may be changed; false closes.
+    /// The attempt with this number begins. Options may be changed; returning false closes.
     var request: ((Int) throws(RealtimeError) -> Bool)? { get }
     var credentials: ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)? { get }
 }
 
-/// What asks a server for messages by HTTP, again and again: an event source or a long poll. Here
-/// is what both do in the same way: options that change between attempts, pauses, credentials,
-/// failures and their telling.
+/// An event source or a long poll: requests messages by HTTP again and again. This class does what
+/// both have in common: options that change between attempts, pauses, credentials, and reporting
+/// failures.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandlers>:
@@ -23,7 +23,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 {
     // Any thread.
     private let stateNumber = Atomic<Int32>(HTTPSourceState.connecting.rawValue)
-    /// The loop's thread is about to look whether it is paused.
+    /// True while the loop's thread has yet to check whether the source is paused.
     private let isPauseNoted = Atomic<Bool>(false)
 
     // The loop's owner only.
@@ -31,34 +31,34 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     @exclusivity(unchecked) final var transfer: HTTPTransfer?
     final let timer = LoopTimer()
     private final var reachability: Reachability?
-    /// An answer that refuses, while its body comes.
+    /// A response that refuses, while its body arrives.
     final var refusal: HTTPRefusal?
-    /// The answer that asked for credentials.
+    /// The response that asked for credentials.
     private final var refused: HTTPResponse?
-    /// The last connection may be dead: HTTP/2 would go on using it.
+    /// The last connection may be dead. HTTP/2 would continue to use it.
     private final var needsFreshConnection = false
-    /// A failure that nobody has heard yet.
+    /// A failure that no `error` handler has received yet.
     private final var untold: HTTPSourceFailure?
-    /// Of a Spreadbot connection, which says itself what comes of its legs.
+    /// True for a leg of a Spreadbot connection, which reports the results of its legs itself.
     final var isLeg = false
 
     // MARK: For subclasses
 
-    /// What an attempt does, for the log.
+    /// The purpose of an attempt, for the log.
     class var purpose: String { "" }
-    /// Whether a server may end an answer inside of its content coding.
+    /// Whether a server may end a response inside its content coding.
     class var mayEndInCoding: Bool { false }
 
-    /// Starts it. Any thread; no handler runs inside this call.
+    /// Starts the source. Any thread; no handler runs inside this call.
     package func start() throws(RealtimeError) {}
 
     /// The transfer has begun.
     func transferBegan() {}
 
-    /// It is over; nil for an answer that came whole.
+    /// The transfer has ended. `failure` is nil if the response is complete.
     func transferEnded(_ failure: HTTPFailure?) {}
 
-    /// Drops what there is of an attempt.
+    /// Drops everything of an attempt.
     func dropTransfer() {
         refusal = nil
         transfer?.close()
@@ -68,18 +68,18 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     /// Called before a failure is reported.
     func note(_ failure: HTTPSourceFailure) {}
 
-    /// It may be paused now, or not any more.
+    /// The source was paused or resumed.
     func pauseChanged() {}
 
-    /// When it wants to be called; nil for never.
+    /// The next time that `timeReached` must be called; nil for none.
     var wakeUp: Instant? { refusal?.deadline ?? session?.wakeUp }
 
     func timeReached(_ now: Instant) {}
 
-    /// An answer has come.
+    /// The head of a response has arrived.
     /// - Parameters:
-    ///   - body: of one that refuses the beginning, and no more of it comes; nil of another one.
-    ///   - start: when its request could go out.
+    ///   - body: of a response that refuses, as far as it was read; otherwise nil.
+    ///   - start: when its request could be sent.
     func answered(_ head: ResponseHead, body: [UInt8]?, requestStarted start: Instant?) {}
 
     func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {}
@@ -110,10 +110,10 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         stateNumber.store(state.rawValue, ordering: .releasing)
     }
 
-    /// As it was set last.
+    /// The URL that was set last.
     package final var url: String { options.read { $0.pointee.url.text } }
 
-    /// Changes where the next attempt goes; as `configure`.
+    /// Changes the URL for the next attempt. Allowed whenever `configure` is.
     package final func setURL(_ url: String) throws(RealtimeError) {
         let url = try HTTPURL(parsing: url, as: .http)
         try configure { $0.url = url }
@@ -125,14 +125,14 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         guard state != .closed else { throw RealtimeError(.closed, "the \(Self.kind) is closed") }
     }
 
-    /// Answers what had been left open when credentials were asked for: fresh ones are set, or the
-    /// object fails.
-    /// - Parameter cause: why there are none; nil for the server's refusal.
+    /// Completes a `credentials` handler that returned `.later`: fresh ones are set, or the object
+    /// fails.
+    /// - Parameter cause: why there are none; nil to report the server's refusal.
     package final func credentialsAreReady(
         _ fresh: Bool, because cause: RealtimeError? = nil
     ) throws(RealtimeError) {
         try checkRunning()
-        // In the next turn: what fails at once would be reported inside this call.
+        // In the next turn, because an immediate failure would be reported inside this call.
         loop.enqueue { [self] in credentialsCame(fresh, because: cause) }
     }
 
@@ -144,23 +144,23 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     final override func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
         try loop.checkUsable()
-        // In the next turn, as handlers are called by turns alone, and none inside another.
+        // In the next turn, because handlers run only in turns, and not inside each other.
         guard gate.resume(pause), hasPauseNews() else { return }
         loop.enqueue { [self] in notePause() }
     }
 
-    /// Whether the loop's thread must be notified: not while it has yet to hear of the last change.
+    /// True if the loop's thread must be notified. False while an earlier notification is pending.
     private func hasPauseNews() -> Bool {
         !isPauseNoted.exchange(true, ordering: .acquiringAndReleasing)
     }
 
     private func notePause() {
-        // Before it looks: a change from now on brings another notice.
+        // Cleared before the check, so that a later change notifies again.
         _ = isPauseNoted.exchange(false, ordering: .acquiringAndReleasing)
         pauseChanged()
     }
 
-    /// Ends it for good, without a callback. Closing again changes nothing.
+    /// Ends the source for good, without a callback. Closing again does nothing.
     package final func close() {
         guard !loop.isForked else { return }
         let isFirst = gate.close()
@@ -171,7 +171,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     // MARK: Options
 
-    /// What was set since counts from now on.
+    /// Makes the options that were set since take effect.
     final func takeOptions() {
         takeConfiguration()
         let wanted = chosenReachability
@@ -206,7 +206,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
             guard !isClosed else { return }
         }
         takeOptions()
-        // What they say may be out of reach.
+        // The new options may name a host that cannot be reached.
         guard session?.mayBegin() ?? false else { return updateTimer() }
         session?.beginAttempt(configuration, now: Loop.now())
         send()
@@ -236,14 +236,14 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         updateTimer()
     }
 
-    /// Drops what there is of an attempt with its connection, which said nothing for too long.
+    /// Drops the attempt together with its connection, which was silent for too long.
     final func dropConnection() {
         transfer?.close(connectionToo: true)
         needsFreshConnection = true
         dropTransfer()
     }
 
-    /// It goes nowhere from here.
+    /// Ends the source with this error.
     final func giveUp(_ error: RealtimeError) {
         guard let failure = session?.fail(error, status: 0) else { return }
         dropTransfer()
@@ -258,19 +258,19 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
             return answered(head, body: nil, requestStarted: transfer.requestStarted)
         }
         refusal = HTTPRefusal(head, transfer.requestStarted, now: Loop.now())
-        // A pause holds back what is delivered, not the reason why nothing is.
+        // A pause holds back messages, not the reason why there are none.
         transfer.pause(false)
         updateTimer()
     }
 
-    /// What the open handler receives.
-    /// - Parameter head: of the answer that opened it.
+    /// The argument of the `open` handler.
+    /// - Parameter head: of the response that opened the source.
     final func opened(_ head: ResponseHead?) -> Opened {
         transfer?.opened(head) ?? Opened()
     }
 
-    /// Takes bytes of the body of an answer that refuses.
-    /// - Returns: false when there is no such answer.
+    /// Adds bytes to the body of a response that refuses.
+    /// - Returns: false if there is no such response.
     final func takeRefusal(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let refusal else { return false }
         refusal.take(bytes)
@@ -278,8 +278,8 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         return true
     }
 
-    /// Judges an answer that refuses by what has come of it.
-    /// - Returns: false when there is none.
+    /// Handles a response that refuses, with the part of its body that has arrived.
+    /// - Returns: false if there is none.
     final func endRefusal() -> Bool {
         guard let refusal else { return false }
         self.refusal = nil
@@ -287,8 +287,8 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         return true
     }
 
-    /// The time for the body of an answer that refuses may be over.
-    /// - Returns: false when there is no such answer.
+    /// Ends a response that refuses if the time for its body is over.
+    /// - Returns: false if there is no such response.
     final func refusalReached(_ now: Instant) -> Bool {
         guard let refusal else { return false }
         if now < refusal.deadline || !endRefusal() { updateTimer() }
@@ -301,7 +301,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         dropTransfer()
         refused = response
         updateTimer()
-        // Before it is asked: another thread may have them before it has answered.
+        // Before the handler runs: another thread may have credentials before the handler returns.
         options.awaitCredentials()
         do throws(RealtimeError) {
             let answer = try reconfiguring { () throws(RealtimeError) in
@@ -318,7 +318,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         }
     }
 
-    /// The answer that was left open.
+    /// Completes a `credentials` handler that returned `.later`.
     final func credentialsCame(_ fresh: Bool, because cause: RealtimeError?) {
         guard !isClosed else { return }
         if fresh { authorize() } else { refuseCredentials(because: cause) }
@@ -340,9 +340,10 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         send()
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
-    /// What users want to know, unless a Spreadbot connection tells them.
+    /// Logs a line for users; at level debug for a leg, because its Spreadbot connection logs its
+    /// own.
     final func log(_ level: LogLevel, _ line: @autoclosure () -> String) {
         Log.write(isLeg ? .debug : level, line())
     }
@@ -350,11 +351,11 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     final func tell(_ failure: HTTPSourceFailure) {
         guard !isClosed else { return }
         note(failure)
-        // Whether and when a leg is tried again is not its own to say.
+        // Only the Spreadbot connection decides whether a leg is retried, so leave that out.
         let line = isLeg ? failure.error.message : failure.line
         log(failure.isFatal ? .error : .warning, line)
         updateTimer()
-        // First, since a handler may close it.
+        // First, because a handler may close the source.
         if failure.isFatal { inbox?.finish(failure.error) }
         handlers.failed?(failure)
         guard !isClosed else { return }
@@ -387,7 +388,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         }
     }
 
-    /// Nothing more is reported.
+    /// Ends the source: nothing more is reported.
     final func finish() {
         setState(.closed)
         log(.info, "\(configuration.url.displayName) is closed")

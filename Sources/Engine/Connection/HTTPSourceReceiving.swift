@@ -1,10 +1,10 @@
 package import CShims
 package import Wire
 
-// The blocking form.
+// The blocking API.
 extension HTTPSource {
-    /// Takes the next message, waiting until there is one; `Inbox.free` frees it. The first call
-    /// starts the source.
+    /// Returns the next message, and blocks until there is one. The first call starts the source.
+    /// Free the message with `Inbox.free`.
     /// - Parameter timeout: nil for no limit.
     package func receive(
         timeout: Duration?

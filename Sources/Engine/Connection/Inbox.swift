@@ -2,12 +2,12 @@ import Glibc
 import Synchronization
 package import Wire
 
-/// Messages that were received and not taken yet, for threads that block until one comes: bounded,
-/// first in, first out. The loop's thread fills it; any thread takes.
+/// A bounded first-in, first-out queue of received messages, for threads that block until one
+/// arrives. The loop's thread fills it; any thread takes messages.
 ///
-/// Unchecked because everything below `mutex` is touched by its holder alone.
+/// Unchecked because only the holder of `mutex` touches the fields below it.
 package final class Inbox: @unchecked Sendable {
-    /// Memory from `malloc`; `take` hands it to its caller.
+    /// Memory from `malloc`; `take` passes its ownership to the caller.
     private struct Item {
         var memory: UnsafeMutableRawPointer
         var bytes: Int
@@ -22,18 +22,18 @@ package final class Inbox: @unchecked Sendable {
     /// Items before this index were taken.
     private var head = 0
     private var bytes = 0
-    /// It filled up, and was not emptied enough since.
+    /// True once it filled up, until half of it was taken.
     private var isFull = false
     private var isOpen = false
-    /// How often there was a new connection.
+    /// The number of connections so far.
     private var openings = 0
-    /// The argument of the last `begin`; 0 for an object that begins once.
+    /// The argument of the last `begin`; 0 for objects that begin once.
     private var epoch: UInt64 = 0
     private var end: RealtimeError?
     private var waiting = 0
     private let loopInboxes: LoopInboxes?
 
-    /// - Parameter loop: its end is the inbox's.
+    /// - Parameter loop: when it ends, the inbox ends.
     package init(on loop: Loop? = nil, maxItems: Int = 1024, maxBytes: Int = 8 << 20) {
         (self.maxItems, self.maxBytes) = (maxItems, maxBytes)
         loopInboxes = loop.map { $0.local(LoopInboxes.self) { LoopInboxes() } }
@@ -58,7 +58,7 @@ package final class Inbox: @unchecked Sendable {
 
     // MARK: The loop's thread
 
-    /// - Returns: whether receiving should pause until `take` says otherwise.
+    /// - Returns: whether receiving should pause until `take` returns `resumes`.
     package func put(_ memory: UnsafeMutableRawPointer, bytes count: Int) -> Bool {
         locked {
             if end != nil {
@@ -73,12 +73,12 @@ package final class Inbox: @unchecked Sendable {
         }
     }
 
-    /// Whether receiving should pause. Ask again after each pause, since `take` may have made room
-    /// before it.
+    /// Whether receiving should pause. Check again after pausing, because `take` may have made room
+    /// before.
     package var shouldPause: Bool { locked { isFull } }
 
-    /// Messages go elsewhere from now on: what fills the inbox no longer holds up the connection.
-    /// - Returns: whether receiving had paused, and should go on.
+    /// A handler takes the messages from now on, so a full inbox no longer delays the connection.
+    /// - Returns: whether receiving was paused, and should resume.
     package func release() -> Bool {
         locked {
             defer { isFull = false }
@@ -86,8 +86,8 @@ package final class Inbox: @unchecked Sendable {
         }
     }
 
-    /// There is a connection.
-    /// - Parameter epoch: what it belongs to; one that was replaced changes nothing.
+    /// The connection is open.
+    /// - Parameter epoch: the `begin` that it belongs to; after a newer one the call does nothing.
     package func opened(epoch: UInt64 = 0) {
         locked {
             guard epoch == self.epoch else { return }
@@ -97,11 +97,12 @@ package final class Inbox: @unchecked Sendable {
         }
     }
 
-    /// The connection was lost; there may be another one.
+    /// The connection was lost; another may follow.
     package func lost() { locked { isOpen = false } }
 
-    /// Nothing comes any more, for this reason. What has come can still be taken.
-    /// - Parameter epoch: what has ended, nil for all; one that was replaced changes nothing.
+    /// No more messages will come, for this reason. Messages received before can still be taken.
+    /// - Parameter epoch: the `begin` that has ended, nil for all; after a newer one the call does
+    ///   nothing.
     package func finish(_ error: RealtimeError, epoch: UInt64? = nil) {
         locked {
             guard epoch ?? self.epoch == self.epoch else { return }
@@ -112,7 +113,7 @@ package final class Inbox: @unchecked Sendable {
 
     // MARK: Any thread
 
-    /// The object begins anew, maybe after an end.
+    /// The object starts again, possibly after an end.
     package func begin(epoch: UInt64) {
         locked {
             guard epoch > self.epoch else { return }
@@ -121,11 +122,11 @@ package final class Inbox: @unchecked Sendable {
         }
     }
 
-    /// Waits while there is no connection. One that was lost before this thread woke up counts:
-    /// what it brought can be taken.
+    /// Waits until there is a connection. If it was lost again before this thread woke up, it still
+    /// counts, because its messages can be taken.
     /// - Parameters:
     ///   - timeout: nil for no limit.
-    ///   - isFirst: this call began it, so that each connection counts.
+    ///   - isFirst: this call started the object, so that any connection counts.
     package func waitUntilOpen(
         _ timeout: Duration?, isFirst: Bool = false
     ) throws(RealtimeError) {
@@ -138,25 +139,27 @@ package final class Inbox: @unchecked Sendable {
         if let error { throw error }
     }
 
-    /// Takes the next item, waiting until there is one. When `resumes` is true, receiving paused
-    /// and should go on.
+    /// Takes the next item, and blocks until there is one. If `resumes` is true, receiving was
+    /// paused and should resume.
     /// - Parameter timeout: nil for no limit.
     package func take(
         _ timeout: Duration?
     ) throws(RealtimeError) -> (memory: UnsafeMutableRawPointer, resumes: Bool) {
         let outcome: Result<(UnsafeMutableRawPointer, Bool), RealtimeError> = locked {
             let isReady = wait(timeout) { head < items.count || end != nil }
-            guard isReady else { return .failure(RealtimeError(.timeout, "nothing came in time")) }
+            guard isReady else {
+                return .failure(RealtimeError(.timeout, "no message came in time"))
+            }
             if head < items.count { return .success(takeFirst()) }
-            let reason = end ?? RealtimeError(.closed, "nothing comes any more")
-            // A timeout is always that of the call.
+            let reason = end ?? RealtimeError(.closed, "no more messages come")
+            // `.timeout` would mean that the call's own time is up.
             let code = reason.code == .timeout ? .connectionLost : reason.code
             return .failure(RealtimeError(code, reason.message))
         }
         return try outcome.get()
     }
 
-    /// Frees what `take` has returned.
+    /// Frees memory that `take` returned.
     package static func free(_ memory: UnsafeMutableRawPointer?) { Glibc.free(memory) }
 
     private func takeFirst() -> (UnsafeMutableRawPointer, Bool) {
@@ -175,7 +178,7 @@ package final class Inbox: @unchecked Sendable {
         return (item.memory, resumes)
     }
 
-    /// Waits while it does not hold the lock; false when time is up.
+    /// Waits, without the lock meanwhile. Returns false if the time is up.
     private func wait(_ timeout: Duration?, until isReady: () -> Bool) -> Bool {
         var deadline = timespec()
         if let timeout {
@@ -204,10 +207,10 @@ package final class Inbox: @unchecked Sendable {
     }
 }
 
-/// The inboxes of a loop's objects. The loop's end ends them, whatever the objects wait for.
+/// The inboxes of a loop's objects. When the loop ends, it ends them all.
 private final class LoopInboxes: LoopLocal {
-    /// Unchecked because it is used under the lock alone, where an inbox that goes waits to be
-    /// removed.
+    /// Unchecked because it is only used under the lock, and an inbox that is released waits for
+    /// the lock to remove itself.
     private struct Entry: @unchecked Sendable { let inbox: Unmanaged<Inbox> }
 
     static let freed = RealtimeError(.closed, "the loop was freed")

@@ -2,11 +2,11 @@ import CShims
 import Glibc
 import Wire
 
-/// A message for a thread that waits, in one block of memory: its struct, then its texts, each with
-/// a NUL behind it.
+/// A message for a thread that waits, in one block of memory: its struct, then its texts, each
+/// NUL-terminated.
 struct ReceivedMemory {
     let start: UnsafeMutableRawPointer
-    /// Without the NULs.
+    /// The size of the texts without the NULs.
     let textBytes: Int
     private var end: UnsafeMutableRawPointer
 

@@ -1,9 +1,9 @@
 import Wire
 
-// The blocking form: messages wait in an inbox for the threads that take them.
+// The blocking API: messages wait in an inbox for the threads that take them.
 extension Endpoint {
-    /// Starts it with an inbox, unless it was started before.
-    /// - Returns: whether this call is the first.
+    /// Starts the object with an inbox, unless it was started before.
+    /// - Returns: whether this call was the first.
     func startReceiving(
         _ start: () throws(RealtimeError) -> Void
     ) throws(RealtimeError) -> Bool {
@@ -13,7 +13,7 @@ extension Endpoint {
         do throws(RealtimeError) {
             try start()
         } catch {
-            // Another thread may be faster.
+            // Another thread may have started it first.
             guard error.code == .state else { throw error }
         }
         return true
@@ -29,13 +29,13 @@ extension Endpoint {
     func requiredInbox() throws(RealtimeError) -> Inbox {
         guard let inbox else {
             throw RealtimeError(
-                .state, "the \(Self.kind) was not started by a call that waits for it")
+                .state, "the \(Self.kind) was not started by a blocking call")
         }
         return inbox
     }
 
-    /// Takes the next message, waiting until there is one. It is the caller's, who frees it by
-    /// `Inbox.free`.
+    /// Takes the next message, and blocks until there is one. The caller owns the message and frees
+    /// it with `Inbox.free`.
     /// - Parameter timeout: nil for no limit.
     func take<Message>(
         _ type: Message.Type, timeout: Duration?
@@ -50,7 +50,7 @@ extension Endpoint {
             guard isTaken, error.code == .timeout else { throw error }
             throw RealtimeError(.state, "a callback receives the messages of this \(Self.kind)")
         }
-        // Fails when the loop is over, and then nothing comes.
+        // Fails if the loop has ended; then there is nothing to resume.
         if resumes { try? resume(.full) }
         return memory.assumingMemoryBound(to: type)
     }

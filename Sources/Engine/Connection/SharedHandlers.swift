@@ -1,9 +1,10 @@
 import Synchronization
 
-/// Handlers that any thread sets and a loop's thread calls. They are replaced as a whole, so that
-/// both know the same ones, in the same memory, except between a change and its notice.
+/// Handlers that any thread sets and a loop's thread calls. A change replaces all of them, so that
+/// both sides can share the same memory until the next change.
 ///
-/// What is replaced is released outside the lock: the destroy of its user data may call us.
+/// Replaced handlers are released without the lock, because the destroy function of their user data
+/// may call us.
 struct SharedHandlers<Handlers: Sendable>: ~Copyable, Sendable {
     private let handlers: Mutex<Shared<Handlers>>
 

@@ -2,17 +2,17 @@ import Session
 import Synchronization
 import Wire
 
-/// Options that any thread sets and a loop's thread works with: callers change what is staged here,
-/// and the loop's thread takes it when an attempt begins. What was taken no longer changes:
-/// setting another option then makes a copy.
+/// Options that any thread sets and a loop's thread uses. Callers change the staged options; the
+/// loop's thread takes them when an attempt begins. Options that were taken never change: setting
+/// another option then makes a copy.
 struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
     struct State: Sendable {
-        /// In memory of its own, as most are never changed once they are taken.
+        /// In memory of its own, because most options never change once they are taken.
         fileprivate(set) var options: Shared<Configuration>
         /// nil for the loop's own.
         var reachability: Reachability?
         fileprivate(set) var isStarted = false
-        /// Credentials were asked for and are being fetched: options may be changed.
+        /// Credentials are being fetched, so options may be changed.
         fileprivate(set) var awaitsCredentials = false
 
         fileprivate init(_ options: Shared<Configuration>) { self.options = options }
@@ -34,15 +34,16 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
 
     /// Changes options.
     /// - Parameters:
-    ///   - begun: what ends the time for options, for messages: "the long poll is started".
-    ///   - isAsked: inside a handler that may change them.
-    /// - Throws: `.state` when they may not be changed now.
+    ///   - begun: the event after which options can no longer be set, for messages: "the long poll
+    /// is started".
+    ///   - isAsked: true inside a handler that may change options.
+    /// - Throws: `.state` if they may not be changed now.
     func change(
         before begun: String, isAsked: Bool,
         _ change: (inout State) throws(RealtimeError) -> Void
     ) throws(RealtimeError) {
-        // What is replaced is released outside the lock: it may hold user data. All else is
-        // changed in its place.
+        // The old reachability is released without the lock, because it may hold user data.
+        // Everything else is changed in place.
         var old: Reachability?
         defer { withExtendedLifetime(old) {} }
         try state.withLock { state throws(RealtimeError) in
@@ -54,15 +55,15 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
         }
     }
 
-    /// Changes options that are taken once, when it is started.
-    /// - Throws: `.state` from then on, whoever asks.
+    /// Changes options that are only read at the start.
+    /// - Throws: `.state` after the start, even inside handlers.
     func changeOnce(
         before begun: String, _ change: (inout State) throws(RealtimeError) -> Void
     ) throws(RealtimeError) {
         try self.change(before: begun, isAsked: true) { state throws(RealtimeError) in
             guard !state.isStarted else {
                 throw RealtimeError(
-                    .state, "this option is taken once: it must be set before \(begun)")
+                    .state, "this option is read only once: it must be set before \(begun)")
             }
             try change(&state)
         }
@@ -82,7 +83,7 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
 
     var isStarted: Bool { hasStarted.load(ordering: .acquiring) }
 
-    /// For what begins with its first use.
+    /// Starts objects that start with their first use.
     /// - Returns: whether this was the first call.
     func start() -> Bool {
         if isStarted { return false }
@@ -92,8 +93,9 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
         }
     }
 
-    /// - Parameter prepare: what is made of the options; when it fails nothing has begun.
-    /// - Throws: `.state` the second time.
+    /// - Parameter prepare: makes a value from the options. If it throws, the object is not
+    ///   started.
+    /// - Throws: `.state` if it was already started.
     func start<Result: Sendable>(
         _ begun: String, _ prepare: (Configuration) throws(RealtimeError) -> Result
     ) throws(RealtimeError) -> Result {
@@ -117,8 +119,8 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
     /// Lets other threads change options until `take`.
     func awaitCredentials() { state.withLock { $0.awaitsCredentials = true } }
 
-    /// The options as they are; credentials are awaited no longer.
-    /// - Parameter same: those that say the same as these, in memory that others know.
+    /// Returns the current options, and ends `awaitCredentials`.
+    /// - Parameter same: returns shared options that are equal to its argument, or the argument.
     @discardableResult
     func take(_ same: (Shared<Configuration>) -> Shared<Configuration> = { $0 }) -> State {
         state.withLock { state in
