@@ -2,18 +2,18 @@ import CShims
 import Glibc
 import Wire
 
-/// A connected byte stream: a plain socket of our own, or TLS through libcurl. Non-blocking.
+/// A connected non-blocking byte stream: a plain socket that we own, or TLS through libcurl.
 struct Transport {
     let descriptor: Int32
     private let curl: CurlConnect?
 
-    /// - Parameter curl: reads and writes, where the stream is TLS; nil for a socket of our own.
+    /// - Parameter curl: reads and writes a TLS stream; nil for a plain socket.
     init(_ descriptor: Int32, _ curl: CurlConnect?) {
         self.descriptor = descriptor
         self.curl = curl
     }
 
-    /// Whether bytes may wait where epoll does not see them.
+    /// Whether bytes may wait in a buffer that epoll does not see.
     var isBuffered: Bool { curl != nil }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
@@ -34,8 +34,8 @@ struct Transport {
         return .failed
     }
 
-    /// What is told of the connection.
-    /// - Parameter isSecure: TLS is spoken to the server, and not to a proxy alone.
+    /// The connection's details for the `open` handler.
+    /// - Parameter isSecure: TLS goes to the server itself, not just to a proxy.
     func opened(isSecure: Bool) -> Opened {
         var opened = Opened()
         opened.setAddresses { shim_socket_addresses(descriptor, $0, $1, $2) }

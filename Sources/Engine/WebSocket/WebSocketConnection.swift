@@ -3,68 +3,68 @@ package import Session
 import Synchronization
 package import Wire
 
-/// Where a connection stands; the numbers are the C ABI's.
+/// The state of a connection; the numbers are the C ABI's.
 public enum WebSocketState: Int32, Sendable {
     case new = 0
     case connecting = 1
     case open = 2
     case closing = 3
     case closed = 4
-    /// Lost; the next attempt is waited for.
+    /// Lost, and waiting for the next attempt.
     case waiting = 5
 }
 
-/// A WebSocket on a loop: the hands to the brains of `WebSocketLife`, which decides what becomes of
-/// it, and of `WebSocketSession`, which reads and writes. Calls come from any thread; the
-/// connection's own work (WebSocketDriver.swift) happens on the loop's.
+/// A WebSocket on a loop: does the I/O for `WebSocketLife`, which decides about attempts and the
+/// end, and `WebSocketSession`, which reads and writes messages. Any thread may call it; its work
+/// (WebSocketDriver.swift) runs on the loop's thread.
 ///
-/// It is no `ActionDriver`: what its machines say is done where they say it, since a message that
-/// waited in a queue of actions would cost several times as much.
+/// Not an `ActionDriver`: it acts on each step at once, because a message that waited in a queue of
+/// actions would cost several times as much.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSocketHandlers>,
     @unchecked Sendable
 {
-    // Memory is by this order: small properties stand together, in the gaps of others.
+    // The order of the properties saves memory: small ones are together and fill gaps.
 
     // Any thread.
     private let stateNumber = Atomic<Int32>(WebSocketState.new.rawValue)
-    /// A message is being sent in pieces, with the state of its text.
+    /// The state of the text of a message that is being sent in pieces.
     let streaming = Mutex<StreamedText?>(nil)
     let isStreaming = Atomic<Bool>(false)
-    /// A send took the unsent bytes above the high-water mark: the drained handler is owed.
+    /// A send passed the high-water mark, so the drained handler must be called.
     let owesDrained = Atomic<Bool>(false)
     let pool: WebSocketPool
-    /// Those options that senders look at.
+    /// The options that senders check.
     let sendLimits = SendLimits()
     let outgoingBytes = Atomic<Int>(0)
     let postedBytes = Atomic<Int>(0)
     let counters = WebSocketCounters()
-    /// Messages on their way to the loop, or kept for the next connection.
+    /// The number of messages queued for the loop, or kept for the next connection.
     let postedMessages = Atomic<Int>(0)
     let roundTrip = Atomic<Int64>(-1)
 
-    // The loop's owner only. The dynamic check of exclusive access would cost a tenth of a message.
+    // The loop's owner only. Checking exclusive access at run time would cost a tenth of a message.
     @exclusivity(unchecked) var life = WebSocketLife()
     @exclusivity(unchecked) var link = Link.none
-    /// In memory of its own, which costs no reference count with each use.
+    /// In memory of its own, so that using it costs no reference count.
     @exclusivity(unchecked) package var session: UnsafeMutablePointer<WebSocketSession>?
     let timer = LoopTimer()
     @exclusivity(unchecked) var watch = Watch()
-    /// The attempt came to a connection: what failed, failed behind it.
+    /// The TCP/TLS connection was established, so any failure happened after it.
     var reachedServer = false
     @exclusivity(unchecked) var isScheduled = false
-    /// Bytes wait that epoll will not tell of: held ones, or in the TLS library.
+    /// Bytes may wait that epoll does not report: held ones, or some in the TLS library.
     var wantsRead = false
-    /// A failure was not reported to the user.
+    /// A failure has not been reported to the user yet.
     @exclusivity(unchecked) var owesFailure = false
-    /// Of a Spreadbot connection, which says itself what comes of its legs.
+    /// True for a leg of a Spreadbot connection, which reports the results of its legs itself.
     var isLeg = false
-    /// Bytes that were read and then not wanted, by a pause.
+    /// Bytes that were read, but not delivered because of a pause.
     var held = ByteBuffer()
     /// Messages for the next connection.
     var kept: [KeptMessage] = []
-    /// Who is told of a pong, by the ping's number.
+    /// The callbacks of pings that wait for their pong.
     var awaitedPongs: [AwaitedPong] = []
 
     enum Link {
@@ -73,7 +73,7 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
         case connected(Transport)
     }
 
-    /// Written when an attempt begins.
+    /// Set when an attempt begins.
     struct SendLimits: ~Copyable {
         private let highWaterBytes = Atomic<Int>(0)
         private let mostBytes = Atomic<Int>(0)
@@ -96,7 +96,7 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
         var answered: (Duration) -> Void
     }
 
-    /// Whether messages must wait. Closing overrides it: nothing is delivered any more, and the
+    /// Whether messages must wait. Closing overrides a pause: nothing more is delivered, and the
     /// peer's close frame must be read.
     var isPaused: Bool { gate.isPaused && !gate.isEnding }
 
@@ -117,24 +117,24 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
         return WebSocketState(rawValue: stateNumber.load(ordering: .acquiring)) ?? .closed
     }
 
-    /// Whether `close` was called before the peer ended it.
+    /// Whether `close` was called before the peer closed.
     package var didClose: Bool { gate.isEnding }
 
     func setState(_ state: WebSocketState) {
         stateNumber.store(state.rawValue, ordering: .releasing)
     }
 
-    /// Bytes queued and not yet taken by the kernel.
+    /// Bytes that are queued and that the kernel has not taken yet.
     package var bufferedBytes: Int {
         outgoingBytes.load(ordering: .relaxed) + postedBytes.load(ordering: .relaxed)
     }
 
-    /// Where the connection goes, after redirects.
+    /// The URL of the connection, after redirects.
     var currentURL: HTTPURL { life.url(configuration) }
 
     package var sendHighWaterBytes: Int { sendLimits.highWater }
 
-    /// The last round trip, -1 before the first.
+    /// The last round trip; -1 before the first.
     package var roundTripMicroseconds: Int64 { roundTrip.load(ordering: .relaxed) }
 
     // MARK: Endpoint
@@ -152,11 +152,11 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
 
     override func handlersChanged() {
         super.handlersChanged()
-        // Nothing is told any more: the turn lets go of them.
+        // Nothing more is reported. The turn releases the handlers.
         if life.stage == .ended { scheduleTurn() }
     }
 
-    /// Changes where the next attempt goes; as `configure`.
+    /// Changes the URL of the next attempt. Allowed whenever `configure` is.
     package func setURL(_ url: String) throws(RealtimeError) {
         let url = try HTTPURL(parsing: url, as: .webSocket)
         try configure { $0.url = url }
@@ -175,7 +175,7 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
         }
     }
 
-    /// Closes in order. Any thread; closing again changes nothing.
+    /// Starts the closing handshake. Any thread; closing again does nothing.
     /// - Parameter code: 0 for a close frame without a code.
     package func close(code: UInt16, reason: String) throws(RealtimeError) {
         guard code == 0 || CloseCode(rawValue: code).mayBeSent else {
@@ -195,7 +195,7 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
         switch state {
         case .new: throw RealtimeError(.state, "the connection was not started")
         case .closed: return
-        // The peer may have begun to close: without this another attempt would follow.
+        // Not ignored if the peer has begun to close, because another attempt would follow.
         case .connecting, .open, .closing, .waiting: break
         }
         guard gate.end() else { return }
@@ -215,17 +215,17 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
         if gate.resume(pause) { loop.perform { [self] in pauseChanged() } }
     }
 
-    /// Drops the connection; no callback begins after this returned. Any thread.
+    /// Drops the connection. No callback begins after this has returned. Any thread.
     package func abandon() {
         guard !loop.isForked else { return }
         gate.close()
         loop.perform { [self] in abandonNow() }
     }
 
-    /// False when another thread closed it meanwhile.
+    /// Returns false if another thread closed the connection meanwhile.
     func becomeOpen() -> Bool { become(.open, from: .connecting) }
 
-    /// The same at the end of the wait for the next attempt.
+    /// Likewise, at the end of the wait for the next attempt.
     func becomeConnecting() -> Bool { become(.connecting, from: .waiting) }
 
     private func become(_ new: WebSocketState, from old: WebSocketState) -> Bool {
@@ -234,7 +234,8 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
         ).exchanged
     }
 
-    /// The loop's thread may end it while another closes it: closed stays closed.
+    /// Another thread may close the connection while the loop's thread ends it: closed stays
+    /// closed.
     private func setStateUnlessClosed(_ new: WebSocketState) {
         var current = stateNumber.load(ordering: .acquiring)
         while current != WebSocketState.closed.rawValue {

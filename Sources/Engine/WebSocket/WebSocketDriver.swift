@@ -3,25 +3,25 @@ import Session
 import Synchronization
 import Wire
 
-// The connection's work, all on the loop's thread: writing, the end, what it waits for. How it
-// comes to be open is in WebSocketOpening.swift, receiving in WebSocketReceiver.swift.
+// The connection's work on the loop's thread: writing, ending, timers. WebSocketOpening.swift opens
+// the connection, WebSocketReceiver.swift receives.
 
-/// What epoll watches for a connection.
+/// The events that epoll watches for a connection.
 struct Watch {
     var token: UInt64?
-    /// 0 while it watches nothing.
+    /// 0 while the descriptor is not in epoll.
     var events: UInt32 = 0
     var isWriteBlocked = false
 }
 
 extension WebSocketConnection {
-    /// Unsent bytes from which a send writes at once, instead of at the end of the turn.
+    /// With this many unsent bytes a send writes at once, instead of at the end of the turn.
     static var eagerWriteBytes: Int { 64 << 10 }
 
-    /// Whether the user wants to hear of anything.
+    /// Whether handlers may be called at all.
     var mayCall: Bool { !isClosed }
 
-    /// Whether the user wants to hear of failures, and another attempt.
+    /// Whether failures are reported, and another attempt may follow.
     var isWanted: Bool { mayCall && !gate.isEnding }
 
     func scheduleTurn() {
@@ -47,7 +47,7 @@ extension WebSocketConnection {
 
     func pingNow(_ payload: [UInt8], _ answered: ((Duration) -> Void)?) {
         let now = Loop.now()
-        // Refused only once closing began.
+        // Fails only once closing has begun.
         guard
             let number = payload.withUnsafeBytes({ try? session?.pointee.ping($0, now: now) })
         else { return }
@@ -57,15 +57,15 @@ extension WebSocketConnection {
         queued()
     }
 
-    /// Something was put into `outgoing`.
+    /// Call when bytes were added to `outgoing`.
     func queued() {
         guard let waiting = session?.pointee.outgoing.count else { return }
         if waiting >= WebSocketConnection.eagerWriteBytes { flush() } else { publishOutgoing() }
         scheduleTurn()
     }
 
-    /// Writes what waits until the kernel takes no more, or this turn's share is used up: one that
-    /// sends much must not starve the others.
+    /// Writes unsent bytes until the kernel takes no more, or until this turn's share is used up: a
+    /// connection that sends much must not starve the others.
     func flush() {
         guard let transport = openTransport else { return }
         var share = Loop.bytesPerTurn
@@ -83,7 +83,8 @@ extension WebSocketConnection {
                 share -= count
             case .wouldBlock: watch.isWriteBlocked = true
             case .failed:
-                // Nothing more can be sent; reading tells why, after what the peer sent before.
+                // Nothing more can be sent. Reading finds the cause, after what the peer sent
+                // before.
                 session?.pointee.outgoing.removeAll(keeping: 0)
                 wantsRead = true
                 scheduleTurn()
@@ -100,9 +101,9 @@ extension WebSocketConnection {
     private func tellDrained() {
         guard owesDrained.load(ordering: .relaxed), bufferedBytes == 0 else { return }
         _ = owesDrained.exchange(false, ordering: .acquiringAndReleasing)
-        // Another thread's send that came between the two looks is owed it again.
+        // Another thread's send between the two checks makes the event due again.
         guard bufferedBytes == 0 else { return owesDrained.store(true, ordering: .relaxed) }
-        Log.write(.debug, "\(currentURL.displayName): all that waited is sent")
+        Log.write(.debug, "\(currentURL.displayName): all queued bytes are sent")
         if life.stage == .open, mayCall { handlers.drained?() }
     }
 
@@ -117,7 +118,7 @@ extension WebSocketConnection {
         case .handshake:
             Log.write(.debug, "\(currentURL.displayName): closing")
             session?.pointee.close(code, reason: reason, now: Loop.now())
-            // It may have been paused, with the peer's answer unread.
+            // Receiving may be paused, with the peer's close frame unread.
             wantsRead = true
             queued()
         }
@@ -127,7 +128,7 @@ extension WebSocketConnection {
         session?.pointee.setPaused(isPaused, now: Loop.now())
         if !isPaused { wantsRead = true }
         Log.write(
-            .debug, "\(currentURL.displayName): receiving \(isPaused ? "pauses" : "goes on")")
+            .debug, "\(currentURL.displayName): receiving \(isPaused ? "pauses" : "resumes")")
         scheduleTurn()
     }
 
@@ -136,7 +137,7 @@ extension WebSocketConnection {
             if session?.pointee.state == .open {
                 session?.pointee.close(.goingAway, reason: "", now: Loop.now())
             }
-            // Best effort: what the kernel takes at once, a close frame of before too.
+            // Best effort: send what the kernel takes at once, including an earlier close frame.
             if let waiting = session?.pointee.outgoing.readable, !waiting.isEmpty {
                 _ = transport.write(waiting)
             }
@@ -145,14 +146,15 @@ extension WebSocketConnection {
         life.abandon()
         setState(.closed)
         if loop.isDispatching, !loop.isTornDown {
-            // The bytes of the callback we are in may be the session's: release after it returned.
+            // We may be in a callback whose bytes belong to the session; release it when that
+            // returned.
             scheduleTurn()
         } else {
             release()
         }
     }
 
-    /// Frees the session; never while one of its methods or handlers is under way.
+    /// Frees the session. Not allowed while one of its methods or handlers runs.
     func dropSession() {
         guard let session else { return }
         self.session = nil
@@ -160,7 +162,7 @@ extension WebSocketConnection {
         session.deallocate()
     }
 
-    /// Lets go of everything but the object.
+    /// Releases everything but the object itself.
     private func release() {
         dropSession()
         held.removeAll(keeping: 0)
@@ -169,13 +171,13 @@ extension WebSocketConnection {
         dropHandlers()
     }
 
-    /// The transport of an open connection.
+    /// The transport, if the connection is open.
     var openTransport: Transport? {
         guard life.stage == .open, case .connected(let transport) = link else { return nil }
         return transport
     }
 
-    /// Closes the descriptor and forgets the timer.
+    /// Closes the descriptor and cancels the timer.
     func dropTransport() {
         loop.disarm(timer)
         switch link {
@@ -190,10 +192,11 @@ extension WebSocketConnection {
         outgoingBytes.store(0, ordering: .relaxed)
     }
 
-    /// What users want to know, unless a Spreadbot connection tells them.
+    /// Logs a line for users; at level debug for a leg, because its Spreadbot connection logs its
+    /// own.
     func log(_ line: @autoclosure () -> String) { Log.write(isLeg ? .debug : .info, line()) }
 
-    /// Notes a failure, which `finish` reports with what follows from it.
+    /// Records a failure. `finish` reports it together with its consequences.
     func report(_ error: RealtimeError) {
         log(error.message)
         life.failed(error)
@@ -205,7 +208,7 @@ extension WebSocketConnection {
         finish(.abnormal)
     }
 
-    /// The end of a connection: the last callback, unless another one follows.
+    /// Ends the connection. Calls the last callback, unless another attempt follows.
     func finish(_ ending: WebSocketLife.Ending) {
         guard life.stage != .ended else { return }
         dropTransport()
@@ -225,7 +228,7 @@ extension WebSocketConnection {
     private func tell(_ ending: WebSocketLife.Ending) {
         setState(.closed)
         dropKept()
-        // Why it could not connect is logged already.
+        // If it never connected, the reason is already in the log.
         if counters.connections.current > 0 {
             log("\(currentURL.displayName) closed with \(ending.code)")
         } else if life.error == nil {
@@ -248,7 +251,7 @@ extension WebSocketConnection {
         scheduleTurn()
     }
 
-    // MARK: Bookkeeping after every piece of work
+    // MARK: After every piece of work
 
     func settle() {
         flush()
@@ -259,8 +262,8 @@ extension WebSocketConnection {
         updateTimer()
     }
 
-    /// Storage that is empty goes back to the loop, so that an idle connection holds none and the
-    /// next sender need not allocate.
+    /// Returns empty storage to the loop, so that an idle connection holds none and the next sender
+    /// need not allocate.
     private func returnOutgoing() {
         guard let session, session.pointee.outgoing.isEmpty, session.pointee.outgoing.capacity > 0
         else { return }
@@ -301,7 +304,7 @@ extension WebSocketConnection {
 
 extension WebSocketConnection: LoopSource {
     func ready(_ events: UInt32) {
-        // A broken socket too: the write fails, and is not waited for any longer.
+        // For a broken socket too: the write fails, so we no longer wait until it is writable.
         if events & (PollEvents.writable | PollEvents.broken) != 0 {
             watch.isWriteBlocked = false
             sendHandshake()
@@ -316,7 +319,7 @@ extension WebSocketConnection: LoopSource {
         switch life.stage {
         case .over, .ended: break
         case .waiting:
-            // What the last connection left; nobody is inside its callbacks any more.
+            // The last connection's callbacks have returned, so free what they may have used.
             dropSession()
             return held.removeAll(keeping: 0)
         case .idle, .connecting, .handshaking, .refused, .open:
@@ -327,7 +330,8 @@ extension WebSocketConnection: LoopSource {
             return settle()
         }
         if life.owesEnd { finish(life.ending) }
-        // Nothing is told any more: handlers that hold what holds this would keep it for ever.
+        // No handler is called any more. Handlers that retain an owner of this object would keep it
+        // alive.
         release()
     }
 
@@ -350,7 +354,7 @@ extension WebSocketConnection: TimerTarget {
         case .attempt(let number): endWait(number)
         case .waitForNetwork(let number):
             Log.write(
-                .info, "\(configuration.url.displayName): attempt \(number) waits for a network")
+                .info, "\(configuration.url.displayName): attempt \(number) waits for the network")
         }
         settle()
     }
@@ -359,12 +363,12 @@ extension WebSocketConnection: TimerTarget {
         switch session?.pointee.timeReached(now) {
         case nil, .nothing: break
         case .pinged:
-            Log.write(.debug, "\(currentURL.displayName): a ping is sent")
+            Log.write(.debug, "\(currentURL.displayName): sent a ping")
             queued()
         case .failed(let error, let code):
             setState(.closing)
             report(error)
-            // The peer is silent: one try to tell it, no waiting for an answer.
+            // The peer is silent: try to send the close frame once, and do not wait for an answer.
             flush()
             finish(WebSocketLife.Ending(code: code))
         case .closeTimedOut: finish(life.ending)

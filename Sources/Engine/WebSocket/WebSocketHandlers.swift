@@ -1,15 +1,15 @@
 package import CShims
 package import Wire
 
-/// Why a connection was lost or was not made, and what follows.
+/// Why a connection was lost or could not be established, and what happens next.
 package struct WebSocketFailure {
-    /// `.closed` when the peer closed it in order, and another attempt follows.
+    /// `.closed` if the peer closed with a closing handshake and another attempt follows.
     package let error: RealtimeError
     package let code: CloseCode
     package let reason: String
-    /// Until the next attempt; nil when there is none, or when it waits for a network.
+    /// The delay until the next attempt; nil if there is none, or if it waits for the network.
     package var retryIn: Duration?
-    /// The number of the next attempt; 0 for none.
+    /// The number of the next attempt; 0 if there is none.
     package var attempt = 0
     package let isFatal: Bool
 }
@@ -20,24 +20,24 @@ package struct WebSocketEnd {
     package let reason: String
     /// Both close frames were exchanged.
     package let isClean: Bool
-    /// What was reported before; nil for an end in order.
+    /// The failure that was reported before; nil after a closing handshake.
     package let error: RealtimeError?
 }
 
-/// What a WebSocket tells its user. All are called on the loop's thread, one at a time; bytes and
+/// The handlers of a WebSocket. They are called on the loop's thread, one at a time; bytes and
 /// pointers are valid until the handler returns.
 ///
-/// Unchecked because handlers may be set on any thread and are called on the loop's: callers of the
-/// C interface promise that theirs bear it, Swift's are Sendable.
+/// Unchecked because handlers may be set on any thread and are called on the loop's. Callers of the
+/// C interface must ensure that theirs allow that; those of Swift are Sendable.
 package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
-    /// Who takes messages.
+    /// How messages are delivered.
     package enum Delivery {
         case nobody
-        /// Whole ones, one by one.
+        /// Whole messages, one by one.
         case each((MessageKind, UnsafeRawBufferPointer) -> Void)
-        /// All of one read: a base pointer, and offsets from it.
+        /// All messages of one read together: a base pointer, and offsets from it.
         case together((UnsafeRawPointer, UnsafeBufferPointer<rt_message>) -> Void)
-        /// In pieces as they come; a whole one is first and last.
+        /// Pieces as they arrive; a whole message is the first and last piece.
         case inPieces(
             (MessageKind, UnsafeRawBufferPointer, _ isFirst: Bool, _ isLast: Bool) -> Void)
 
@@ -49,10 +49,10 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
     package var open: ((Opened) -> Void)?
     private var each: ((MessageKind, UnsafeRawBufferPointer) -> Void)?
     package var failed: ((WebSocketFailure) -> Void)?
-    /// The last one.
+    /// The last callback.
     package var close: ((WebSocketEnd) -> Void)?
 
-    /// Those that many connections have none of, in memory of their own.
+    /// Rarely used handlers, boxed so that most connections do not pay for them.
     private final class Rare {
         init(copying other: Rare? = nil) {
             guard let other else { return }
@@ -63,13 +63,13 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
         var reconnect: ((_ attempt: Int) throws(RealtimeError) -> Bool)?
         var drained: (() -> Void)?
         var pong: ((_ roundTrip: Duration) -> Void)?
-        /// Other than one by one.
+        /// Unless it is `each`.
         var delivery = Delivery.nobody
     }
 
     private var rare: Rare?
 
-    /// Always copies: who is told meanwhile has those of before.
+    /// Always copies, because the loop's thread may be calling the previous ones.
     private mutating func own() -> Rare {
         let copy = Rare(copying: rare)
         rare = copy
@@ -88,7 +88,7 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
             }
         }
     }
-    /// An attempt of this number begins now, unless this says false or throws; options may be
+    /// The attempt with this number begins now, unless this returns false or throws. Options may be
     /// changed here.
     package var reconnect: ((_ attempt: Int) throws(RealtimeError) -> Bool)? {
         get { rare?.reconnect }

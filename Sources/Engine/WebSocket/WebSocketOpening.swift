@@ -3,11 +3,11 @@ import Session
 import Synchronization
 import Wire
 
-// The way to an open connection, all on the loop's thread: libcurl's connection, the handshake,
-// redirects, and the answer of a server that refuses.
+// Opens a connection, on the loop's thread: connecting by libcurl, the handshake, redirects, and
+// the response of a server that refuses.
 
 extension WebSocketConnection {
-    /// Begins an attempt: the first, or one after a loss.
+    /// Begins the first attempt, or one after a loss.
     func begin() {
         guard life.stage == .idle, isWanted else { return }
         takeConfiguration()
@@ -26,7 +26,7 @@ extension WebSocketConnection {
             link = .connecting(connect)
             log("connecting to \(currentURL.displayName)")
         } catch {
-            // Told in the next turn, never inside start.
+            // Reported in the next turn, because handlers must not run inside `start`.
             life.failsLater(error)
             scheduleTurn()
         }
@@ -41,13 +41,13 @@ extension WebSocketConnection {
             case .wouldBlock:
                 watch.isWriteBlocked = true
                 return nil
-            // The reader sees the end, and what the server said before it.
+            // The reader finds the end, and what the server sent before it.
             case .failed: return nil
             }
         }
     }
 
-    /// Takes what was read before the connection is open.
+    /// Handles bytes that were read before the connection is open.
     /// - Returns: how many bytes were used; the rest are frames.
     func takeHandshake(_ input: UnsafeRawBufferPointer) -> Int {
         switch life.received(input, configuration, now: Loop.now()) {
@@ -74,7 +74,7 @@ extension WebSocketConnection {
             to: WebSocketSession(
                 configuration: configuration, deflate: outcome.deflate, keys: pool.maskKeys,
                 now: Loop.now()))
-        // For bytes that arrived together with the handshake's answer.
+        // For frames that arrived together with the response to the handshake.
         session.pointee.allow(inflating: Loop.bytesPerTurn)
         self.session = session
         guard becomeOpen() else { return }

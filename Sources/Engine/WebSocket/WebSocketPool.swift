@@ -2,31 +2,31 @@ import CShims
 import Session
 import Wire
 
-/// What all WebSockets of a loop share: buffers that one connection uses after the other, masking
-/// keys, and options that are the same.
+/// State that all WebSockets of a loop share: buffers that the connections use one after the other,
+/// masking keys, and equal options.
 ///
 /// Unchecked because its fields belong to the loop's owner (see `Loop.enter`).
 final class WebSocketPool: LoopLocal, @unchecked Sendable {
-    /// One read; one buffer of this size serves all connections.
+    /// The size of the one receive buffer, and so of one read.
     static let receiveBytes = 256 << 10
-    /// The most messages that are handed on together.
+    /// The most messages that are delivered together.
     static let messagesPerBatch = 4096
-    /// The most of what is sent that is kept.
+    /// A larger outgoing buffer is not kept.
     static let spareBytes = 1 << 20
 
-    /// Assembled messages that wait to be handed on together; empty between two reads.
+    /// Assembled messages that will be delivered together; empty between two reads.
     @exclusivity(unchecked) var batch: [rt_message] = []
-    /// Storage for what is sent, lent to one connection after the other.
+    /// Storage for unsent bytes, lent to one connection after the other.
     @exclusivity(unchecked) var spareOutgoing = ByteBuffer()
-    /// Storage for messages that are assembled, lent likewise.
+    /// Storage for messages that are assembled, lent in the same way.
     @exclusivity(unchecked) var spareAssembly = ByteBuffer()
     let maskKeys = MaskKeys { shim_random_bytes($0.baseAddress, $0.count) }
-    /// Options of the connection that began last.
+    /// The options of the connection that began last.
     private var lastOptions: Shared<WebSocketConfiguration>?
     private var receiveStorage: UnsafeMutableRawBufferPointer?
     private var wholeStorage: UnsafeMutableBufferPointer<rt_message>?
 
-    /// The loop's.
+    /// The loop's instance.
     static func of(_ loop: Loop) -> WebSocketPool {
         loop.local(WebSocketPool.self) { WebSocketPool() }
     }
@@ -36,7 +36,7 @@ final class WebSocketPool: LoopLocal, @unchecked Sendable {
         wholeStorage?.deallocate()
     }
 
-    /// The buffer that every read of this loop goes into; valid until the next read.
+    /// The buffer for every read of this loop; valid until the next read.
     func receiveBuffer() -> UnsafeMutableRawBufferPointer {
         if let receiveStorage { return receiveStorage }
         let made = UnsafeMutableRawBufferPointer.allocate(
@@ -45,7 +45,7 @@ final class WebSocketPool: LoopLocal, @unchecked Sendable {
         return made
     }
 
-    /// Where the whole messages of a read are noted; valid until the next read.
+    /// The list of the whole messages in a read; valid until the next read.
     func wholeMessages() -> UnsafeMutableBufferPointer<rt_message> {
         if let wholeStorage { return wholeStorage }
         let made = UnsafeMutableBufferPointer<rt_message>.allocate(
@@ -55,7 +55,7 @@ final class WebSocketPool: LoopLocal, @unchecked Sendable {
         return made
     }
 
-    /// Options that say the same as those of the connection before are kept once for both.
+    /// Returns the previous connection's options if they are equal, so that both share memory.
     func shared(_ options: Shared<WebSocketConfiguration>) -> Shared<WebSocketConfiguration> {
         if let lastOptions, lastOptions.value == options.value { return lastOptions }
         lastOptions = options

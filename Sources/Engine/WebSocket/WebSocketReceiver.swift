@@ -3,11 +3,11 @@ package import Session
 import Synchronization
 package import Wire
 
-// The byte path of a message: one read into the loop's buffer, the session's steps over it, the
-// handler with a pointer into it.
+// The byte path of a message: one read into the loop's buffer, the session's steps over it, then
+// the handler with a pointer into it.
 extension WebSocketConnection: WebSocketWalker {
     /// Reads until the socket is empty or this turn's share is used up. Both the bytes read and the
-    /// bytes they inflate to count.
+    /// bytes that they inflate to count.
     func receive() {
         var share = loop.readShare
         session?.pointee.allow(inflating: share)
@@ -38,7 +38,8 @@ extension WebSocketConnection: WebSocketWalker {
                 let input = UnsafeRawBufferPointer(rebasing: buffer[..<count])
                 let used = take(input)
                 if used < count {
-                    // A pause or the allowance stopped it in the middle: at most one read is held.
+                    // Stopped by a pause or by the limit on inflated bytes. At most one read is
+                    // held.
                     held.append(UnsafeRawBufferPointer(rebasing: input[used...]))
                     return
                 }
@@ -48,15 +49,16 @@ extension WebSocketConnection: WebSocketWalker {
             case .failed(let why, let isTLS, let number): return ended(why, isTLS: isTLS, number)
             }
         }
-        // epoll tells again of bytes in the socket, not of those in the TLS library.
+        // epoll reports bytes left in the socket again, but not those in the TLS library.
         if let transport = readable, transport.isBuffered {
             wantsRead = true
             scheduleTurn()
         }
     }
 
-    /// Reads the rest of a large frame into its place.
-    /// - Returns: how many bytes came, 0 when none will for now; nil when there is no such frame.
+    /// Reads the rest of a large frame directly into the message's storage.
+    /// - Returns: how many bytes arrived, 0 if there are none for now, nil if there is no such
+    ///   frame.
     private func receiveDirectly(_ transport: Transport, atMost share: Int) -> Int? {
         guard life.stage == .open, let space = session?.pointee.directSpace() else { return nil }
         switch transport.read(into: UnsafeMutableRawBufferPointer(rebasing: space.prefix(share))) {
@@ -73,7 +75,7 @@ extension WebSocketConnection: WebSocketWalker {
         return 0
     }
 
-    /// What a step beside the walk over a read found.
+    /// Handles a step from outside `walk`.
     private func took(_ step: WebSocketSession.Step) {
         switch step {
         case .assembledMessage(let kind, let range):
@@ -84,13 +86,13 @@ extension WebSocketConnection: WebSocketWalker {
         }
     }
 
-    /// The transport, unless receiving is paused or over.
+    /// The transport, unless receiving is paused or has ended.
     private var readable: Transport? {
         guard case .connected(let transport) = link else { return nil }
         return life.stage == .open && isPaused ? nil : transport
     }
 
-    /// Takes what was read; the count of bytes used, fewer than all when a handler paused.
+    /// Handles bytes that were read. Returns how many were used: not all if a handler paused.
     private func take(_ input: UnsafeRawBufferPointer) -> Int {
         switch life.stage {
         case .handshaking, .refused:
@@ -100,15 +102,16 @@ extension WebSocketConnection: WebSocketWalker {
         }
     }
 
-    /// Walks the session over `input`, with storage of the loop's for what must be assembled.
-    /// - Returns: the count of bytes used.
+    /// Walks the session over `input`. The loop lends the storage for messages that must be
+    /// assembled.
+    /// - Returns: how many bytes were used.
     private func deliver(_ input: UnsafeRawBufferPointer, from start: Int) -> Int {
         session?.pointee.exchangeStorage(&pool.spareAssembly)
         defer { session?.pointee.exchangeStorage(&pool.spareAssembly) }
         return walk(over: input, from: start, now: Loop.now(), pool.wholeMessages())
     }
 
-    /// Who takes messages now: the user's handler, or threads that wait for them.
+    /// The current receiver of messages: the user's handler, or threads that wait for them.
     package var taker: WebSocketHandlers.Delivery {
         let delivery = handlers.delivery
         guard case .nobody = delivery, let inbox else { return delivery }
@@ -117,8 +120,9 @@ extension WebSocketConnection: WebSocketWalker {
         }
     }
 
-    /// Hands on messages that lie in `input`.
-    /// - Returns: the count of bytes used, when a pause or other handlers stopped it there.
+    /// Delivers messages that lie in `input`.
+    /// - Returns: how many bytes were used, if a pause or changed handlers stopped delivery; else
+    ///   nil.
     @inline(__always)
     package func deliverWhole(
         _ messages: UnsafeBufferPointer<rt_message>, of input: UnsafeRawBufferPointer,
@@ -145,8 +149,9 @@ extension WebSocketConnection: WebSocketWalker {
         }
     }
 
-    /// Tells of messages one after the other.
-    /// - Returns: the count of bytes used, when a pause or other handlers stopped it there.
+    /// Delivers messages one by one.
+    /// - Returns: how many bytes were used, if a pause or changed handlers stopped delivery; else
+    ///   nil.
     @inline(__always)
     private func each(
         of messages: UnsafeBufferPointer<rt_message>, from start: Int, _ tell: (rt_message) -> Void
@@ -166,7 +171,7 @@ extension WebSocketConnection: WebSocketWalker {
         return nil
     }
 
-    /// Tells of a piece of a message; in a pause too, since the next `discardDelivered` forgets it.
+    /// Delivers a piece of a message; also during a pause, because the piece is discarded next.
     package func deliverPiece(
         _ kind: MessageKind, _ range: Range<Int>, _ isFirst: Bool, _ isLast: Bool
     ) {
@@ -179,7 +184,7 @@ extension WebSocketConnection: WebSocketWalker {
         session?.pointee.discardDelivered()
     }
 
-    /// What may happen to a message now.
+    /// What to do with a message now.
     @inline(__always)
     private var verdict: DeliveryGate.Verdict {
         let verdict = gate.verdict
@@ -188,7 +193,7 @@ extension WebSocketConnection: WebSocketWalker {
 
     package var isOpen: Bool { @inline(__always) get { gate.isOpen } }
 
-    /// All bytes are used after the end, those up to here in a pause.
+    /// Where to stop: after the end everything counts as used, in a pause what was used up to here.
     package func stops(
         _ input: UnsafeRawBufferPointer, _ offset: Int, _ taker: inout WebSocketHandlers.Delivery
     ) -> Int? {
@@ -197,7 +202,8 @@ extension WebSocketConnection: WebSocketWalker {
         return isPaused ? offset : nil
     }
 
-    /// A batch takes it while all that is assembled fits one read; else it is delivered at once.
+    /// Adds the message to the batch while all assembled messages fit one read; else delivers it
+    /// now.
     @inline(__always)
     package func take(
         assembled kind: MessageKind, _ range: Range<Int>, for taker: WebSocketHandlers.Delivery
@@ -218,8 +224,8 @@ extension WebSocketConnection: WebSocketWalker {
     @inline(__always)
     package func found(_ step: WebSocketSession.Step, using bytes: Int) {}
 
-    /// Hands on an assembled message by itself, behind those that wait for the batch; in a pause
-    /// too, since it cannot be kept.
+    /// Delivers one assembled message, after those in the batch. Also during a pause, because its
+    /// storage is reused.
     @inline(__always)
     private func deliverOne(
         _ kind: MessageKind, _ range: Range<Int>, to delivery: WebSocketHandlers.Delivery
@@ -240,10 +246,10 @@ extension WebSocketConnection: WebSocketWalker {
         session?.pointee.discardDelivered()
     }
 
-    /// Hands on the assembled messages that wait for the batch; in a pause too.
+    /// Delivers the assembled messages in the batch; also during a pause.
     package func deliverAssembled() {
         guard !pool.batch.isEmpty else { return }
-        // Empty messages alone have no buffer behind them.
+        // If all messages are empty, there is no buffer.
         let base = session?.pointee.assembled.baseAddress ?? .ofNothing
         if verdict != .drop, case .together(let tell) = handlers.delivery {
             pool.batch.withUnsafeBufferPointer { tell(base, $0) }
@@ -281,7 +287,7 @@ extension WebSocketConnection: WebSocketWalker {
         for pong in told { pong.answered(now - pong.sentAt) }
     }
 
-    /// The peer ended the stream.
+    /// The peer ended the stream, or reading failed.
     private func ended(_ why: String?, isTLS: Bool = false, _ systemError: Int32 = 0) {
         let isOpen = session?.pointee.state == .open
         let loss = life.lost(

@@ -2,16 +2,16 @@ package import CShims
 import Session
 package import Wire
 
-// The blocking form.
+// The blocking API.
 extension WebSocketConnection {
-    /// Starts the connection, unless that was done, and waits until it is open.
-    /// - Parameter timeout: nil for no limit. After it the connection keeps trying.
+    /// Starts the connection if necessary, and waits until it is open.
+    /// - Parameter timeout: nil for no limit. After a timeout the connection keeps trying.
     package func connect(timeout: Duration?) throws(RealtimeError) {
         let isFirst = try startReceiving { () throws(RealtimeError) in try start() }
         try requiredInbox().waitUntilOpen(timeout, isFirst: isFirst)
     }
 
-    /// Takes the next message, waiting until there is one; `Inbox.free` frees it.
+    /// Returns the next message, and blocks until there is one. Free it with `Inbox.free`.
     /// - Parameter timeout: nil for no limit.
     package func receive(
         timeout: Duration?

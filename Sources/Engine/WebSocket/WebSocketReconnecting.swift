@@ -3,8 +3,8 @@ import Session
 import Synchronization
 import Wire
 
-// What happens between two connections of one WebSocket, all on the loop's thread: the wait for the
-// next attempt, and messages that are kept for it.
+// What a WebSocket does between two connections, on the loop's thread: it waits for the next
+// attempt and keeps messages for it.
 
 /// A message that waits for a connection.
 struct KeptMessage {
@@ -14,7 +14,7 @@ struct KeptMessage {
 }
 
 extension WebSocketConnection {
-    /// After a loss: the wait for the next attempt.
+    /// Waits for the next attempt after a loss.
     func wait(_ ending: WebSocketLife.Ending, _ delay: Duration?, _ attempt: Int) {
         setState(.waiting)
         scheduleTurn()
@@ -22,7 +22,7 @@ extension WebSocketConnection {
         Log.write(
             .info,
             "\(configuration.url.displayName): attempt \(attempt) "
-                + (delay.map { $0.fromNow } ?? "when there is a network again")
+                + (delay.map { $0.fromNow } ?? "when the network is back")
                 + (life.error == nil ? ", after a close with \(ending.code)" : ""))
         owesFailure = false
         inbox?.lost()
@@ -45,7 +45,7 @@ extension WebSocketConnection {
         chosenReachability?.isReachable(configuration.url, by: configuration.network) ?? true
     }
 
-    /// The wait is over: the caller may change or stop the attempt.
+    /// The wait is over: the caller's handler may change options or prevent the attempt.
     func endWait(_ attempt: Int) {
         chosenReachability?.remove(self)
         var goesOn = mayCall
@@ -59,7 +59,7 @@ extension WebSocketConnection {
             goesOn = false
             report(error)
         }
-        // It may have closed or given back the connection.
+        // The handler may have closed or freed the connection.
         guard life.stage == .waiting else { return }
         guard life.endWait(continues: goesOn && becomeConnecting()) else {
             return finish(life.ending)
@@ -71,8 +71,8 @@ extension WebSocketConnection {
 
     // MARK: Messages while down
 
-    /// Sends a message, or keeps it for the next connection or the end of one that is sent in
-    /// pieces. One that was counted when it came in is counted until it is gone.
+    /// Sends a message, or keeps it for the next connection or until a message in pieces ends. Kept
+    /// messages remain counted in `postedMessages`.
     func sendOrKeep(_ message: KeptMessage) {
         switch life.stage {
         case .open where isReady && kept.isEmpty: return send(message)
@@ -84,13 +84,13 @@ extension WebSocketConnection {
         forget(message)
     }
 
-    /// Whether a whole message can go out now.
+    /// Whether a whole message can be sent now.
     private var isReady: Bool {
         guard let session else { return false }
         return session.pointee.state == .open && !session.pointee.isStreaming
     }
 
-    /// Everything kept goes out, behind what the open handler sent.
+    /// Sends all kept messages, after those that the open handler sent.
     func sendKept() {
         guard !kept.isEmpty, life.stage == .open, isReady else { return }
         let messages = kept

@@ -3,13 +3,13 @@ package import Session
 import Synchronization
 package import Wire
 
-/// The text of a message that is sent in pieces, checked as it comes.
+/// The text of a message that is sent in pieces; each piece is checked as it is sent.
 struct StreamedText {
     let kind: MessageKind
     var validator = UTF8Validator()
 }
 
-// Sending, from any thread: what is refused at once, and the way to the loop's world.
+// Sending, from any thread: checks the arguments, and passes the message to the loop's owner.
 extension WebSocketConnection {
     /// Queues a message. Any thread.
     package func send(
@@ -33,7 +33,7 @@ extension WebSocketConnection {
             try sendNow(kind, bytes, compression)
             oweDrainedAboveHighWater()
         case .claimed:
-            // The end of the claim may tear down a loop that was freed, and then this.
+            // `endCall` may tear down a loop that was freed, and with it this object.
             let alive = Unmanaged.passRetained(self)
             defer { alive.release() }
             defer { loop.endCall() }
@@ -43,10 +43,10 @@ extension WebSocketConnection {
         case .elsewhere:
             let copy = try reserve(bytes)
             postedMessages.add(1, ordering: .relaxed)
-            // Behind the bytes: `tellDrained` looks the other way round.
+            // Set after the bytes were counted; `tellDrained` checks in the opposite order.
             if passesHighWater { owesDrained.store(true, ordering: .releasing) }
             oweDrainedAboveHighWater()
-            // Once closing began it is dropped, as the close callback tells.
+            // Dropped if closing has begun by then; the close callback reports that.
             let message = KeptMessage(kind: kind, bytes: copy, compression: compression)
             loop.enqueue { [self] in sendOrKeep(message) }
         }
@@ -61,39 +61,39 @@ extension WebSocketConnection {
         guard waiting <= sendLimits.offlineMessages else {
             release(copy.count)
             postedMessages.subtract(1, ordering: .relaxed)
-            // They are gone when the drained event comes.
+            // The kept messages are gone when the drained event comes.
             oweDrained()
             throw RealtimeError(
                 .bufferFull,
                 "\(waiting - 1) messages wait for the connection,"
-                    + " \(sendLimits.offlineMessages) may (offline_queue)")
+                    + " \(sendLimits.offlineMessages) are allowed (offline_queue)")
         }
         oweDrainedAboveHighWater()
         let message = KeptMessage(kind: kind, bytes: copy, compression: compression)
         loop.perform { [self] in sendOrKeep(message) }
     }
 
-    /// Whoever finds the unsent bytes above the mark may wait for the drained event. Asked behind
-    /// each send too, since headers, and what waits to be posted, count beside the payload.
+    /// A caller that finds the unsent bytes above the mark may wait for the drained event. Also
+    /// checked after each send, because frame headers and queued messages count as well as payload.
     private func oweDrainedAboveHighWater() {
         if bufferedBytes > sendLimits.highWater {
             owesDrained.store(true, ordering: .releasing)
         }
     }
 
-    /// Has the drained handler called once nothing waits, for one that found the buffer too full
-    /// and registered with its handler since. Any thread.
+    /// Makes the drained handler run once nothing waits. For callers that found the buffer full and
+    /// then set the handler. Any thread.
     package func oweDrained() {
         if !owesDrained.exchange(true, ordering: .acquiringAndReleasing) {
-            // It may have drained between the two looks.
+            // The buffer may have drained between the two checks.
             loop.perform { [self] in scheduleTurn() }
         }
     }
 
-    /// What a message that waits counts for: messages without a byte need memory too.
+    /// The bytes that a waiting message counts for: empty messages need memory too.
     static func cost(of count: Int) -> Int { count + FrameWriter.maximumHeaderSize }
 
-    /// A copy to be posted, counted before the others that race for the same room look.
+    /// Copies bytes to be queued. Counts them first, so that racing threads see the remaining room.
     private func reserve(_ bytes: UnsafeRawBufferPointer) throws(RealtimeError) -> [UInt8] {
         let cost = WebSocketConnection.cost(of: bytes.count)
         let posted = postedBytes.add(cost, ordering: .relaxed).newValue
@@ -107,17 +107,17 @@ extension WebSocketConnection {
         return Array(bytes)
     }
 
-    /// Bytes that were reserved are gone.
+    /// Uncounts bytes that `reserve` counted.
     func release(_ count: Int) {
         postedBytes.subtract(WebSocketConnection.cost(of: count), ordering: .relaxed)
     }
 
-    /// Refuses what would pass `sendLimit`. One message alone may be larger than the limit, or it
-    /// could never be sent.
+    /// Throws if `sendLimit` would be exceeded. A single message may be larger than the limit,
+    /// because it could never be sent otherwise.
     private func checkRoom(_ count: Int, behind buffered: Int) throws(RealtimeError) {
         let limit = sendLimits.bytes
         guard limit > 0, buffered > 0, count > limit - buffered else { return }
-        // Who was refused waits for the drained event, whatever the high-water mark is.
+        // A refused caller may wait for the drained event, whatever the high-water mark is.
         oweDrained()
         throw RealtimeError(
             .bufferFull,
@@ -125,9 +125,9 @@ extension WebSocketConnection {
                 + " \(limit) (send_limit); wait until it has drained")
     }
 
-    /// Sends a ping; an empty payload is replaced by one of the library's. Any thread.
-    /// - Parameter answered: told the round trip on the loop's thread, unless the connection ends
-    ///   before.
+    /// Sends a ping. An empty payload is replaced by one of the library's. Any thread.
+    /// - Parameter answered: called on the loop's thread with the round trip, unless the connection
+    ///   ends before.
     package func ping(
         _ payload: UnsafeRawBufferPointer, answered: ((Duration) -> Void)? = nil
     ) throws(RealtimeError) {
@@ -136,7 +136,7 @@ extension WebSocketConnection {
             throw RealtimeError(
                 .tooLarge, "a ping's payload has \(payload.count) bytes, 125 are allowed")
         }
-        // As long as a message, so that pings to a peer that does not read are bounded too.
+        // Counts like a message, so that pings to a peer that does not read are limited too.
         try checkRoom(payload.count + FrameWriter.maximumHeaderSize, behind: bufferedBytes)
         let copy = try reserve(payload)
         loop.perform { [self] in
@@ -147,7 +147,7 @@ extension WebSocketConnection {
 
     // MARK: Messages in pieces
 
-    /// Begins a message that is sent in pieces. Any thread; until its end no other is sent.
+    /// Begins a message that is sent in pieces. No other can be sent until it ends. Any thread.
     package func beginMessage(
         _ kind: MessageKind, compression: CompressionChoice
     ) throws(RealtimeError) {
@@ -159,12 +159,12 @@ extension WebSocketConnection {
             return true
         }
         guard isFirst else {
-            throw RealtimeError(.state, "a message is being sent in pieces already")
+            throw RealtimeError(.state, "a message is already being sent in pieces")
         }
         loop.perform { [self] in try? session?.pointee.begin(kind, compression: compression) }
     }
 
-    /// Sends the next piece of the message begun. Any thread.
+    /// Sends the next piece of the current message. Any thread.
     package func continueMessage(_ bytes: UnsafeRawBufferPointer) throws(RealtimeError) {
         try checkConnected()
         try checkRoom(bytes.count, behind: bufferedBytes)
@@ -172,7 +172,7 @@ extension WebSocketConnection {
         post(bytes, endsMessage: false)
     }
 
-    /// Ends the message begun. Any thread.
+    /// Ends the current message. Any thread.
     package func endMessage() throws(RealtimeError) {
         try checkConnected()
         let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -225,7 +225,7 @@ extension WebSocketConnection {
             oweDrainedAboveHighWater()
             loop.endCall()
         case .elsewhere:
-            // Room was looked for already, and the text's state has moved on.
+            // Not checked for room again: the text's validator already includes this piece.
             let copy = Array(bytes)
             postedBytes.add(WebSocketConnection.cost(of: copy.count), ordering: .relaxed)
             oweDrainedAboveHighWater()
@@ -236,16 +236,16 @@ extension WebSocketConnection {
         }
     }
 
-    /// Once closing began it is dropped, as the close callback tells.
+    /// If closing has begun the piece is dropped; the close callback reports that.
     private func writePiece(_ bytes: UnsafeRawBufferPointer, endsMessage: Bool) {
         guard let session, session.pointee.isStreaming else { return }
         try? session.pointee.write(bytes, endsMessage: endsMessage)
         queued()
-        // What other threads sent meanwhile.
+        // Messages that other threads sent meanwhile.
         if endsMessage { sendKept() }
     }
 
-    // MARK: What may be sent
+    // MARK: Checks
 
     func checkConnected() throws(RealtimeError) {
         try loop.checkUsable()
@@ -254,13 +254,13 @@ extension WebSocketConnection {
         case .new, .connecting:
             throw RealtimeError(.state, "the connection is not open yet")
         case .waiting:
-            throw RealtimeError(.state, "the connection is lost; the next attempt is waited for")
+            throw RealtimeError(.state, "the connection is lost; the next attempt has not begun")
         case .closing, .closed:
             throw RealtimeError(.closed, "the connection is closing or closed")
         }
     }
 
-    /// Whether a message can go out now; false when it can be kept for the next connection.
+    /// Whether a message can be sent now; false if it can be kept for the next connection.
     private func checkSendable() throws(RealtimeError) -> Bool {
         try loop.checkUsable()
         switch state {

@@ -2,8 +2,8 @@ package import CShims
 import Session
 import Synchronization
 
-/// What went through one WebSocket, over all its connections: written on the loop's thread, and
-/// read on any.
+/// Totals of one WebSocket over all its connections. The loop's thread writes them; any thread may
+/// read them.
 struct WebSocketCounters: ~Copyable {
     let messagesSent = Atomic<UInt64>(0)
     let messagesReceived = Atomic<UInt64>(0)
@@ -17,7 +17,7 @@ struct WebSocketCounters: ~Copyable {
 }
 
 extension WebSocketConnection {
-    /// Bytes went through the transport of an open connection.
+    /// Counts bytes written to the transport of an open connection.
     func sent(_ bytes: Int) {
         counters.wireBytesSent.grow(by: UInt64(truncatingIfNeeded: bytes))
         loop.counters.wireBytesSent.grow(by: UInt64(truncatingIfNeeded: bytes))
@@ -28,7 +28,7 @@ extension WebSocketConnection {
         loop.counters.wireBytesReceived.grow(by: UInt64(truncatingIfNeeded: bytes))
     }
 
-    /// Adds what was counted since the last time, once a turn; on the loop's thread.
+    /// Adds the session's new counts to the totals, once per turn. The loop's thread only.
     func publishStatistics() {
         guard let counts = session?.pointee.takeCounts() else { return }
         counters.messagesSent.grow(by: counts.messagesSent)
@@ -43,7 +43,7 @@ extension WebSocketConnection {
         loop.counters.payloadBytesReceived.grow(by: counts.payloadBytesReceived)
     }
 
-    /// What was counted up to the last turn. Any thread.
+    /// The counters as of the last turn. Any thread.
     package var statistics: rt_websocket_statistics {
         rt_websocket_statistics(
             messages_sent: counters.messagesSent.current,
