@@ -77,7 +77,7 @@ extension RealtimeError {
         case .connect: "Check host and port, and whether the server is running."
         case .proxy: "Check the proxy's URL and credentials; --proxy none connects without a proxy."
         case .timeout where message.contains("TLS"): "See --timeout."
-        case .timeout where message.contains(" nothing more of "): "See --idle-timeout."
+        case .timeout where message.contains(" no more of its response"): "See --idle-timeout."
         case .timeout: "Maybe the server is overloaded, or a firewall drops packets; see --timeout."
         case .deadline: "See --max-time."
         case .tls where message.contains("does not speak TLS"): nil

@@ -214,7 +214,7 @@ def test_an_answer_that_stands_still(tool: Tool, servers: Servers) -> None:
     # The first byte must come within that time, too.
     result = tool.run(*arguments, "1", status=UNREACHABLE)
     expect(result.stdout == "begin", result.stdout)
-    expect("sent nothing more of its answer" in result.stderr, result.stderr)
+    expect("sent no more of its response" in result.stderr, result.stderr)
     expect("See --idle-timeout." in result.stderr, result.stderr)
     said = tool.run(*arguments, "-1", status=USAGE).stderr
     expect("--idle-timeout" in said, said)

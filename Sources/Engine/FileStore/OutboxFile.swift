@@ -306,7 +306,7 @@ extension OutboxFile {
         } catch {
             // Tried again when there is as much more to gain.
             deadLimit = storage.end - liveBytes + OutboxFile.compactAbove
-            warnings.append("\(error.message); it stays as large as it is")
+            warnings.append("\(error.message); the file stays as large as it is")
         }
     }
 }

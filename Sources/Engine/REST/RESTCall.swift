@@ -1,10 +1,10 @@
 package import Session
 import Wire
 
-/// What performs what follows from an exchange: the client.
+/// Performs the actions that follow from an exchange: the client.
 package typealias RESTDriver = ActionDriver<RESTSession, RESTConfiguration, RESTClientHandlers>
 
-/// One request with its exchanges, one after the other. Made on any thread, used on the loop's.
+/// One request with its exchanges, one after the other. Created on any thread, used on the loop's.
 ///
 /// Unchecked because it crosses threads once, through the loop's queue.
 final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
@@ -22,15 +22,15 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     @exclusivity(unchecked) private var connection: Shared<Opened>?
     @exclusivity(unchecked) private var isAnswered = false
     @exclusivity(unchecked) private var wantsBody = false
-    /// Of the request's body, where that is long enough to take its time.
+    /// The progress of the request's body, if it is long enough to take time.
     @exclusivity(unchecked) private var sentBytes: UInt64 = 0
     @exclusivity(unchecked) private var bytesToSend: UInt64 = 0
-    /// Where it goes now.
+    /// The URL of the current exchange.
     @exclusivity(unchecked) private(set) var url: HTTPURL
 
-    /// What is read of an answer that is not wanted, so that its connection can be used again.
+    /// How much of an unwanted response is read, so that its connection can be used again.
     private static let discardLimit = 64 << 10
-    /// What is asked of a request body's source at a time.
+    /// The size of the buffer for the source of a request body.
     private static let sourceBytes = 64 << 10
 
     init(
@@ -44,7 +44,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         url = request.http.url
     }
 
-    /// The loop ended before it took the call: its caller is told all the same.
+    /// If the loop ended before it took over the call, the caller must still be notified.
     deinit {
         guard let done = handlers.done else { return }
         let error = RealtimeError(.closed, "the loop was freed")
@@ -55,7 +55,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
 
     // MARK: For the driver
 
-    /// - Parameter handles: where its handle comes from, and goes to.
+    /// - Parameter handles: provides the easy handle, and takes it back.
     func start(
         _ request: HTTPRequest, isFresh: Bool, rewinds: Bool, _ http: HTTPOptions,
         by handles: CurlHandles
@@ -113,10 +113,10 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         let what =
             if isAnswered {
                 handlers.body == nil
-                    ? "did not end its answer within" : "sent nothing more of its answer for"
+                    ? "did not complete its response within" : "sent no more of its response for"
             } else {
                 sentBytes < bytesToSend
-                    ? "took nothing more of the request's body for" : "did not answer within"
+                    ? "accepted no more of the request's body for" : "did not answer within"
             }
         let error = RealtimeError(.timeout, "\(url.displayName) \(what) \(time)")
         end(HTTPFailure(error, precedesRequest: precedes))
@@ -142,15 +142,15 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         transfer?.pause(isPaused)
     }
 
-    /// The attempt's time stands still while the caller holds up the exchange.
+    /// Stops the attempt's clock while the caller delays the exchange.
     private func tellHeld() {
-        // A server that has answered does not wait for the rest of the request's body, unless the
-        // two are a dialogue.
+        // A server that has responded does not wait for the rest of the request's body, unless both
+        // bodies are streamed.
         let isHeld = isAnswered ? handlers.body != nil && (isPaused || wantsBody) : wantsBody
         driver.session.setHeld(id, isHeld, now: Loop.now())
     }
 
-    /// A short body is in the kernel at once.
+    /// A short body is in the kernel's buffer at once.
     private static func isLong(_ body: HTTPRequest.Body) -> Bool {
         switch body {
         case .none: false
@@ -164,7 +164,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         wantsBody(of: transfer)
     }
 
-    /// Once the loop is freed nothing is called but `done`, which `loopClosed` has called.
+    /// Once the loop is freed, only `done` may be called, and `loopClosed` has done that.
     private var mayCall: Bool { driver.loop.mayCall }
 
     private func end(_ failure: HTTPFailure?) {
@@ -221,7 +221,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             return fail(
                 RealtimeError(
                     .tooLarge,
-                    "the answer of \(url.displayName) has more than \(limit) bytes"
+                    "the response of \(url.displayName) has more than \(limit) bytes"
                         + " (max_body_bytes)"))
         }
         self.body.append(body)
@@ -252,7 +252,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         wantsBody = false
         tellHeld()
         driver.session.bodyUsed(id)
-        // Not the loop's buffer: this may be inside a callback that was given a part of it.
+        // Not the loop's buffer: we may be in a callback that received a part of it.
         withUnsafeTemporaryAllocation(byteCount: RESTCall.sourceBytes, alignment: 16) { space in
             let step = handlers.source?(space) ?? .end
             // The source may have cancelled the request.

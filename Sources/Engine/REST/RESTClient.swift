@@ -2,8 +2,8 @@ import Session
 import Synchronization
 package import Wire
 
-/// Requests with retries on a loop: the hands to `RESTSession`'s brain. Calls come from any thread;
-/// the client's own work (RESTDriver.swift) happens on the loop's.
+/// Requests with retries on a loop: does the I/O for `RESTSession`. Any thread may call it; the
+/// client's work (RESTDriver.swift) runs on the loop's thread.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class RESTClient: RESTDriver, @unchecked Sendable {
@@ -14,13 +14,13 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
     private let lastParsed = Mutex<HTTPURL?>(nil)
 
     // The loop's owner only.
-    /// Outstanding ones by the number their caller knows, and by the session's.
+    /// Outstanding requests, by the number that their caller knows, and by the session's id.
     @exclusivity(unchecked) var calls: [UInt64: RESTCall] = [:]
     @exclusivity(unchecked) var callsByID: [RESTSession.ID: RESTCall] = [:]
-    /// The options are the session's now.
+    /// The session has taken over the options.
     @exclusivity(unchecked) var hasBegun = false
     @exclusivity(unchecked) var reachability: Reachability?
-    /// `reachability.changes` when the session last asked what is reachable.
+    /// `reachability.changes` when the session last checked what is reachable.
     @exclusivity(unchecked) var knownChanges = 0
     @exclusivity(unchecked) var handles: CurlHandles
 
@@ -53,11 +53,11 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
 
     // MARK: Any thread
 
-    /// Changes who is asked for fresh credentials when they were refused: before the first request.
+    /// Sets the handler that provides fresh credentials; before the first request.
     package func setCredentialsHandler(
         _ handler: ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)?
     ) throws(RealtimeError) {
-        // Released outside the lock: the destroy function of its user data may call us.
+        // Released without the lock: the destroy function of its user data may call us.
         var old: Shared<RESTClientHandlers>?
         defer { withExtendedLifetime(old) {} }
         try changeOptions { _ in
@@ -66,8 +66,8 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
         }
     }
 
-    /// Where a request goes. Of an absolute URL to where the one before went only the target is
-    /// looked at: parsing costs a sixth of a short request.
+    /// The URL of a request. If an absolute URL has the same origin as the previous one, only its
+    /// target is parsed: full parsing costs a sixth of a short request.
     func url(of path: String) throws(RealtimeError) -> HTTPURL {
         try options.read { options throws(RealtimeError) in
             try options.pointee.base.url(of: path) { text throws(RealtimeError) in
@@ -79,7 +79,7 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
         }
     }
 
-    /// Sets the Authorization of requests that have none of their own; nil for none. At any time.
+    /// Sets the Authorization header for requests without one; nil for none. At any time.
     package func setCredential(_ value: String?) throws(RealtimeError) {
         try HeaderField.validate(name: "Authorization", value: value ?? "")
         try loop.checkUsable()
@@ -90,7 +90,7 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
         if !isKept { loop.perform { [self] in session.setCredential(value) } }
     }
 
-    /// What the first request goes out with.
+    /// The credential for the first request.
     private struct InitialCredential {
         var value: String?
         var isTaken = false
@@ -103,8 +103,8 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
         }
     }
 
-    /// Tells whether there are fresh credentials, after a handler's `.later`.
-    /// - Parameter cause: why there are none.
+    /// Completes a credentials handler that returned `.later`.
+    /// - Parameter cause: why there are no fresh credentials.
     package func credentialsAreReady(
         _ areFresh: Bool, because cause: RealtimeError? = nil
     ) throws(RealtimeError) {
@@ -127,7 +127,7 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
         return number
     }
 
-    /// Ends a request, whose terminal callback says so; one that has ended is left alone.
+    /// Cancels a request; its terminal callback reports that. Does nothing if it has ended.
     package func cancel(_ number: UInt64) throws(RealtimeError) {
         try loop.checkUsable()
         loop.perform { [self] in
@@ -138,20 +138,20 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
         }
     }
 
-    /// Stops, or goes on, handing over a streamed answer.
+    /// Pauses or resumes the delivery of a streamed response.
     package func pause(_ number: UInt64, _ isPaused: Bool) throws(RealtimeError) {
         try loop.checkUsable()
         loop.perform { [self] in calls[number]?.pause(isPaused) }
     }
 
-    /// The source of a request body has more.
+    /// The source of a request body has more bytes.
     package func resumeBody(_ number: UInt64) throws(RealtimeError) {
         try loop.checkUsable()
         loop.perform { [self] in calls[number]?.resumeBody() }
     }
 
-    /// Ends all requests. On the loop's thread, and while nobody runs the loop, each has had its
-    /// terminal callback when this returns; else they have it in the loop's next turn.
+    /// Ends all requests. On the loop's thread, and while no thread runs the loop, their terminal
+    /// callbacks have run when this returns. Otherwise they run in the loop's next turn.
     package func close() {
         guard !loop.isForked, gate.close() else { return }
         loop.perform { [self] in closeNow() }

@@ -1,9 +1,9 @@
 import Session
 import Wire
 
-// What a REST client does on its loop's thread.
+// The work of a REST client on its loop's thread.
 extension RESTClient: ReachabilityObserver {
-    /// With the first request, whichever thread's comes here first; or with the end.
+    /// Called with the first request that arrives here, or at the end.
     private func begin() {
         guard !hasBegun else { return }
         hasBegun = true
@@ -19,7 +19,7 @@ extension RESTClient: ReachabilityObserver {
 
     func submit(_ call: RESTCall) {
         begin()
-        // What was said before this request holds for it.
+        // Changes that were reported before this request apply to it.
         if let reachability, reachability.changes != knownChanges { askReachability() }
         call.id = session.submit(
             call.request, key: randomUUID(), isReachable: isReachable(call.url), now: Loop.now())
@@ -76,12 +76,12 @@ extension RESTClient: ReachabilityObserver {
         }
     }
 
-    /// Also when the loop is freed: no callback begins after that, so all are told now.
+    /// Also called when the loop is freed: no callback may begin after that, so all run now.
     func closeNow() {
-        // A request of another thread's that comes behind this must find the session closed.
+        // A request that another thread submits after this must find the session closed.
         hasBegun = true
         session.close()
-        // Also inside a callback: all are told before the call returns.
+        // Even inside a callback, all completions run before this returns.
         performAll()
         act()
         handles.removeAll()

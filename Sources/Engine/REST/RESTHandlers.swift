@@ -1,14 +1,15 @@
 package import Session
 package import Wire
 
-/// How a request ended: the one terminal callback's argument. Its body is the caller's when the
-/// answer was not streamed.
+/// How a request ended: the argument of its terminal callback. The caller owns the body, which is
+/// empty if the response was streamed.
 package struct RESTResult: Sendable {
     package var outcome: RESTOutcome
     package var body: RESTBody
-    /// 10, 11, 20 or 30; 0 without an answer.
+    /// 10, 11, 20 or 30; 0 without a response.
     package var httpVersion: Int
-    /// By which connection the answer came, without the answer itself; nil when none came.
+    /// The connection that the response came by, without the response itself; nil without a
+    /// response.
     package var connection: Shared<Opened>?
 
     package init(
@@ -21,8 +22,8 @@ package struct RESTResult: Sendable {
     }
 }
 
-/// The body of an answer that was kept whole. It takes over the buffer that the body came in: a
-/// copy of 64 MiB would take time and twice the memory.
+/// The body of a response that was kept whole. It takes over the receive buffer, because copying 64
+/// MiB would take time and twice the memory.
 ///
 /// Unchecked because it never changes.
 package final class RESTBody: @unchecked Sendable {
@@ -31,31 +32,31 @@ package final class RESTBody: @unchecked Sendable {
 
     init(_ buffer: consuming ByteBuffer) { self.buffer = buffer }
 
-    /// Valid as long as the body.
+    /// Valid as long as this object.
     package var bytes: UnsafeRawBufferPointer { buffer.readable }
 }
 
-/// The head of an answer that is streamed.
+/// The head of a streamed response.
 package struct RESTHead {
-    /// As far as it is known: the answer has no error yet.
+    /// The outcome so far: without an error.
     package var outcome: RESTOutcome
     package var head: ResponseHead
     package var httpVersion: Int
     package var connection: Shared<Opened>?
 }
 
-/// What a caller's source of a request body says.
+/// What the source of a request body returns.
 package enum RESTBodyStep: Sendable, Equatable {
-    /// So many bytes were written to the buffer, 1 at least.
+    /// This many bytes, at least 1, were written to the buffer.
     case bytes(Int)
     case end
-    /// There will be more: `RESTClient.resumeBody`.
+    /// More bytes follow after `RESTClient.resumeBody`.
     case wait
-    /// It cannot be had.
+    /// The body cannot be provided.
     case fail
 }
 
-/// How far an exchange has come, in bytes of bodies; the totals are 0 when they are not known.
+/// The progress of an exchange, in bytes of its bodies; totals are 0 while unknown.
 package struct RESTProgress: Sendable {
     package var sent: UInt64
     package var toSend: UInt64
@@ -63,29 +64,30 @@ package struct RESTProgress: Sendable {
     package var toReceive: UInt64
 }
 
-/// What a client calls beside its requests' handlers, on the loop's thread.
+/// A client's handlers, besides those of its requests. They are called on the loop's thread.
 ///
-/// Unchecked because it may be set on any thread and is called on the loop's: callers of the C
-/// interface promise that theirs bear it, Swift's are Sendable.
+/// Unchecked because handlers may be set on any thread and are called on the loop's. Callers of the
+/// C interface must ensure that theirs allow that; those of Swift are Sendable.
 package struct RESTClientHandlers: EndpointHandlers, @unchecked Sendable {
-    /// Asked for fresh credentials when they were refused, with that answer, which has no body.
+    /// Called when credentials were refused, with that response, which has no body.
     package var credentials: ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)?
 
     package init() {}
 }
 
-/// What a request calls, on the loop's thread, one at a time; `done` once, and last.
+/// A request's handlers. They are called on the loop's thread, one at a time; `done` once, and
+/// last.
 package struct RESTHandlers {
-    /// The request's number, before anything else is called; on the thread that sends it.
+    /// Called with the request's number before anything else, on the thread that sends it.
     package var assigned: ((UInt64) -> Void)?
-    /// The answer begins that is streamed: its body goes to `body`, and not into the result.
+    /// A streamed response begins: its body goes to `body`, not into the result.
     package var head: ((RESTHead) -> Void)?
-    /// A piece of the streamed answer, valid until this returns.
+    /// A piece of the streamed response, valid until this returns.
     package var body: ((UnsafeRawBufferPointer) -> Void)?
     package var progress: ((RESTProgress) -> Void)?
     /// Writes the next bytes of the request's body to the buffer.
     package var source: ((UnsafeMutableRawBufferPointer) -> RESTBodyStep)?
-    /// Has `source` begin anew; false when it cannot.
+    /// Restarts `source` from the beginning; returns false if it cannot.
     package var rewind: (() -> Bool)?
     var sourceLease: RESTSourceLease?
     package var done: ((RESTResult) -> Void)?
@@ -93,5 +95,5 @@ package struct RESTHandlers {
     package init() {}
 }
 
-/// Held by a request with a source that others may want after it, until it ends.
+/// Retained by a request that uses a source until it ends. Then other requests may use the source.
 final class RESTSourceLease: Sendable {}

@@ -1,7 +1,7 @@
 import Session
 import Wire
 
-// What a request says in the log: no query, payload or credential.
+// The log lines of a request; without query, payload or credentials.
 extension RESTCall {
     private var name: String { "REST \(number): \(request.http.method) \(url.text.withoutQuery)" }
 
@@ -11,13 +11,13 @@ extension RESTCall {
             "\(name), attempt \(driver.session.attempt(of: id)) of \(request.policy.attempts)")
     }
 
-    /// After an exchange has ended: whether another follows, when and why.
+    /// Call after an exchange: logs whether another follows, when and why.
     func logNext() {
         switch driver.session.next(of: id, now: Loop.now()) {
         case .attempt(let number, let count, let delay, let cause):
             Log.write(
                 .info, "\(name): attempt \(number) of \(count) \(delay.fromNow): \(cause)")
-        case .network: Log.write(.info, "\(name) waits for a network")
+        case .network: Log.write(.info, "\(name) waits for the network")
         case nil: break
         }
     }

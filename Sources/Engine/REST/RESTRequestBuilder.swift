@@ -1,25 +1,25 @@
 package import Session
 package import Wire
 
-/// A request being made: `send` takes a copy of it, so that it may be sent again or changed
-/// afterwards. One thread at a time.
+/// A request that is being built. `send` copies it, so it can be sent again or changed afterwards.
+/// One thread at a time.
 package final class RESTRequestBuilder {
     package let client: RESTClient
     private let method: String
     private let path: String
     @exclusivity(unchecked) private var query = ""
-    /// What path and query make.
+    /// The URL made of path and query; nil until it is needed.
     @exclusivity(unchecked) var url: HTTPURL?
     @exclusivity(unchecked) private var headers = HeaderFields()
     @exclusivity(unchecked) private var body = HTTPRequest.Body.none
     @exclusivity(unchecked) package var policy: RESTPolicy
     @exclusivity(unchecked) package var handlers = RESTHandlers()
-    /// The body's source was given to a request.
+    /// The body's source was passed to a request.
     @exclusivity(unchecked) private var sourceIsUsed = false
-    /// That request has the same one until it ends.
+    /// Shared with that request until it ends.
     @exclusivity(unchecked) private var sourceLease: RESTSourceLease?
 
-    /// - Parameter path: below the client's base URL, or a whole URL.
+    /// - Parameter path: relative to the client's base URL, or an absolute URL.
     package convenience init(
         _ client: RESTClient, _ method: String, _ path: String
     ) throws(RealtimeError) {
@@ -43,26 +43,26 @@ package final class RESTRequestBuilder {
 
     package func clearHeaders() { headers = HeaderFields() }
 
-    /// Sets a header in the place of all of its name; nil removes them.
+    /// Sets a header, replacing all of its name; nil removes them.
     package func setHeader(_ name: String, _ value: String?) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value ?? "", mayExpect: true)
         headers.set(name, value)
     }
 
-    /// Adds a query parameter behind those of the path.
+    /// Adds a query parameter after those of the path.
     package func addQuery(_ name: String, _ value: String) {
         url = nil
         query += (query.isEmpty ? "" : "&") + formEncoded(name) + "=" + formEncoded(value)
     }
 
-    /// - Parameter type: of the body, as Content-Type; nil leaves that header as it is.
+    /// - Parameter type: the Content-Type; nil leaves that header unchanged.
     package func setBody(_ bytes: [UInt8], type: String?) throws(RealtimeError) {
         if let type { try setHeader("Content-Type", type) }
         body = .bytes(bytes)
         setSource(nil, rewind: nil)
     }
 
-    /// A body from `source`, of this length, or chunked when it is nil.
+    /// Sets a body that `source` produces. Without a length it is sent chunked.
     package func setBody(
         length: Int?, _ source: @escaping (UnsafeMutableRawBufferPointer) -> RESTBodyStep,
         rewind: (() -> Bool)?
@@ -82,8 +82,8 @@ package final class RESTRequestBuilder {
         }
     }
 
-    /// Changes handlers. The old ones are released after the new ones are in place, because the
-    /// destroy function of their user data may call us.
+    /// Changes handlers. The old ones are released after the new ones are set, because the destroy
+    /// function of their user data may call us.
     package func changeHandlers(_ change: (inout RESTHandlers) -> Void) {
         var new = handlers
         change(&new)
@@ -91,8 +91,8 @@ package final class RESTRequestBuilder {
         withExtendedLifetime(old) {}
     }
 
-    /// Sends the request; its terminal callback comes later, exactly once.
-    /// - Parameter assigned: told the number before anything of the request can be called.
+    /// Sends the request. Its terminal callback runs later, exactly once.
+    /// - Parameter assigned: called with the number before any callback of the request.
     /// - Returns: its number, for `RESTClient.cancel`.
     @discardableResult
     package func send(
@@ -103,17 +103,17 @@ package final class RESTRequestBuilder {
         return client.send(request, handlers, assigned)
     }
 
-    /// What one request is made of. A body's source goes to one at a time, and begins anew for each
+    /// Copies the request. A body's source can serve one request at a time, and is rewound for each
     /// but the first.
     private func handOut() throws(RealtimeError) -> (RESTRequest, RESTHandlers) {
         guard case .stream = body else { return (try request(rewinds: false), handlers) }
         guard sourceLease == nil || isKnownUniquelyReferenced(&sourceLease) else {
             throw RealtimeError(
-                .state, "the body's source belongs to a request that has not ended")
+                .state, "the body's source is in use by a request that has not ended")
         }
         guard !sourceIsUsed || handlers.rewind != nil else {
             throw RealtimeError(
-                .state, "the body's source was used by another request, and cannot begin anew")
+                .state, "the body's source was used by another request and cannot be rewound")
         }
         let request = try request(rewinds: sourceIsUsed)
         sourceIsUsed = true

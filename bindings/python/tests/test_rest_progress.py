@@ -49,7 +49,7 @@ def test_a_streamed_answer_may_take_longer_than_an_attempt(run: Any, serve: Any)
             async with client.stream("GET", "/") as response:
                 assert await response.aread() == b"x" * PIECES
             # A response that is not streamed must be complete by then.
-            with pytest.raises(librealtime.ConnectionTimeout, match="did not end its answer"):
+            with pytest.raises(librealtime.ConnectionTimeout, match="did not complete its"):
                 await client.get("/")
 
     run(main())
@@ -119,7 +119,7 @@ def test_a_streamed_answer_that_stands_still_ends(serve: Any) -> None:
     server = serve(answer)
     with (
         sync.RESTClient(server.url, timeout=STANDSTILL, attempts=1) as client,
-        pytest.raises(librealtime.ConnectionTimeout, match="sent nothing more of its answer"),
+        pytest.raises(librealtime.ConnectionTimeout, match="sent no more of its response"),
         client.stream("GET", "/") as response,
     ):
         response.read()
