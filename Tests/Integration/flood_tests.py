@@ -133,7 +133,7 @@ def failed(result: Any, name: str, text: str) -> None:
 @pytest.mark.parametrize("name", [name for name in FRAMES if name != "interim heads"])
 async def test_frames(name: str) -> None:
     # nghttp2 itself ends a connection when its answers to SETTINGS and pings pile up.
-    text = "" if name in ("settings", "pings") else "that carry nothing"
+    text = "" if name in ("settings", "pings") else "without content"
     failed(await exchange(name, "https"), "RT_ERROR_PROTOCOL", text)
 
 
@@ -290,7 +290,7 @@ async def test_stops_early() -> None:
             try:
                 response = await client.post(server.url("/"), content=endless())
             except librealtime.RealtimeError as error:
-                return failed(error, "RT_ERROR_TIMEOUT", "did not end its answer within")
+                return failed(error, "RT_ERROR_TIMEOUT", "did not complete its response within")
     raise Failed(f"expected an error, received {response}")
 
 

@@ -1,13 +1,13 @@
 import CShims
 import Session
 
-/// The certificates that TLS trusts: those that the network names, or else those that the
-/// environment names, as for the command curl: CURL_CA_BUNDLE, or else SSL_CERT_FILE and
-/// SSL_CERT_DIR together. Without any, the system's.
+/// The certificates that TLS trusts: those that the network names; else those that the environment
+/// names, as for the command curl (CURL_CA_BUNDLE, or else SSL_CERT_FILE and SSL_CERT_DIR
+/// together); else the system's.
 struct CurlAuthorities {
     /// A PEM file; nil for none.
     private(set) var file: String?
-    /// A folder of hashed names; nil for none.
+    /// A folder with hashed names; nil for none.
     private(set) var folder: String?
 
     private static let bundleVariable = "CURL_CA_BUNDLE"
@@ -28,8 +28,8 @@ struct CurlAuthorities {
         shim_environment(name).map { String(cString: $0) }
     }
 
-    /// The variables that name a path in a text of libcurl's, for messages: " (SSL_CERT_FILE)"; ""
-    /// for none.
+    /// The variables whose path is in libcurl's text, for messages: " (SSL_CERT_FILE)"; "" for
+    /// none.
     static func variables(in text: String) -> String {
         let names = [bundleVariable, fileVariable, folderVariable].filter { name in
             value(name).map { text.utf8.contains($0.utf8) } ?? false

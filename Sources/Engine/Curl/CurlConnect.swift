@@ -3,27 +3,27 @@ import Glibc
 import Session
 import Wire
 
-/// Who waits for a connection.
+/// Waits for a connection.
 protocol CurlConnectOwner: AnyObject {
-    /// - Parameter curl: reads and writes, since TLS is libcurl's; nil for a plain socket, which is
-    ///   the owner's from here on.
+    /// - Parameter curl: reads and writes, because libcurl does TLS; nil for a plain socket, which
+    ///   the owner takes over.
     func connected(_ socket: Int32, _ curl: CurlConnect?)
     func connectFailed(_ error: RealtimeError)
-    /// The loop is over.
+    /// The loop has ended.
     func loopClosed()
 }
 
 /// One connection being made by libcurl: name resolution, happy eyeballs, TLS, proxies
-/// (`CURLOPT_CONNECT_ONLY`). Afterwards a plain socket is taken over for good and the easy handle
-/// is freed; under TLS the handle stays, for `curl_easy_recv` and `curl_easy_send`.
+/// (`CURLOPT_CONNECT_ONLY`). Afterwards we take over a plain socket for good and free the easy
+/// handle. Under TLS we keep the handle, for `curl_easy_recv` and `curl_easy_send`.
 final class CurlConnect: CurlUser {
     let easy: UnsafeMutableRawPointer
     var seat: Int?
     private let multi: CurlMulti
-    /// Until it is told; then the cycle with the connection ends. (A weak reference would put every
-    /// retain of a connection on the runtime's slow path.)
+    /// Retained until it is notified, which ends the cycle with the connection. (A weak reference
+    /// would put every retain of a connection on the runtime's slow path.)
     private var owner: (any CurlConnectOwner)?
-    /// Reading and writing are libcurl's, since TLS is.
+    /// libcurl reads and writes, because it does TLS.
     private let keepsCurl: Bool
     let way: CurlWay
     private let errorText: UnsafeMutablePointer<CChar>
@@ -32,20 +32,20 @@ final class CurlConnect: CurlUser {
     private var network: CurlNetwork?
     private var isOpen = true
     private var tunnelAnswer = TunnelAnswer()
-    /// The bytes of a TLS write that must be repeated: OpenSSL wants the same ones at the same
-    /// place.
+    /// The bytes of a TLS write that must be repeated: OpenSSL requires the same bytes at the same
+    /// address.
     private var staged: UnsafeMutableRawBufferPointer?
     private var stagedCount = 0
     private static let recordBytes = 16 << 10
 
-    /// - Parameter time: what there is for it, when its owner ends it; nil for no limit. libcurl
-    ///   gives an address that does not answer half of it, when there is another.
+    /// - Parameter time: the time until the owner gives up; nil for no limit. If there are several
+    ///   addresses, libcurl gives up one that does not answer after half of it.
     convenience init(
         to url: HTTPURL, by network: NetworkConfiguration, within time: Duration?,
         multi: CurlMulti, owner: any CurlConnectOwner
     ) throws(RealtimeError) {
         guard let easy = curl_easy_init() else {
-            throw RealtimeError(.system, "libcurl could not make a handle")
+            throw RealtimeError(.system, "libcurl could not create a handle")
         }
         self.init(easy, to: url, by: network, multi, owner)
         configure(url, time)
@@ -73,14 +73,14 @@ final class CurlConnect: CurlUser {
         _ = shim_curl_set_string(easy, CURLOPT_URL, url.connectURL)
         _ = shim_curl_set_long(easy, CURLOPT_CONNECT_ONLY, 1)
         _ = shim_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
-        // A proxy must tunnel: it cannot forward a WebSocket.
+        // A proxy must open a tunnel: it cannot forward a WebSocket.
         _ = shim_curl_set_long(easy, CURLOPT_HTTPPROXYTUNNEL, 1)
-        // WebSocket over HTTP/1.1 alone: this decides what TLS offers (ALPN).
+        // WebSocket only over HTTP/1.1. This decides what TLS offers (ALPN).
         _ = shim_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        // Without it, dropping an attempt waits for the resolver's thread: a name server that does
-        // not answer would hold up the whole loop.
+        // Otherwise dropping an attempt would wait for the resolver's thread: a name server that
+        // does not answer would block the whole loop.
         _ = shim_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
-        // Behind the connection's own timer; libcurl's default would end it at 300 s.
+        // Later than the connection's own timer. libcurl's default would be 300 s.
         let most = UInt64(Int32.max)
         let limit = time.map { min($0.clampedNanoseconds / 1_000_000 + 1000, most) } ?? most
         _ = shim_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(limit))
@@ -118,7 +118,7 @@ final class CurlConnect: CurlUser {
 
     var isConnected: Bool { owner == nil }
 
-    /// Nothing: its bytes are read from the socket.
+    /// Nothing to deliver: bytes are read from the socket.
     func deliver() {}
 
     func multiClosed() {
@@ -127,7 +127,7 @@ final class CurlConnect: CurlUser {
         owner?.loopClosed()
     }
 
-    /// libcurl is done with it.
+    /// libcurl has finished with it.
     func finished(_ result: CURLcode) {
         guard let owner else { return }
         self.owner = nil
@@ -155,7 +155,7 @@ final class CurlConnect: CurlUser {
         return CurlFailure.error(result, errorText, of: easy, on: way, isConnecting: true)
     }
 
-    /// Its owner's time is over.
+    /// The error for an attempt that took too long.
     /// - Parameter time: the limit, and the option that sets it.
     func late(_ time: String) -> RealtimeError { CurlFailure.late(time, of: easy, on: way) }
 
@@ -165,14 +165,14 @@ final class CurlConnect: CurlUser {
         isOpen ? tls.pointee.guard : nil
     }
 
-    /// It does so with each read.
+    /// Not needed here: each read credits its bytes.
     func creditTLS() {}
 
-    /// A proxy's answer to CONNECT is limited.
+    /// Nothing to pause: a proxy's response to CONNECT is limited.
     func suspend() -> Bool { false }
     func resume() {}
 
-    /// Of one that is connected, the next read says so.
+    /// An established connection reports the flood with its next read.
     func flooded() {
         guard let owner else { return }
         self.owner = nil
@@ -182,9 +182,10 @@ final class CurlConnect: CurlUser {
     // MARK: TLS
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
-        // The loop may be gone before its connections.
+        // The loop may have ended before its connections.
         guard isOpen else { return .failed("the loop was freed", isTLS: false, systemError: 0) }
-        // One TLS record a call: fill the buffer, since epoll does not see what OpenSSL holds.
+        // Each call returns one TLS record. Fill the buffer, because epoll does not see what
+        // OpenSSL holds.
         var total = 0
         multi.tls.pointee.number &+= 1
         defer { shim_tls_credit(tls.pointee.guard, UInt64(total)) }
@@ -194,7 +195,7 @@ final class CurlConnect: CurlUser {
                 easy, buffer.baseAddress.map { $0 + total }, buffer.count - total, &count)
             if result == CURLE_AGAIN { break }
             guard result == CURLE_OK, count > 0 else {
-                // What came before the end counts; the end is seen again by the next read.
+                // Return what arrived before the end; the next read finds the end again.
                 if total > 0 { return .bytes(total, isDrained: false) }
                 if result == CURLE_OK { return .end }
                 return readFailure(result)
@@ -211,8 +212,8 @@ final class CurlConnect: CurlUser {
         return .bytes(total, isDrained: total < buffer.count)
     }
 
-    /// Under TLS 1.3 a server that misses a client certificate says so only here, by an alert
-    /// behind the handshake (RFC 8446 §4.4.2.4); OpenSSL's own errors name the library.
+    /// Under TLS 1.3 a server that requires a client certificate rejects us only here, by an alert
+    /// after the handshake (RFC 8446 §4.4.2.4). OpenSSL's own errors contain the library's name.
     private func readFailure(_ result: CURLcode) -> StreamRead {
         let detail = String(cString: errorText)
         let cause = detail.isEmpty ? String(cString: curl_easy_strerror(result)) : detail
@@ -239,7 +240,7 @@ final class CurlConnect: CurlUser {
     }
 }
 
-/// Keeps one socket open when libcurl wants it closed: the one that was taken over.
+/// Keeps the socket that was taken over open when libcurl wants to close it.
 private final class SocketKeeper {
     var kept: curl_socket_t = CURL_SOCKET_BAD
 
@@ -247,7 +248,7 @@ private final class SocketKeeper {
         if let user {
             let me = Unmanaged<SocketKeeper>.fromOpaque(user).takeUnretainedValue()
             if me.kept == socket {
-                // Once: a later socket of libcurl's may get the same number.
+                // Only once, because a later socket of libcurl's may get the same number.
                 me.kept = CURL_SOCKET_BAD
                 return 0
             }

@@ -1,16 +1,16 @@
 import CShims
 import Wire
 
-/// What is known of the connection that a handle's exchange is on. It is described once, and not
-/// for each exchange.
+/// The details of the connection that a handle's exchange uses. Kept between exchanges, so that a
+/// connection is described only once.
 struct CurlConnection {
     private var ends = shim_curl_ends()
     private var tls: UnsafeMutablePointer<shim_tls_guard>?
     private var description: Shared<Opened>?
 
     /// - Parameters:
-    ///   - tls: of a connection by TLS.
-    ///   - path: of the Unix socket that all its connections lead to.
+    ///   - tls: the TLS connection, if it is one.
+    ///   - path: the Unix socket that all connections of the handle use.
     mutating func opened(
         on easy: UnsafeMutableRawPointer, _ httpVersion: Int,
         _ tls: UnsafeMutablePointer<shim_tls_guard>?, _ path: String?
@@ -37,7 +37,7 @@ struct CurlConnection {
 }
 
 extension Opened {
-    /// - Parameter write: writes the remote and the local address into texts of this size.
+    /// - Parameter write: writes the remote and the local address into buffers of the given size.
     mutating func setAddresses(
         _ write: (UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int) -> Void
     ) {

@@ -3,7 +3,7 @@ import Glibc
 import Session
 import Wire
 
-/// What libcurl's results mean to a user.
+/// Translates libcurl's results to errors for users.
 enum CurlFailure {
     private static let needDescriptors = [
         CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY,
@@ -12,16 +12,15 @@ enum CurlFailure {
 
     /// - Parameters:
     ///   - errorText: libcurl's error buffer.
-    ///   - easy: what has failed.
-    ///   - isConnecting: no request has been sent, so no other answer than a proxy's was read.
+    ///   - easy: the handle that failed.
+    ///   - isConnecting: no request was sent, so only a proxy can have responded.
     static func error(
         _ result: CURLcode, _ errorText: UnsafePointer<CChar>, of easy: UnsafeMutableRawPointer,
         on way: CurlWay, isConnecting: Bool
     ) -> RealtimeError {
         let detail = withoutURL(String(cString: errorText))
         let cause = detail.isEmpty ? String(cString: curl_easy_strerror(result)) : detail
-        // libcurl says of a socket that could not be made, or of a file that could not be opened,
-        // that the peer or the file is at fault.
+        // If a socket or file could not be opened, libcurl blames the peer or the file.
         let shortage = shim_descriptor_shortage()
         if shortage != 0, needDescriptors.contains(result) {
             return Loop.systemError(
@@ -41,11 +40,11 @@ enum CurlFailure {
         let code = exchangeCode(result, errorText)
         let what =
             code == .protocolViolation
-            ? "the answer from \(way) is not valid HTTP" : "the exchange with \(way) failed"
+            ? "the response from \(way) is not valid HTTP" : "the exchange with \(way) failed"
         return RealtimeError(code, "\(what): \(cause)")
     }
 
-    /// The time for an attempt ended before there was a connection.
+    /// The error for an attempt whose time ended before there was a connection.
     /// - Parameter time: the limit, and the option that sets it.
     static func late(
         _ time: String, of easy: UnsafeMutableRawPointer, on way: CurlWay
@@ -57,12 +56,12 @@ enum CurlFailure {
     private static let silentTLS =
         "the TLS handshake timed out; the server may not speak TLS at this port"
 
-    /// The server accepted the connection, and does not finish the TLS handshake.
+    /// Whether the server accepted the connection, but does not finish the TLS handshake.
     private static func awaitsTLS(_ easy: UnsafeMutableRawPointer, _ way: CurlWay) -> Bool {
         way.isSecure && way.proxyURL == nil && shim_curl_awaits_tls(easy)
     }
 
-    /// A proxy does not open the tunnel: what it says instead is the error's response.
+    /// The error for a proxy that refuses the tunnel, with its response.
     private static func refusal(_ status: Int, on way: CurlWay) -> RealtimeError {
         let proxy = way.proxyName
         var head = ResponseHead(status: status)
@@ -72,7 +71,7 @@ enum CurlFailure {
             response: HTTPResponse(head, body: []))
     }
 
-    /// Why there is no connection, without naming the host once more.
+    /// Why there is no connection, without repeating the host.
     private static func reason(
         _ result: CURLcode, _ cause: String, _ code: RealtimeError.Code, _ systemError: Int32,
         _ way: CurlWay
@@ -87,7 +86,7 @@ enum CurlFailure {
         default: break
         }
         guard code == .tls else { return cause }
-        // What OpenSSL says of an answer in plain text to its first message.
+        // OpenSSL's errors for a plain-text response to its first message.
         let isPlain = cause.withCString {
             strstr($0, "wrong version number") != nil || strstr($0, "packet length too long") != nil
                 || strstr($0, "http request") != nil
@@ -98,7 +97,7 @@ enum CurlFailure {
             : "the server does not speak TLS at this port: use http:// or ws:// for plain text"
     }
 
-    /// What is wrong with an answer's head or trailers; nil for nothing.
+    /// What is wrong with a response's head or trailers; nil for nothing.
     static func head(
         _ head: CurlHead, _ result: CURLcode, _ errorText: UnsafePointer<CChar>, on way: CurlWay
     ) -> RealtimeError? {
@@ -108,8 +107,8 @@ enum CurlFailure {
             return RealtimeError(
                 .tooLarge, "\(way) answered with more than \(CurlHead.limit) bytes of \(what)")
         }
-        // libcurl's own limits (7.88): 1 MiB for a line, 300 KiB for heads, 128 KiB for those of
-        // HTTP/2, 4 KiB for a trailer. It has no code for them.
+        // libcurl's own limits (7.88), which have no error code: 1 MiB for a line, 300 KiB for
+        // heads, 128 KiB for HTTP/2's, 4 KiB for a trailer.
         let isLineTooLong = result == CURLE_OUT_OF_MEMORY && !head.isDone
         let isTrailerTooLong = strstr(errorText, "Out of memory in chunked") != nil
         let isHeadTooLong =
@@ -120,22 +119,22 @@ enum CurlFailure {
         return RealtimeError(.tooLarge, "\(way) answered with \(what)")
     }
 
-    /// Bytes that carried nothing came, and too many of them.
+    /// The error for too many bytes without content.
     static func flood(on way: CurlWay) -> RealtimeError {
         RealtimeError(
             .protocolViolation,
             "\(way) sent more than \(SHIM_TLS_IDLE_BYTES) bytes of TLS records or HTTP/2 frames"
-                + " that carry nothing")
+                + " without content")
     }
 
-    /// The end of the connection ended the answer.
+    /// The error for a response that was ended by the end of the connection.
     static func cut(on way: CurlWay) -> RealtimeError {
         RealtimeError(
             .connectionLost,
             "the connection to \(way) ended without TLS close_notify: the body may be cut short")
     }
 
-    /// libcurl shows a proxy's URL that it cannot use, with whatever password is in it.
+    /// Hides a proxy's URL that libcurl cannot use and quotes, because it may contain a password.
     private static func withoutURL(_ text: String) -> String {
         guard let start = text.utf8.firstIndex(of: UInt8(ascii: "'")),
             text.hasPrefix("Unsupported proxy") || text.utf8.contains(UInt8(ascii: "@"))
@@ -148,11 +147,11 @@ enum CurlFailure {
     ) -> RealtimeError.Code {
         if let code = anyCode(result) { return code }
         return switch result {
-        // Of a name that this side looks up, which it does for a proxy by SOCKS too.
+        // A name that we look up ourselves, even for a proxy by SOCKS.
         case CURLE_COULDNT_RESOLVE_HOST: .resolve
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: .proxy
-        // TLS has errors of its own, and HTTP begins when libcurl is done: what cannot be reached,
-        // or is read and makes no sense, is the proxy.
+        // TLS has its own errors, and HTTP only begins after libcurl has connected. So if there is
+        // a proxy, it is at fault.
         default: isProxied ? .proxy : .connect
         }
     }
@@ -162,14 +161,14 @@ enum CurlFailure {
     ) -> RealtimeError.Code {
         if let code = anyCode(result) { return code }
         return switch result {
-        // Without a word, the connection was closed in order (GOAWAY).
+        // Without a text, the server closed the connection in order (GOAWAY).
         case CURLE_HTTP2 where errorText.pointee == 0: .connectionLost
-        // No status line, a header or (a bad argument to libcurl's own functions) a trailer that is
-        // none, framing of HTTP/2.
+        // No status line, an invalid header, an invalid trailer (a bad argument to libcurl's own
+        // functions), or bad HTTP/2 framing.
         case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2,
             CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR, CURLE_BAD_FUNCTION_ARGUMENT:
             .protocolViolation
-        // It has no code of its own.
+        // libcurl has no code for these.
         case CURLE_RECV_ERROR
         where strstr(errorText, "chunk") != nil
             || strstr(errorText, "nghttp2_session_mem_recv() returned") != nil:
@@ -178,7 +177,7 @@ enum CurlFailure {
         }
     }
 
-    /// The code of a result that means the same at any time.
+    /// The code for results that mean the same at any time.
     private static func anyCode(_ result: CURLcode) -> RealtimeError.Code? {
         switch result {
         case CURLE_OPERATION_TIMEDOUT: .timeout
@@ -194,7 +193,7 @@ enum CurlFailure {
 }
 
 extension String {
-    /// As it reads behind a colon: "connection refused".
+    /// As needed after a colon: "connection refused".
     fileprivate var withLowercasedFirst: String {
         guard let first else { return self }
         return first.lowercased() + dropFirst()

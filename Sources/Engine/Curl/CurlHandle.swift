@@ -2,48 +2,48 @@ import CShims
 import Session
 import Wire
 
-/// What libcurl calls for a handle's worker; each is given the handle.
+/// libcurl's callbacks for a handle's worker. Each gets the handle as its user data.
 struct CurlCalls {
-    /// A line of the answer's head.
+    /// A line of the response's head.
     let header: shim_curl_data_fn
     let body: shim_curl_data_fn
-    /// More of the request's body is wanted.
+    /// More of the request's body is needed.
     let bodyWanted: shim_curl_data_fn
     let progress: shim_curl_progress_fn
-    /// A line of libcurl's own.
+    /// A line of libcurl's log.
     let word: shim_curl_debug_fn
 }
 
-/// An easy handle of libcurl's for one exchange after the other over the same network. What is the
-/// same for all of them is set when it is made, which costs more than a short exchange; the rest by
-/// `prepare`.
+/// A libcurl easy handle that serves one exchange after another over the same network. Options that
+/// stay the same are set once, because setting them takes longer than a short exchange; `prepare`
+/// sets the others.
 final class CurlHandle {
     let easy: UnsafeMutableRawPointer
-    /// What it works for, which takes itself away when it is done, or goes. Asked for with each
-    /// line and piece that comes.
+    /// The object that it works for, which removes itself when it is done or released. Read for
+    /// each line and piece that arrives.
     @exclusivity(unchecked) private(set) var worker: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private var hasCalls = false
     private let configuration: NetworkConfiguration
     private let network: CurlNetwork
-    /// Where it leads to, and how.
+    /// The URL of the current exchange, as far as the origin.
     @exclusivity(unchecked) private var place: HTTPURL
     @exclusivity(unchecked) private var origin: CurlOrigin
     @exclusivity(unchecked) private(set) var way: CurlWay
-    /// Its addresses are the network's own: its connections are for nobody else.
+    /// The network sets its own addresses, so its connections must not be shared.
     private let hasOwnAddresses: Bool
     private let forkGeneration = shim_fork_generation()
     private let notes: UnsafeMutablePointer<shim_curl_notes>
     @exclusivity(unchecked) private var connection = CurlConnection()
-    // What is set, and left when the next request wants the same.
+    // What is set; unchanged if the next request needs the same.
     @exclusivity(unchecked) private var settings: Settings?
     @exclusivity(unchecked) private var list: UnsafeMutablePointer<curl_slist>?
-    /// For the proxy that is asked for a tunnel.
+    /// Headers for a proxy that must open a tunnel.
     @exclusivity(unchecked) private var proxyList: UnsafeMutablePointer<curl_slist>?
     @exclusivity(unchecked) private var listed: Listed?
-    /// GET without a body.
+    /// Whether the last request was a GET without a body.
     @exclusivity(unchecked) private var isPlain = true
 
-    /// One read of libcurl's. What a small read does not touch costs no memory.
+    /// The size of one read of libcurl. Pages that smaller reads do not touch cost no memory.
     private static let readBytes = 60 << 10
 
     convenience init(
@@ -51,7 +51,7 @@ final class CurlHandle {
     ) throws(RealtimeError) {
         let origin = try CurlOrigin(url)
         guard let easy = curl_easy_init() else {
-            throw RealtimeError(.system, "libcurl could not make a handle")
+            throw RealtimeError(.system, "libcurl could not create a handle")
         }
         let network: CurlNetwork
         do throws(RealtimeError) {
@@ -93,13 +93,14 @@ final class CurlHandle {
         if configuration.tcpKeepAlive == .zero { keepAlive(configuration) }
     }
 
-    /// The connection that its exchange is on.
+    /// The connection that its exchange uses.
     func opened(by httpVersion: Int) -> Shared<Opened> {
         connection.opened(
             on: easy, httpVersion, way.isSecure ? tlsGuard : nil, configuration.unixSocket)
     }
 
-    /// Has libcurl call a worker. All workers of a handle have the same calls.
+    /// Sets the worker that libcurl's callbacks serve. All workers of a handle use the same
+    /// callbacks.
     func calls(_ calls: CurlCalls, for worker: UnsafeMutableRawPointer) {
         self.worker = worker
         guard !hasCalls else { return }
@@ -113,11 +114,11 @@ final class CurlHandle {
         _ = shim_curl_set_debug(easy, calls.word, me)
     }
 
-    /// The worker is done, or goes.
+    /// The worker is done or released.
     func dismiss() { worker = nil }
 
     deinit {
-        // A forked child's copy: its connections are the parent's.
+        // In a forked child the connections belong to the parent.
         guard forkGeneration == shim_fork_generation() else { return }
         curl_easy_cleanup(easy)
         curl_slist_free_all(list)
@@ -126,11 +127,11 @@ final class CurlHandle {
         notes.deallocate()
     }
 
-    /// By default the kernel finds a link that is dead without a word: it probes a connection that
-    /// has been idle for 20 s, every 5 s, and gives it up after three probes without an answer. All
-    /// connections have it, as an event stream may come later on one that was made for a request.
-    /// TCP_USER_TIMEOUT would also end an upload to a server that is alive and reads nothing for a
-    /// while: Linux counts it while the peer's window is closed, though every probe is answered.
+    /// By default the kernel detects dead links: it probes a connection that was idle for 20 s
+    /// every 5 s, and gives up after three probes without an answer. This applies to all
+    /// connections, because an event stream may reuse one that was made for a request.
+    /// TCP_USER_TIMEOUT would also end an upload to a live server that does not read for a while:
+    /// Linux counts the time while the peer's window is closed, although each probe is answered.
     private func keepAlive(_ configuration: NetworkConfiguration) {
         _ = shim_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
         _ = shim_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, 20)
@@ -138,38 +139,39 @@ final class CurlHandle {
         _ = shim_curl_set_open_socket(easy, Int32(clamping: configuration.receiveBufferBytes), 3)
     }
 
-    /// There is a connection, and the request goes out.
+    /// The connection is established, and the request is being sent.
     var isConnected: Bool { notes.pointee.is_connected }
 
-    /// How long it took until the request could go out; zero before.
+    /// How long it took until the request could be sent; zero before.
     var requestDelay: UInt64 {
-        // libcurl's figure is the last exchange's until this one has a connection.
+        // Until this exchange has a connection, libcurl returns the last exchange's figure.
         isConnected ? shim_curl_request_delay(easy) : 0
     }
 
-    /// Of the answer's body so far, before it is decoded.
+    /// Bytes of the response's body so far, before they are decoded.
     var bytesReceived: UInt64 { shim_curl_bytes_received(easy) }
 
-    /// The server has said that it has not begun with the request: it may go out again.
+    /// Sets whether the server said that it did not process the request, which may then be
+    /// repeated.
     func setNotBegun(_ isNotBegun: Bool) { notes.pointee.was_not_begun = isNotBegun }
 
-    /// It would have gone out again, on another connection.
+    /// libcurl would have repeated the request on another connection, and was prevented.
     var wasKeptBack: Bool { notes.pointee.was_kept_back }
 
-    /// libcurl has sent a request again by itself. It counts how often a handle has: the count of
-    /// one that goes from exchange to exchange would end one that has nothing to do with it.
+    /// libcurl has repeated a request itself. It counts repetitions per handle, so reusing this one
+    /// could end an unrelated exchange.
     var wasRepeated: Bool { notes.pointee.was_repeated }
 
-    /// The TLS connection it is on, or was; nil for none.
+    /// The TLS connection that it uses or used; nil for none.
     var tlsGuard: UnsafeMutablePointer<shim_tls_guard>? { notes.pointee.tls.guard }
 
-    /// No connection was made for the exchange that is over.
+    /// Whether the last exchange reused a connection.
     var wasReused: Bool { shim_curl_was_reused(easy) }
 
-    /// Its connection is for nobody else when it goes.
+    /// Closes the connection after the exchange, so that no other uses it.
     func abandonConnection() { _ = shim_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
 
-    /// What libcurl says of a failure, "" when it says nothing.
+    /// libcurl's description of a failure; "" if there is none.
     var errorText: UnsafePointer<CChar> { shim_curl_error_text(notes) }
 
     // MARK: One exchange
@@ -183,7 +185,7 @@ final class CurlHandle {
         if !request.url.hasSameOrigin(as: place) {
             let new = try CurlOrigin(request.url)
             new.set(on: easy)
-            // The old one goes when libcurl has the new.
+            // Released only now that libcurl has the new one.
             origin = new
             place = request.url
             way = CurlWay(to: place, by: configuration)
@@ -199,28 +201,29 @@ final class CurlHandle {
         try setFields(request, decodes: wanted.decodes)
     }
 
-    /// Content codings were offered, and are decoded here: libcurl would decode a read as a whole,
-    /// whatever it grows to. A caller who sends an Accept-Encoding decodes the answer, too.
+    /// Whether content codings were offered, so that we decode. libcurl would decode a whole read
+    /// at once, however much it grows. A caller that sends Accept-Encoding also decodes the
+    /// response.
     var decodes: Bool { settings?.decodes ?? false }
 
-    /// What a request wants of libcurl beside where it goes and what it says.
+    /// The options of a request, apart from its URL, headers and body.
     private struct Settings: Equatable {
         var offersHTTP2: Bool
         var connectMilliseconds: Int
         var decodes: Bool
         var waitsForShare: Bool
         var isFresh: Bool
-        /// For those who want it; and to limit what a proxy answers to CONNECT.
+        /// For callers that want it, and to limit a proxy's response to CONNECT.
         var hasProgress: Bool
-        /// For what the server says of requests that it has not begun with; others are sent again
-        /// either way.
+        /// To learn that the server did not process a request. Not needed for idempotent requests,
+        /// which are repeated anyway.
         var isWatched: Bool
 
         init(
             for request: borrowing HTTPRequest, _ options: borrowing HTTPTransferOptions,
             hasOwnAddresses: Bool, isTunnel: Bool
         ) {
-            // libcurl 7.88 sends on a connection that can be shared before its tunnel is open.
+            // libcurl 7.88 sends on a shareable connection before its tunnel is open.
             offersHTTP2 = options.offersHTTP2 && !isTunnel
             // libcurl's default would end an attempt after 300 s.
             let connectTime =
@@ -246,7 +249,7 @@ final class CurlHandle {
         }
     }
 
-    /// Lets go of what only the last request needed.
+    /// Releases what only the last request needed.
     func clear() {
         worker = nil
         guard !isPlain else { return }
@@ -256,7 +259,7 @@ final class CurlHandle {
         isPlain = true
     }
 
-    /// What the header lines were made of.
+    /// What the header lines were made from.
     private struct Listed: Equatable {
         var fields: [HeaderField]
         var basic: String?
@@ -271,24 +274,24 @@ final class CurlHandle {
             fields: request.fields,
             basic: request.has("Authorization") ? nil : request.url.basicAuthorization,
             sendsBody: request.sendsBody, decodes: decodes, isTunnel: way.isTunnel,
-            // On a connection to a proxy libcurl 7.88 puts the brackets of an IPv6 address as they
-            // were for the host before.
+            // On a connection to a proxy, libcurl 7.88 takes the brackets of an IPv6 address from
+            // the previous host.
             host: way.isForwarded ? request.url.hostHeader : nil)
         if wanted == listed { return }
-        // What asks for a tunnel is a request of its own; the other is the server's.
+        // The request for the tunnel is separate; the other one goes to the server.
         func isForProxy(_ field: HeaderField) -> Bool {
             wanted.isTunnel && field.name.equalsIgnoringASCIICase("Proxy-Authorization")
         }
         var lines = request.fields.filter { !isForProxy($0) }.map(CurlHandle.line)
         func add(_ line: String) { lines.append(Array(line.utf8)) }
-        // libcurl looks at the first: it must not wait for a 100 itself, as it would answer a 417
-        // by the same request again, without end.
+        // First, because libcurl checks only the first: it must not wait for a 100 itself, as it
+        // would answer a 417 by repeating the request endlessly.
         if wanted.sendsBody { lines.insert(Array("Expect:".utf8), at: 0) }
         if let host = wanted.host { add("Host: \(host)") }
         if let basic = wanted.basic { add("Authorization: \(basic)") }
         if !request.has("User-Agent") { add("User-Agent: \(ClientHandshake.userAgent)") }
         if decodes { add("Accept-Encoding: \(ContentDecoder.acceptedCodings)") }
-        // libcurl's own would name the type of a form.
+        // libcurl's default would name the type of a form.
         if wanted.sendsBody, !request.has("Content-Type") { add("Content-Type:") }
         listed = nil
         try CurlHandle.set(&list, to: lines)
@@ -298,7 +301,7 @@ final class CurlHandle {
         listed = wanted
     }
 
-    /// A value of blanks would take the header away, as none does: the semicolon sends it without.
+    /// For an empty value: libcurl would remove the header, but with a semicolon it sends it empty.
     private static func line(_ field: HeaderField) -> [UInt8] {
         field.value.utf8.trimmingBlanks.isEmpty
             ? Array("\(field.name);".utf8) : Array("\(field.name): ".utf8) + field.content.bytes
@@ -309,12 +312,12 @@ final class CurlHandle {
     ) throws(RealtimeError) {
         curl_slist_free_all(list)
         list = nil
-        // libcurl walks to the end of the list that it is given.
+        // libcurl walks to the end of the list that it gets, so pass the last node.
         var last: UnsafeMutablePointer<curl_slist>?
         for line in lines {
             let text = line.map { CChar(bitPattern: $0) } + [0]
             guard let longer = curl_slist_append(last, text) else {
-                throw RealtimeError(.system, "libcurl could not keep a header")
+                throw RealtimeError(.system, "libcurl could not store a header")
             }
             if list == nil { list = longer }
             last = longer.pointee.next ?? longer
@@ -338,14 +341,14 @@ final class CurlHandle {
         _ = shim_curl_set_string(easy, CURLOPT_CUSTOMREQUEST, request.method)
     }
 
-    /// A body that libcurl asks for.
+    /// Sets a body that libcurl requests piece by piece.
     private func upload(_ length: Int) {
         _ = shim_curl_set_long(easy, CURLOPT_UPLOAD, 1)
         _ = shim_curl_set_offset(easy, CURLOPT_INFILESIZE_LARGE, length)
     }
 
     private func copyBody(_ bytes: [UInt8]) {
-        // The size first: libcurl copies as many.
+        // The size first, because libcurl copies that many bytes.
         _ = shim_curl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, bytes.count)
         bytes.withUnsafeBytes {
             let base = UnsafeMutableRawPointer(mutating: $0.baseAddress ?? CurlHandle.noBytes)
@@ -358,13 +361,13 @@ final class CurlHandle {
     }
 }
 
-/// Handles over one network that wait for their next exchange. The loop's owner only.
+/// Idle handles of one network, kept for the next exchange. The loop's owner only.
 final class CurlHandles {
     private let network: NetworkConfiguration
     private let loop: Loop
     @exclusivity(unchecked) private var known: CurlMulti?
     @exclusivity(unchecked) private var idle: [CurlHandle] = []
-    /// Each may hold a buffer of libcurl's.
+    /// Limited, because each may hold one of libcurl's buffers.
     private static let most = 16
 
     init(_ network: NetworkConfiguration, on loop: Loop) {
@@ -372,7 +375,7 @@ final class CurlHandles {
         self.loop = loop
     }
 
-    /// The loop's.
+    /// The loop's multi handle.
     func multi() throws(RealtimeError) -> CurlMulti {
         if let known { return known }
         let multi = try CurlMulti.of(loop)
@@ -385,7 +388,7 @@ final class CurlHandles {
         return try CurlHandle(network, to: url, on: multi())
     }
 
-    /// Takes one back whose exchange went to its end.
+    /// Takes back a handle whose exchange was completed.
     func giveBack(_ handle: CurlHandle) {
         guard idle.count < CurlHandles.most else { return }
         handle.clear()
@@ -396,7 +399,8 @@ final class CurlHandles {
 }
 
 extension HTTPRequest {
-    /// Has a body, or says that it has none, as those do whose body has a meaning (RFC 9110 §8.6).
+    /// Whether a body or its length is sent. Methods for which a body has a meaning also announce
+    /// an empty one (RFC 9110 §8.6).
     fileprivate var sendsBody: Bool {
         body != .none || ["POST", "PUT", "PATCH"].contains(method)
     }

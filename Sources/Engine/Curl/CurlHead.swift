@@ -1,30 +1,30 @@
 import Glibc
 import Wire
 
-/// Puts an answer's head together from the lines libcurl hands over: HTTP/1 and HTTP/2 alike, as
-/// libcurl writes HTTP/2's in the manner of HTTP/1. Interim answers are skipped, trailers ignored;
-/// both count against the limit, as libcurl (7.88) keeps every line of theirs in memory.
+/// Assembles a response's head from the lines that libcurl passes. HTTP/2 heads look the same,
+/// because libcurl writes them like HTTP/1's. Interim responses are skipped and trailers ignored;
+/// both count against the limit, because libcurl (7.88) keeps all their lines in memory.
 struct CurlHead {
-    /// Bytes of one answer's heads: the interim ones, the final one and the trailers.
+    /// The limit for the heads of one response in bytes: interim ones, the final one, and trailers.
     static let limit = 256 << 10
-    /// What most heads have at most.
+    /// Enough for most heads.
     private static let usual = 400
 
     private(set) var isTooLarge = false
     /// Why the head must be refused, such as "answered with two values of Content-Length".
     private(set) var fault: String?
     private var faulty: ResponseHead?
-    /// The final head, once it has a status, where it was not handed on.
+    /// The final head, if it has a status but was rejected.
     var refused: ResponseHead? {
         if isDone { return faulty }
         return status >= 200
             ? ResponseHead(status: status, reason: reason, minorVersion: minorVersion) : nil
     }
-    /// A byte of an answer has come, of an interim one too.
+    /// Whether any byte of a response has arrived, including interim ones.
     private(set) var hasBegun = false
-    /// An interim answer has said so.
+    /// Whether an interim response 100 Continue has arrived.
     private(set) var saysContinue = false
-    /// Of the head that comes: the status line, and the others with their ends.
+    /// The current head: its status line, and its other lines with their ends.
     private var status = 0
     private var reason = FieldText("")
     private var minorVersion = 1
@@ -34,8 +34,8 @@ struct CurlHead {
     private var isFirstLine = true
     private(set) var isDone = false
 
-    /// Takes one line with its end.
-    /// - Returns: the final head, at its last line.
+    /// Reads one line, including its end.
+    /// - Returns: the final head, after its last line.
     mutating func read(_ line: UnsafeRawBufferPointer) -> ResponseHead? {
         hasBegun = true
         bytes += line.count
@@ -69,8 +69,10 @@ struct CurlHead {
             nameLengths = ResponseHead.NameLengths()
         }
         if status == 100 { saysContinue = true }
-        // libcurl would take all that follows for the body.
-        if status == 101 { fault = "answered 101: it changes to a protocol that nobody asked for" }
+        // libcurl would take everything that follows for the body.
+        if status == 101 {
+            fault = "answered 101: it switches to a protocol that was not requested"
+        }
         guard status >= 200 else { return nil }
         isDone = true
         let head = ResponseHead(
@@ -82,7 +84,7 @@ struct CurlHead {
         return nil
     }
 
-    /// `HTTP/1.1 200 OK` or `HTTP/2 200`; libcurl has checked it.
+    /// Parses `HTTP/1.1 200 OK` or `HTTP/2 200`, which libcurl has checked.
     private mutating func readStatus(_ line: UnsafeRawBufferPointer) {
         var end = line.count
         while end > 0, line[end - 1] == 0x0D || line[end - 1] == 0x0A { end -= 1 }
@@ -105,13 +107,13 @@ struct CurlHead {
 extension ResponseHead {
     fileprivate var codingFault: String? {
         unaskedTransferCoding.map {
-            "answered with the transfer coding \($0.quoted(upTo: 60)), which was not asked for"
+            "answered with the transfer coding \($0.quoted(upTo: 60)), which was not requested"
         }
     }
 
-    /// What is wrong with its Content-Length (RFC 9110 §8.6): a value that is not a number, is too
-    /// large to be one, or differs from another. Equal ones count as one; beside Transfer-Encoding
-    /// none of them counts (RFC 9112 §6.3).
+    /// What is wrong with Content-Length (RFC 9110 §8.6): a value that is not a number, is too
+    /// large, or differs from another. Equal values count as one. With Transfer-Encoding it is
+    /// ignored (RFC 9112 §6.3).
     fileprivate var lengthFault: String? {
         let lengths = values("Content-Length")
         guard !lengths.isEmpty, values("Transfer-Encoding").isEmpty else { return nil }

@@ -3,83 +3,83 @@ import Session
 import Synchronization
 import Wire
 
-/// What a multi handle works for.
+/// An easy handle's owner in a multi handle.
 protocol CurlUser: AnyObject {
     var easy: UnsafeMutableRawPointer { get }
-    /// Its place among the multi handle's users; nil when it is none.
+    /// Its index among the multi handle's users; nil for none.
     var seat: Int? { get set }
-    /// Its connection is there.
+    /// Whether its connection is established.
     var isConnected: Bool { get }
-    /// The TLS connection it is on; nil for none.
+    /// The TLS connection that it uses; nil for none.
     var tlsGuard: UnsafeMutablePointer<shim_tls_guard>? { get }
-    /// Tells its TLS connection how much it has carried for this user.
+    /// Credits its TLS connection with the bytes that it has carried for this user.
     func creditTLS()
-    /// Its TLS connection receives a flood of bytes that carry nothing: the user must leave it.
+    /// The TLS connection receives a flood of bytes without content: the user must leave it.
     func flooded()
-    /// libcurl is done with it; told in the multi handle's turn.
+    /// libcurl has finished with it. Called in the multi handle's turn.
     func finished(_ result: CURLcode)
-    /// What libcurl handed over meanwhile can be told: no call of libcurl's is under way.
+    /// Delivers what libcurl passed on meanwhile. Called while no call of libcurl is running.
     func deliver()
-    /// Has libcurl read nothing more for it, until `resume`.
-    /// - Returns: whether it waits now and did not before.
+    /// Stops libcurl from reading for this user until `resume`.
+    /// - Returns: whether this call paused it.
     func suspend() -> Bool
     func resume()
-    /// The multi handle is over.
+    /// The multi handle has ended.
     func multiClosed()
 }
 
-/// libcurl's multi handle on a loop: its sockets are in the loop's epoll, its one timer in the
+/// libcurl's multi handle on a loop: its sockets are in the loop's epoll, its one timer is in the
 /// loop's heap (`curl_multi_socket_action`).
 ///
-/// libcurl must not be called from its own callbacks, and users' callbacks may call anything. So
-/// what libcurl hands over is noted by who receives it (`hasNews`), and told when libcurl has
-/// returned; the end of an exchange in the multi handle's turn.
+/// libcurl must not be called from its own callbacks, but users' callbacks may call anything. So
+/// libcurl's callbacks only record what arrived (`hasNews`), and it is delivered when libcurl has
+/// returned. Completed exchanges are reported in the multi handle's turn.
 ///
 /// Unchecked because its fields belong to the loop's owner (see `Loop.enter`).
 final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Sendable {
     private let multi: UnsafeMutableRawPointer
-    /// Which holds this one; those who use it hold both.
+    /// The loop retains this object; users of this object retain both.
     unowned(unsafe) let loop: Loop
     private let timer = LoopTimer()
     @exclusivity(unchecked) private var armedAt: Instant?
     /// When libcurl wants to be called.
     @exclusivity(unchecked) private var dueAt: Instant?
     let sockets: CurlSockets
-    /// What its TLS connections share.
+    /// State that its TLS connections share.
     let tls: UnsafeMutablePointer<shim_tls_turn>
-    /// By their seats; libcurl keeps each one's number for us.
+    /// Users by their seats, which libcurl stores for us.
     @exclusivity(unchecked) private var users: [(any CurlUser)?] = []
     @exclusivity(unchecked) private var freeSeats: [Int] = []
     @exclusivity(unchecked) private var news: [any CurlUser] = []
-    /// Those with more of a body than this turn may tell.
+    /// Users with more of a body than this turn may deliver.
     @exclusivity(unchecked) private var postponed: [any CurlUser] = []
-    /// Seats of those who lost a connection that was not made.
+    /// Seats of users whose connection attempt to an address failed.
     @exclusivity(unchecked) private var stranded: [Int] = []
-    /// Those that may keep libcurl busy for long. They go on one by one: otherwise libcurl would
-    /// read for all of them in any call.
+    /// Users that may keep libcurl busy for long. They continue one at a time, because libcurl
+    /// would otherwise read for all of them in any call.
     @exclusivity(unchecked) private var suspended: [any CurlUser] = []
-    /// A call of libcurl's was long.
+    /// True if a call of libcurl took long.
     @exclusivity(unchecked) private var wasBusy = false
     let decoding = DecodingTurns()
-    /// Storage for what comes, lent to one user after the other.
+    /// Storage for received bytes, lent to one user after the other.
     @exclusivity(unchecked) private var spare = ByteBuffer()
     private static let spareBytes = 512 << 10
     @exclusivity(unchecked) private var isInTurn = false
-    /// Inside a call of libcurl's.
+    /// True inside a call of libcurl.
     @exclusivity(unchecked) private var isActing = false
-    /// libcurl wants to be called again at once.
+    /// True if libcurl wants to be called again at once.
     @exclusivity(unchecked) private var isDue = false
-    /// How many rounds there were in its turns.
+    /// The number of rounds in all turns so far.
     @exclusivity(unchecked) private var rounds: UInt64 = 0
-    /// How many there are in a turn of the loop, before others have theirs.
+    /// The most rounds in one turn of the loop, before other objects get theirs.
     private static let roundsPerTurn: UInt64 = 16
-    /// And for how long. libcurl reads up to a hundred times from a connection in a round, and a
-    /// server can fill that with bytes that deliver nothing, such as chunk extensions.
+    /// The most time for these rounds. libcurl reads up to a hundred times from a connection in a
+    /// round, and a server can fill that with bytes without content, such as chunk extensions.
     private static let turnTime = Duration.milliseconds(5)
-    /// A call of libcurl's that took so long read what delivers nothing.
+    /// A call of libcurl that takes this long read bytes without content.
     private static let longCall = Duration.milliseconds(3)
-    /// Bytes of answers that owners received since its last turn ended. They are limited, because a
-    /// few bytes can be an event.
+    /// Body bytes that owners received since the last turn ended. Limited, because an event can
+    /// consist of just a few bytes.
     @exclusivity(unchecked) private var told = 0
     @exclusivity(unchecked) private var isOpen = true
     private let forkGeneration = shim_fork_generation()
@@ -106,7 +106,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         loop.attach(self)
     }
 
-    /// The loop's, made at the first exchange or connection.
+    /// The loop's instance, made for the first exchange or connection.
     static func of(_ loop: Loop) throws(RealtimeError) -> CurlMulti {
         try loop.local(CurlMulti.self) { () throws(RealtimeError) in try CurlMulti(loop: loop) }
     }
@@ -138,10 +138,11 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         curl_multi_remove_handle(multi, user.easy)
     }
 
-    /// Has `user.deliver()` called once, when libcurl has returned.
+    /// Calls `user.deliver()` once, when libcurl has returned.
     func hasNews(_ user: any CurlUser) {
         news.append(user)
-        // What libcurl notes is told when it returns; a call of a user's waits for the loop's turn.
+        // What libcurl's callbacks record is delivered when libcurl returns. A user's own call
+        // waits for the loop's turn.
         if !isActing { schedule() }
     }
 
@@ -150,10 +151,10 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         if buffer.capacity == 0 { swap(&buffer, &spare) }
     }
 
-    /// So many bytes of an answer were told.
+    /// Counts delivered bytes of a body.
     func hasTold(_ count: Int) { told += count }
 
-    /// Takes the storage of an empty buffer back.
+    /// Takes back the storage of an empty buffer.
     func takeBack(_ buffer: inout ByteBuffer) {
         guard buffer.isEmpty, buffer.capacity > 0 else { return }
         if spare.capacity < buffer.capacity { swap(&buffer, &spare) }
@@ -161,14 +162,15 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         spare.removeAll(keeping: CurlMulti.spareBytes)
     }
 
-    /// Whether this is a forked child's copy: its connections are the parent's, and closing TLS
-    /// would speak on them.
+    /// Whether this is a forked child's copy. The connections belong to the parent, and closing TLS
+    /// would write to them.
     var isForked: Bool { forkGeneration != shim_fork_generation() }
 
-    /// Ends everything: what still connects is told.
+    /// Ends everything; users that are still connecting are notified.
     func close() {
         guard isOpen, !isForked else { return }
-        // None begins any more; who is told may take itself and others away.
+        // No new transfer can start from here on. A user may remove itself, or others, while it is
+        // notified.
         for seat in users.indices { users[seat]?.multiClosed() }
         users = []
         news = []
@@ -194,8 +196,8 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         shim_tls_begin_turn(tls, UInt32(clamping: ready + sockets.waiting))
     }
 
-    /// Has libcurl look at the sockets that are ready, for a time: a server can keep it busy with
-    /// each for milliseconds. The rest follow in the next turn, before those that are ready then.
+    /// Passes ready sockets to libcurl, for a limited time: with each of them a server can keep it
+    /// busy for milliseconds. The rest follow in the next turn, before those that are ready then.
     func handleReady() {
         guard sockets.hasReady else { return }
         if wasBusy {
@@ -239,7 +241,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         schedule()
     }
 
-    /// - Returns: whether a call of libcurl's was long.
+    /// - Returns: whether libcurl's call took long.
     private func noteTime(since begun: Instant) -> Bool {
         guard Loop.now() - begun >= CurlMulti.longCall else { return false }
         wasBusy = true
@@ -254,7 +256,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     private func suspend(_ user: any CurlUser) {
         guard user.suspend() else { return }
         suspended.append(user)
-        // It may have let go of the one socket that was ready, and nothing else wakes it.
+        // If its socket was the only ready one, nothing else would schedule a turn.
         schedule()
     }
 
@@ -268,8 +270,8 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         if !stranded.isEmpty { goOn() }
     }
 
-    /// libcurl (7.88) gives an address up, and looks at the next one when it is called for the same
-    /// exchange again; it does not ask for that. What pauses and goes on is looked at again.
+    /// libcurl (7.88) gives up an address, but tries the next one only when it is called for this
+    /// exchange again, which it does not request. Pausing and resuming makes it continue.
     private func goOn() {
         let seats = stranded
         stranded = []
@@ -280,7 +282,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         }
     }
 
-    /// Tells those that are done: at the end of a turn of the loop, or before a timer that is due.
+    /// Reports completed users: at the end of the loop's turn, or before a timer that is due.
     func finish() {
         var result = CURLE_OK
         var seat = 0
@@ -304,10 +306,11 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         }
     }
 
-    /// Behind all that was ready in a turn of the loop. What is done is told here, not behind each
-    /// call of libcurl's, as any of them sends what is new: so what callbacks begin goes out behind
-    /// one another, and wakes a server once. And by libcurl's timer each call that it wants at once
-    /// would cost a turn of the loop and three system calls.
+    /// Runs after everything that was ready in a turn of the loop. Completed exchanges are reported
+    /// here rather than after each call of libcurl, because each call sends new requests. So
+    /// requests that callbacks start go out together and wake the server once. If libcurl wants to
+    /// be called at once, a loop here is cheaper than its timer, which costs a turn and three
+    /// system calls.
     func turn() {
         isInTurn = true
         let start = Loop.now()
@@ -343,8 +346,8 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         if isOpen, isBusy || isDue || !news.isEmpty { schedule() }
     }
 
-    /// Decides about TLS connections that have received many bytes. Only here: libcurl keeps what
-    /// comes for a user that is paused, and says nothing of it.
+    /// Checks TLS connections that received many bytes. Only here, because libcurl silently keeps
+    /// bytes for a user that is paused.
     private func judge() {
         tls.pointee.has_suspects = false
         for user in users { user?.creditTLS() }
@@ -365,7 +368,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         if !isInTurn { loop.scheduleMultiplexer() }
     }
 
-    // MARK: What libcurl calls
+    // MARK: libcurl's callbacks
 
     private static let socketChanged: shim_curl_socket_fn = { easy, socket, what, user, known in
         guard let user else { return 0 }
@@ -397,7 +400,8 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         me.isDue = milliseconds == 0
         me.dueAt = milliseconds > 0 ? Loop.now() + .milliseconds(Int64(milliseconds)) : nil
         if me.isDue, me.isOpen { me.schedule() }
-        // One that is too early stays: most times move on before they come, with each request.
+        // Keeps an earlier timer: most deadlines move on, with each request, before they are
+        // reached.
         if let dueAt = me.dueAt, me.armedAt.map({ dueAt < $0 }) ?? true { me.arm(dueAt) }
         return 0
     }

@@ -3,8 +3,8 @@ import Glibc
 import Session
 import Wire
 
-/// A `NetworkConfiguration` on an easy handle: the options, and what libcurl wants kept until the
-/// handle is freed.
+/// A `NetworkConfiguration` applied to an easy handle: the options, and the memory that libcurl
+/// needs until the handle is freed.
 final class CurlNetwork {
     private var resolves: UnsafeMutablePointer<curl_slist>?
     private var share: UnsafeMutableRawPointer?
@@ -21,13 +21,13 @@ final class CurlNetwork {
         try setResolves(network.resolves, easy)
     }
 
-    /// Call after the easy handle was freed.
+    /// Free this after the easy handle.
     deinit {
         curl_slist_free_all(resolves)
         if let share { curl_share_cleanup(share) }
     }
 
-    /// Whether the file of certificates that libcurl was built for is there.
+    /// Whether libcurl's built-in path of the CA file exists.
     private static let hasDefaultFile: Bool = {
         guard let path = shim_curl_default_ca_file() else { return false }
         return Glibc.access(path, R_OK) == 0
@@ -35,11 +35,11 @@ final class CurlNetwork {
 
     private func setTLS(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
         let trusted = CurlAuthorities(network)
-        // A proxy that is spoken to by TLS is verified by the same authorities.
+        // A proxy that uses TLS is verified by the same authorities.
         if let caFile = trusted.file {
             _ = shim_curl_set_string(easy, CURLOPT_CAINFO, caFile)
             _ = shim_curl_set_string(easy, CURLOPT_PROXY_CAINFO, caFile)
-            // A directory of the system's would still be trusted beside the file.
+            // Otherwise a folder of the system's would be trusted besides the file.
             _ = shim_curl_set_string(easy, CURLOPT_CAPATH, trusted.folder)
             _ = shim_curl_set_string(easy, CURLOPT_PROXY_CAPATH, trusted.folder)
         } else if let caPath = trusted.folder {
@@ -48,8 +48,8 @@ final class CurlNetwork {
             _ = shim_curl_set_string(easy, CURLOPT_CAINFO, nil)
             _ = shim_curl_set_string(easy, CURLOPT_PROXY_CAINFO, nil)
         } else if CurlNetwork.hasDefaultFile {
-            // libcurl keeps a file's certificates for all connections of a loop, a folder's not;
-            // the system's file holds the same as its folder.
+            // libcurl caches a file's certificates for all connections of a loop, but not a
+            // folder's. The system's file has the same certificates as its folder.
             _ = shim_curl_set_string(easy, CURLOPT_CAPATH, nil)
         }
         if let certificate = network.clientCertificate {
@@ -101,20 +101,20 @@ final class CurlNetwork {
         _ = shim_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, seconds)
     }
 
-    /// libcurl keeps such addresses in its cache of names: in one of this connection's own, so that
-    /// no other connection of the loop is led to them.
+    /// libcurl stores such addresses in its DNS cache. This connection gets its own cache, so that
+    /// other connections of the loop do not use them.
     private func setResolves(
         _ entries: [String], _ easy: UnsafeMutableRawPointer
     ) throws(RealtimeError) {
         guard !entries.isEmpty else { return }
         for entry in entries {
             guard let longer = curl_slist_append(resolves, entry) else {
-                throw RealtimeError(.system, "libcurl could not keep a name")
+                throw RealtimeError(.system, "libcurl could not store an address")
             }
             resolves = longer
         }
         guard let share = shim_curl_dns_share() else {
-            throw RealtimeError(.system, "libcurl could not make a cache of names")
+            throw RealtimeError(.system, "libcurl could not create a DNS cache")
         }
         self.share = share
         _ = shim_curl_set_pointer(easy, CURLOPT_SHARE, share)

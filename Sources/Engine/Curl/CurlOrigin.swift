@@ -1,9 +1,8 @@
 import CShims
 import Wire
 
-/// Where exchanges go: scheme, host and port, taken apart once. A URL that libcurl is given as
-/// text it takes apart, and puts together again, for each exchange: a seventh of its work with a
-/// short one.
+/// The scheme, host and port of a URL, parsed once. libcurl would parse and format a URL string for
+/// each exchange: a seventh of its work for a short one.
 final class CurlOrigin {
     private let text: String
     private let parts: OpaquePointer
@@ -22,17 +21,17 @@ final class CurlOrigin {
         guard code == CURLUE_OK else {
             throw RealtimeError(
                 .invalidURL,
-                "libcurl does not take \(text.quoted(upTo: 200)):"
+                "libcurl does not accept the URL \(text.quoted(upTo: 200)):"
                     + " \(String(cString: curl_url_strerror(code)))")
         }
     }
 
-    /// When no handle has it any more.
+    /// Called when no handle uses it any more.
     deinit { curl_url_cleanup(parts) }
 
-    /// Until the handle has another, or is freed.
+    /// Sets the origin on a handle, until it gets another or is freed.
     func set(on easy: UnsafeMutableRawPointer) {
-        // What libcurl takes again when it repeats a request of its own accord.
+        // libcurl uses this one if it repeats a request itself.
         _ = shim_curl_set_string(easy, CURLOPT_URL, text)
         _ = shim_curl_set_pointer(easy, CURLOPT_CURLU, UnsafeMutableRawPointer(parts))
     }

@@ -3,48 +3,48 @@ import Glibc
 
 /// libcurl's sockets in the loop's epoll.
 ///
-/// libcurl lets go of a connection's socket when an exchange is over, and takes it up again for the
-/// next one, which comes often within the same turn of the loop. What it lets go of stays in epoll
-/// until the turn is over: two system calls less for each exchange.
+/// libcurl releases a connection's socket after an exchange and takes it up again for the next one,
+/// often within the same turn of the loop. A released socket stays in epoll until the turn ends,
+/// which saves two system calls for each exchange.
 ///
-/// The number of a socket that was closed may be another's next. So only those stay whose end is
-/// told here: libcurl (7.88) tells it of connections that are made, and closes those that are not
-/// without a word.
+/// The number of a closed socket can be reused at once. So this is done only for sockets whose end
+/// is reported to us: libcurl (7.88) reports the end of established connections, but closes others
+/// silently.
 ///
-/// Such a socket leaves epoll by itself, unless a forked child has it, too: the kernel would go on
-/// reporting it, and nobody could take it out, as its number is gone. So a socket that connects is
-/// reported once (`PollEvents.once`), and once more when libcurl has seen that and still waits.
+/// Such a socket leaves epoll when it is closed, unless a forked child has it, too. Then the kernel
+/// would keep reporting it, and we could not remove it any more. So a socket that is connecting is
+/// reported once (`PollEvents.once`), and armed again after libcurl has seen that and still waits.
 final class CurlSockets {
     private let epoll: Int32
-    /// By descriptor.
+    /// Indexed by descriptor.
     @exclusivity(unchecked) private var entries: [Entry] = []
-    /// Those libcurl has let go of in this turn.
+    /// Sockets that libcurl has released in this turn.
     @exclusivity(unchecked) private var released: [Int32] = []
-    /// Kept connections of HTTP/1.1, by their own ports.
+    /// Kept connections of HTTP/1.1, by their local ports.
     @exclusivity(unchecked) private var alternating: [Int32: [Int32]] = [:]
-    /// Sockets that epoll says are ready and libcurl has not looked at, from `readyHead` on.
+    /// Sockets that epoll reported and libcurl has not handled yet, from `readyHead` on.
     @exclusivity(unchecked) private var ready: [Int32] = []
     @exclusivity(unchecked) private var readyHead = 0
     private static let mostHandled = 1024
     @exclusivity(unchecked) private(set) var progress = ReadyProgress()
 
-    /// There is one for each descriptor below the largest: small.
+    /// One for each descriptor up to the largest, so keep it small.
     private struct Entry {
-        /// Its end will be told.
+        /// Its end will be reported.
         var isKept = false
-        /// libcurl has let go of it; epoll has it still.
+        /// libcurl has released it, but it is still in epoll.
         var isLetGo = false
         /// In `released`.
         var isReleased = false
-        /// libcurl waits for its connection; epoll tells of it once.
+        /// libcurl waits for its connection; epoll reports it once.
         var isConnecting = false
-        /// epoll has told of it since.
+        /// epoll has reported it since.
         var isTold = false
-        /// Its own port, if it is in `alternating`; else 0.
+        /// Its local port, if it is in `alternating`; else 0.
         var port: UInt16 = 0
-        /// What epoll tells of it; 0 when that is not known.
+        /// The events that epoll watches; 0 if unknown.
         var events: UInt16 = 0
-        /// What epoll says of it that libcurl has not looked at; 0 for nothing.
+        /// The events that epoll reported and libcurl has not handled; 0 for none.
         var readyEvents: UInt16 = 0
         /// The seat of the user that it serves.
         var seat: Int32 = 0
@@ -52,8 +52,8 @@ final class CurlSockets {
 
     init(epoll: Int32) { self.epoll = epoll }
 
-    /// The connection of a socket was made by an exchange, and outlives it.
-    /// - Parameter isAlternating: the server sends only when it was asked, as in HTTP/1.1.
+    /// Call when an exchange has established a connection that outlives it.
+    /// - Parameter isAlternating: the server only sends when it was asked, as in HTTP/1.1.
     func keep(_ socket: Int32, isAlternating: Bool = false) {
         makeRoom(for: socket)
         entries[Int(socket)].isKept = true
@@ -74,9 +74,9 @@ final class CurlSockets {
         if alternating[port]?.isEmpty ?? false { alternating[port] = nil }
     }
 
-    /// For libcurl to call before a request goes out. What has come on a kept connection of
-    /// HTTP/1.1 would be taken for the answer to the next request (RFC 9112 §9.2), and libcurl
-    /// (7.88) does not look. Returns whether the connection was shut down.
+    /// libcurl calls this before it sends a request. Bytes already waiting on a kept HTTP/1.1
+    /// connection would be taken for the response (RFC 9112 §9.2), and libcurl (7.88) does not
+    /// check. Returns whether the connection was shut down.
     static let cutIfDirty: shim_curl_cut_fn = { user, address, port, ownPort in
         guard let user, let address else { return false }
         let me = Unmanaged<CurlSockets>.fromOpaque(user).takeUnretainedValue()
@@ -100,7 +100,7 @@ final class CurlSockets {
 
     var allReady: [Int32] { Array(ready[readyHead...]) }
 
-    /// The loop's epoll says that a socket is ready.
+    /// The loop's epoll reports that a socket is ready.
     func isReady(_ socket: Int32, _ events: UInt32) {
         makeRoom(for: socket)
         if entries[Int(socket)].readyEvents == 0 {
@@ -110,20 +110,20 @@ final class CurlSockets {
         entries[Int(socket)].readyEvents |= UInt16(truncatingIfNeeded: events)
     }
 
-    /// The one that has been ready longest, and for what; nil for none.
+    /// The socket that has been ready longest, with its events; nil for none.
     func nextReady() -> (Int32, UInt32)? {
         while hasReady {
             let socket = ready[readyHead]
             readyHead += 1
             progress.handled += 1
-            // Under a flood it is never empty.
+            // During a flood the queue is never empty, so also trim it here.
             if !hasReady || readyHead == CurlSockets.mostHandled {
                 ready.removeFirst(readyHead)
                 readyHead = 0
             }
             let events = UInt32(entries[Int(socket)].readyEvents)
             entries[Int(socket)].readyEvents = 0
-            // 0 when libcurl has let go of it since.
+            // 0 if libcurl has released it since.
             if events != 0 { return (socket, events) }
         }
         return nil
@@ -136,15 +136,15 @@ final class CurlSockets {
 
     func seat(of socket: Int32) -> Int { Int(entries[Int(socket)].seat) }
 
-    // MARK: What libcurl wants to know
+    // MARK: What libcurl watches
 
-    /// libcurl waits for a socket's connection.
+    /// Whether libcurl waits for the socket to connect.
     func isConnecting(_ socket: Int32) -> Bool {
         socket < entries.count && entries[Int(socket)].isConnecting
     }
 
-    /// libcurl wants to know nothing more of a socket.
-    /// - Returns: whether it stays until `settle`.
+    /// libcurl no longer watches a socket.
+    /// - Returns: whether it stays in epoll until `settle`.
     func letGo(of socket: Int32) -> Bool {
         makeRoom(for: socket)
         entries[Int(socket)].readyEvents = 0
@@ -162,8 +162,8 @@ final class CurlSockets {
         return true
     }
 
-    /// libcurl wants to know of `events`.
-    /// - Parameter isNew: it did not know the socket.
+    /// libcurl watches a socket for `events`.
+    /// - Parameter isNew: whether libcurl did not watch it before.
     func watch(_ socket: Int32, _ events: UInt32, isNew: Bool) {
         var isWatched = !isNew
         if isKept(socket) {
@@ -173,7 +173,7 @@ final class CurlSockets {
             if entry.isLetGo, entry.events == events { return }
             isWatched = isWatched || entry.isLetGo
         } else {
-            // One that connects is waited for to be writable, and for nothing else.
+            // A socket that is connecting is only watched until it is writable.
             makeRoom(for: socket)
             entries[Int(socket)].isConnecting = isNew && events == PollEvents.writable
             if entries[Int(socket)].isConnecting { return watchOnce(socket, isWatched: false) }
@@ -181,12 +181,12 @@ final class CurlSockets {
         put(socket, events, isWatched: isWatched)
     }
 
-    /// epoll tells of a socket, and libcurl is told next.
+    /// epoll reported a socket, which libcurl handles next.
     func told(_ socket: Int32) {
         if socket < entries.count { entries[Int(socket)].isTold = true }
     }
 
-    /// libcurl has been told.
+    /// libcurl has handled it.
     func seen(_ socket: Int32) {
         guard socket < entries.count, entries[Int(socket)].isConnecting,
             entries[Int(socket)].isTold
@@ -208,7 +208,7 @@ final class CurlSockets {
         }
     }
 
-    /// Takes out of epoll what was not taken up again. Before the loop waits.
+    /// Removes released sockets from epoll. Call before the loop waits.
     func settle() {
         guard !released.isEmpty else { return }
         for socket in released {
@@ -224,8 +224,8 @@ final class CurlSockets {
         _ = shim_epoll_remove(epoll, socket)
     }
 
-    /// For libcurl to call. Out of epoll first: a forked child may have the socket, too, and then
-    /// the kernel would go on with it.
+    /// libcurl calls this to close a socket. It leaves epoll first, because a forked child may have
+    /// the socket, too, and then the kernel would keep reporting it.
     static let closed: shim_curl_close_socket_fn = { user, socket in
         if let user {
             let me = Unmanaged<CurlSockets>.fromOpaque(user).takeUnretainedValue()

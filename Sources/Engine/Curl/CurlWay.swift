@@ -3,22 +3,22 @@ import Glibc
 import Session
 import Wire
 
-/// The way to a host: to itself, by a Unix socket, or through a proxy.
+/// The route to a host: direct, by a Unix socket, or through a proxy.
 struct CurlWay {
-    /// The proxy's URL, as it was given.
+    /// The proxy's URL as it was set.
     let proxyURL: String?
     /// Host and port, for messages.
     private let host: String
-    /// What is between, for messages: " through the proxy …"; "" for nothing.
+    /// The intermediary, for messages: " through the proxy …"; "" for none.
     let detour: String
 
-    /// Host and port of the proxy; nil without any.
+    /// Host and port of the proxy; nil for none.
     let proxyName: String?
-    /// TLS is spoken to the host.
+    /// Whether the host itself uses TLS.
     let isSecure: Bool
-    /// A proxy is asked for a tunnel.
+    /// Whether a proxy must open a tunnel.
     let isTunnel: Bool
-    /// The request itself goes to the proxy, with its whole URL (RFC 9112 §3.2.2).
+    /// Whether the proxy gets the request itself, with an absolute URL (RFC 9112 §3.2.2).
     var isForwarded: Bool { proxyURL != nil && !isTunnel }
 
     init(to url: HTTPURL, by network: NetworkConfiguration) {
@@ -36,20 +36,20 @@ struct CurlWay {
     }
 
     func set(on easy: UnsafeMutableRawPointer) {
-        // It is decided already, for errors to name the same proxy; "" makes libcurl look at no
-        // variable.
+        // The proxy is already chosen, so that errors name the one that was used. "" keeps libcurl
+        // from reading the environment.
         _ = shim_curl_set_string(easy, CURLOPT_PROXY, proxyURL ?? "")
         _ = shim_curl_set_string(easy, CURLOPT_NOPROXY, "")
     }
 
-    /// Whether the proxy is spoken to by TLS: then the bytes on the socket are libcurl's.
+    /// Whether the proxy itself uses TLS. Then libcurl encrypts all bytes on the socket.
     var isProxySecure: Bool {
         proxyURL?.prefix(6).equalsIgnoringASCIICase("https:") ?? false
     }
 }
 
 extension CurlWay: CustomStringConvertible {
-    /// Host and port that it leads to.
+    /// Host and port of the destination.
     var target: String { host }
     var description: String { host + detour }
 }

@@ -1,20 +1,20 @@
 import Session
 
-/// Whose answer is decoded.
+/// A transfer whose response is decoded.
 protocol DecodingUser: AnyObject {
-    /// It is queued for a turn.
+    /// True while it is queued for a turn.
     var waitsToDecode: Bool { get set }
-    /// Decodes and delivers, as far as it may.
+    /// Decodes and delivers, as far as allowed.
     func deliver()
 }
 
-/// Shares the decoding of answers among a loop's transfers, so that no answer keeps the loop busy
+/// Shares the decoding of responses among a loop's transfers, so that no response blocks the loop,
 /// however much it grows. Each turn of the loop decodes a limited number of bytes, for a limited
-/// time. Transfers that have more to decode than that take turns.
+/// time. Transfers with more to decode take turns.
 final class DecodingTurns {
     /// Transfers that have more to decode; the one that has waited longest is first.
     private var waiting: [any DecodingUser] = []
-    /// What was decoded since the loop's last turn, and when that is enough.
+    /// Bytes decoded since the loop's last turn, and the time at which decoding stops.
     private var bytes = 0
     private var end: Instant?
     /// The transfer at the front of the queue has its turn.
@@ -23,14 +23,14 @@ final class DecodingTurns {
 
     /// The most that is decoded at once.
     private static let pieceBytes = 64 << 10
-    /// The most that one transfer decodes before others have their turn.
+    /// The most that one transfer decodes before others get their turn.
     static let bytesPerTransfer = 256 << 10
-    /// What a turn of the loop spends on decoding, and on the handlers of what is decoded.
+    /// How much of a turn may be spent on decoding, including the handlers of the result.
     private static let timePerTurn = Duration.milliseconds(20)
 
     deinit { storage?.deallocate() }
 
-    /// A decoded piece lies here while it is delivered.
+    /// Holds a decoded piece while it is delivered.
     var space: UnsafeMutableRawBufferPointer {
         if let storage { return storage }
         let made = UnsafeMutableRawBufferPointer.allocate(
@@ -56,16 +56,16 @@ final class DecodingTurns {
         return true
     }
 
-    /// Gives `transfer` another turn, after those that wait already.
+    /// Gives `transfer` another turn, after those already waiting.
     func enqueue(_ transfer: any DecodingUser) {
         transfer.waitsToDecode = true
         waiting.append(transfer)
     }
 
-    /// So many bytes were consumed and produced.
+    /// Counts bytes that were consumed and produced.
     func count(_ work: Int) { bytes += work }
 
-    /// Lets those that wait decode, one after the other.
+    /// Lets waiting transfers decode, one after the other.
     func serve() {
         while !waiting.isEmpty, hasRoom {
             let next = waiting.removeFirst()
@@ -76,8 +76,8 @@ final class DecodingTurns {
         }
     }
 
-    /// The loop's turn is over.
-    /// - Returns: whether there is more to decode in the next one.
+    /// Call at the end of the loop's turn.
+    /// - Returns: whether the next turn has more to decode.
     func endTurn() -> Bool {
         bytes = 0
         end = nil

@@ -1,20 +1,21 @@
 import Wire
 
-/// Whether the server said, by HTTP/2, that it has not begun with a request (RFC 9113 §8.7): then
-/// it may be sent again whatever it does (docs/rest.md, R3). libcurl 7.88 tells that in words
-/// alone; what was refused by RST_STREAM it sends again itself, five times, before it gives up.
+/// Whether the server reported by HTTP/2 that it did not process a request (RFC 9113 §8.7). Then it
+/// can be repeated, even if it is not idempotent (docs/rest.md, R3). libcurl 7.88 reports this only
+/// in its log lines. It repeats requests refused by RST_STREAM itself, five times, before it gives
+/// up.
 struct HTTP2Refusal {
     private var stream: UInt64?
     private var isRefused = false
 
-    /// Whether the last try was not begun with.
+    /// Whether the server did not process the last try.
     var holds: Bool { isRefused }
 
-    /// A line of libcurl's.
+    /// Reads a line of libcurl's log.
     mutating func read(_ line: UnsafeRawBufferPointer) {
         let line = line.prefix(200)
         if let id = HTTP2Refusal.number(behind: "Using Stream ID: ", in: line) {
-            // Of another try, maybe on another connection.
+            // Another try, possibly on another connection.
             (stream, isRefused) = (id, false)
         } else if let last = HTTP2Refusal.number(behind: "last_stream=", in: line) {
             if let stream, stream > last { isRefused = true }

@@ -3,22 +3,22 @@ import Glibc
 import Session
 import Wire
 
-/// Who waits for an exchange. All are called on the loop's thread, outside of libcurl, in this
-/// order: head once, body any number of times, ended once.
+/// Receives the parts of an exchange. Called on the loop's thread, outside of libcurl, in this
+/// order: the head once, the body any number of times, `ended` once.
 protocol HTTPTransferOwner: AnyObject {
-    /// The final answer's head has come.
+    /// The head of the final response has arrived.
     func received(_ head: ResponseHead, by transfer: HTTPTransfer)
-    /// Bytes of the body, decoded; valid until this returns.
+    /// Decoded bytes of the body; valid until this returns.
     func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer)
-    /// The whole answer has come in time. Its body is still being decoded or delivered.
+    /// The whole response has arrived in time. Its body is still being decoded or delivered.
     func answerCame(by transfer: HTTPTransfer)
-    /// It is over; nil when the answer is whole.
+    /// The exchange has ended. `failure` is nil if the response is complete.
     func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer)
-    /// How far it has come, for those who asked.
+    /// The progress of the exchange, if `reportsProgress` is set.
     func progressed(_ progress: HTTPTransfer.Progress, by transfer: HTTPTransfer)
-    /// More of a streamed request body is wanted: `HTTPTransfer.upload`.
+    /// More of a streamed request body is needed: call `HTTPTransfer.upload`.
     func wantsBody(of transfer: HTTPTransfer)
-    /// The loop is over.
+    /// The loop has ended.
     func loopClosed()
 }
 
@@ -28,21 +28,21 @@ extension HTTPTransferOwner {
     func wantsBody(of transfer: HTTPTransfer) {}
 }
 
-/// One HTTP exchange by libcurl, HTTP/1.1 or 2: a request, its answer's head and body. Redirects,
-/// credentials and retries are not its business.
+/// One HTTP exchange by libcurl, over HTTP/1.1 or 2: a request, and its response's head and body.
+/// It does not handle redirects, credentials or retries.
 final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     var easy: UnsafeMutableRawPointer { handle.easy }
     var isConnected: Bool { handle.isConnected }
     @exclusivity(unchecked) var seat: Int?
     let handle: CurlHandle
-    /// Where the handle goes when the exchange is over.
+    /// Takes the handle back after the exchange.
     private let handles: CurlHandles?
     private let multi: CurlMulti
     @exclusivity(unchecked) private var owner: (any HTTPTransferOwner)?
     private let started = Loop.now()
     @exclusivity(unchecked) var isOpen = true
 
-    // What libcurl handed over and is not told yet.
+    // What libcurl passed to us and was not delivered yet.
     @exclusivity(unchecked) private var isNoted = false
     @exclusivity(unchecked) private(set) var headReader = CurlHead()
     @exclusivity(unchecked) private var head: ResponseHead?
@@ -53,43 +53,43 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     @exclusivity(unchecked) var result: CURLcode?
     @exclusivity(unchecked) private(set) var isAnswered = false
     private let isHead: Bool
-    /// The answer's body lasts until its connection ends.
+    /// The response's body lasts until its connection ends.
     @exclusivity(unchecked) private(set) var isEndedByClose = false
-    /// Decodes the body if the answer names a content coding; `body` then holds what came.
+    /// Decodes the body if the response has a content coding; `body` then holds undecoded bytes.
     @exclusivity(unchecked) private(set) var decoder: ContentDecoder?
-    /// Queued in the multi handle's `decoding`.
+    /// True while queued in the multi handle's `decoding`.
     @exclusivity(unchecked) var waitsToDecode = false
-    /// Why the answer cannot be read on.
+    /// Why the rest of the response cannot be read.
     @exclusivity(unchecked) private var fault: RealtimeError?
     @exclusivity(unchecked) var refusal = HTTP2Refusal()
 
     @exclusivity(unchecked) private var isDelivering = false
-    /// The owner wants no body now.
+    /// The owner paused the body.
     @exclusivity(unchecked) private var isPaused = false
-    /// libcurl was told to hold the body, or to wait for the request's.
+    /// libcurl was paused: receiving by `isHeld`; `isSuspended` while other users have their turn.
     @exclusivity(unchecked) var isHeld = false
     @exclusivity(unchecked) var isSuspended = false
     @exclusivity(unchecked) private var isLettingGo = false
     @exclusivity(unchecked) private(set) var requestBody: RequestBody
-    /// Ends the wait for the server's word on the request's body.
+    /// Limits the wait for the server's decision about the request's body (100 Continue).
     @exclusivity(unchecked) private var wordTimer: LoopTimer?
-    /// As long as libcurl would wait.
+    /// The same time that libcurl would wait.
     private static let wordTime = Duration.seconds(1)
 
-    /// Undelivered bytes above which libcurl is told to wait.
+    /// With this many undelivered bytes, libcurl is paused.
     private static let heldBytes = 256 << 10
-    /// What an exchange that ends counts for its TLS connection.
+    /// The bytes that each completed exchange is credited for on its TLS connection.
     private static let exchangeBytes: UInt64 = 64
     let reportsProgress: Bool
     let mayEndInCoding: Bool
     @exclusivity(unchecked) var tunnelAnswer = TunnelAnswer()
-    /// Bytes that its TLS connection has been credited with.
+    /// The bytes that its TLS connection was credited for.
     @exclusivity(unchecked) private var credited: UInt64 = 0
     @exclusivity(unchecked) private(set) var isFlooded = false
 
     /// - Parameters:
-    ///   - handle: made for the network that is meant.
-    ///   - handles: where it goes when the exchange is over.
+    ///   - handle: made for the network to use.
+    ///   - handles: takes the handle back after the exchange.
     convenience init(
         _ request: borrowing HTTPRequest, _ options: borrowing HTTPTransferOptions,
         by handle: CurlHandle, backTo handles: CurlHandles? = nil, multi: CurlMulti,
@@ -118,58 +118,59 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
 
     deinit { close() }
 
-    /// 10, 11, 20 or 30; 0 before the answer.
+    /// 10, 11, 20 or 30; 0 before the response.
     var httpVersion: Int { isOpen ? Int(shim_curl_http_version(easy)) : 0 }
 
-    /// Its connection was made for it.
+    /// True if a connection was made for this exchange.
     var madeConnection: Bool { isOpen && !handle.wasReused }
 
-    /// Bytes of the body as they came, before they are decoded.
+    /// Bytes of the body as received, before they are decoded.
     var bytesReceived: UInt64 { isOpen ? handle.bytesReceived : 0 }
 
-    /// When the request could go out; nil before.
+    /// When the request could be sent; nil before.
     var requestStarted: Instant? {
         guard isOpen else { return nil }
         let delay = handle.requestDelay
         return delay == 0 ? nil : started + .nanoseconds(Int64(clamping: delay))
     }
 
-    /// Drops the exchange; its owner hears nothing more.
-    /// - Parameter connectionToo: it may be dead: it is not used any more once nobody is on it.
+    /// Drops the exchange; its owner is not notified any more.
+    /// - Parameter connectionToo: the connection may be dead. It is not used again once all
+    ///   exchanges have left it.
     func close(connectionToo: Bool = false) {
         guard isOpen, !multi.isForked else { return }
-        // Bytes of this exchange do not count as a flood against others on its connection.
+        // Bytes of this exchange must not count as a flood against others on its connection.
         creditTLS()
         if result != CURLE_OK { shim_tls_drop_answer(handle.tlsGuard) }
         isOpen = false
         owner = nil
         if let wordTimer, wordTimer.isArmed { multi.loop.disarm(wordTimer) }
-        // A handle whose exchange is done may go to another.
+        // After the exchange has ended, the handle may serve another one.
         if connectionToo, result == nil { handle.abandonConnection() }
         multi.remove(self)
         handle.dismiss()
-        // One that was broken off may have something left.
+        // After an aborted exchange libcurl may have state left, so the handle is not reused.
         if result == CURLE_OK, !handle.wasRepeated { handles?.giveBack(handle) }
     }
 
-    /// Delivers the rest of the body as it comes: for an answer whose body is not wanted.
+    /// Delivers the rest of the body undecoded, for a response whose body is not wanted.
     func stopDecoding() { decoder = nil }
 
-    /// Stops, or goes on, handing the body over.
+    /// Pauses or resumes the delivery of the body.
     func pause(_ paused: Bool) {
         guard isOpen, isPaused != paused else { return }
         isPaused = paused
-        // What waits here is told from the loop; what waits in libcurl comes after it.
+        // What waits here is delivered by the loop; what waits in libcurl follows it.
         if !paused { note() }
     }
 
-    /// Hands over bytes of a streamed request body.
+    /// Adds bytes to a streamed request body.
     func upload(_ bytes: UnsafeRawBufferPointer) {
         requestBody.append(bytes)
         releaseUpload()
     }
 
-    /// The request's body is whole; or it cannot be had, which ends the exchange.
+    /// Ends the request's body: it is complete, or it failed, which ends the exchange.
     func endUpload(failed: Bool = false) {
         requestBody.end(failed: failed)
         releaseUpload()
@@ -180,7 +181,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         letGo()
     }
 
-    /// The server has had its word on the request's body, or has said nothing.
+    /// The server decided about the request's body, or did not respond in time.
     func timeReached(_ now: Instant) {
         if requestBody.isWithheld { requestBody.begin() }
         releaseUpload()
@@ -194,9 +195,10 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
 
     private func letGo() {
         isHeld = false
-        // What libcurl kept comes in here, all of it: what is held in the midst is copied again.
+        // libcurl passes all that it kept from inside this call. If we paused it meanwhile, it
+        // would copy everything again.
         isLettingGo = true
-        // A request's body that waits goes on waiting.
+        // If the request's body is not there yet, keep sending paused.
         _ = curl_easy_pause(easy, requestBody.isAwaited ? CURLPAUSE_SEND : CURLPAUSE_CONT)
         isLettingGo = false
     }
@@ -211,19 +213,20 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         if shim_curl_kept_socket(easy, &socket) {
             multi.sockets.keep(socket, isAlternating: httpVersion < 20)
         }
-        // What a proxy said instead of opening a tunnel; libcurl keeps its answer to itself.
+        // The proxy's response to CONNECT, which libcurl does not pass on.
         if result != CURLE_OK, head == nil, !isAnswered, shim_curl_connect_status(easy) == 407 {
             var refusal = ResponseHead(status: 407, reason: "Proxy Authentication Required")
             refusal.proxy = handle.way.proxyName
             head = refusal
             self.result = CURLE_OK
         }
-        // Behind what is still to be told.
+        // After what still has to be delivered.
         deliver()
         if hasCome { owner?.answerCame(by: self) }
     }
 
-    /// The whole answer has come, and its owner holds nothing up: only our own work delays its end.
+    /// The whole response has arrived, and its owner does not pause it: only our work delays its
+    /// end.
     var hasCome: Bool { isOpen && result == CURLE_OK && !isPaused }
 
     var tlsGuard: UnsafeMutablePointer<shim_tls_guard>? { isOpen ? handle.tlsGuard : nil }
@@ -239,7 +242,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         guard isOpen, result == nil else { return }
         isFlooded = true
         result = CURLE_RECV_ERROR
-        // What its owner does not take yet must not keep it on the connection.
+        // Undelivered bytes must not keep the transfer on the connection.
         handle.abandonConnection()
         multi.remove(self)
         deliver()
@@ -251,7 +254,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         owner?.loopClosed()
     }
 
-    /// Has `deliver` called when libcurl has returned.
+    /// Makes libcurl's caller call `deliver` when libcurl has returned.
     func note() {
         guard !isNoted else { return }
         isNoted = true
@@ -260,7 +263,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
 
     func deliver() {
         isNoted = false
-        // A pause that ends inside a callback must not begin another round in it.
+        // A pause that ends inside a callback must not start another delivery in it.
         guard isOpen, !isDelivering else { return }
         isDelivering = true
         deliverAll()
@@ -271,7 +274,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         if var head {
             self.head = nil
             isAnswered = true
-            // A server has no such answer of its own (RFC 9110 §15.5.8).
+            // A server must not send this status itself (RFC 9110 §15.5.8).
             if head.status == 407, !handle.way.isTunnel { head.proxy = handle.way.proxyName }
             owner?.received(head, by: self)
         }
@@ -290,7 +293,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         if let result {
             end(failure(result))
         } else if isHeld, !isPaused, !isSuspended {
-            // Its write callback is called in here, and notes what comes.
+            // libcurl calls the write callback from inside this, which notes what arrives.
             letGo()
         }
     }
@@ -301,7 +304,8 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         owner?.ended(failure, by: self)
     }
 
-    /// What its owner does not take now stays in the kernel, and slows the server down.
+    /// Pauses libcurl while the owner takes no more. Bytes then stay in the kernel and slow the
+    /// server.
     private func holdBack() {
         guard isOpen, result == nil,
             body.count >= HTTPTransfer.heldBytes || isPaused && !body.isEmpty
@@ -309,21 +313,22 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         hold()
     }
 
-    /// Has libcurl read no more; not in its callbacks, where it would read once more first.
+    /// Stops libcurl from reading. Not called in its callbacks, where it would first read once
+    /// more.
     func hold() {
         guard !isHeld else { return }
         isHeld = true
-        // A request's body that waits goes on waiting.
+        // If the request's body is not there yet, keep sending paused.
         _ = curl_easy_pause(easy, CURLPAUSE_RECV | (requestBody.isAwaited ? CURLPAUSE_SEND : 0))
     }
 
-    /// Everything that came was delivered.
+    /// Everything that arrived was delivered.
     private var isBodyTold: Bool { body.isEmpty && decoder?.hasMore != true }
 
     private func deliverBody() {
         if let decoder { deliver(by: decoder) }
         while decoder == nil, isOpen, !isPaused, !body.isEmpty, multi.mayTell(body: self) {
-            // Taken out, since more may be written while it is told.
+            // Removed from `body`, because more may be added while it is delivered.
             var chunk = ByteBuffer()
             swap(&chunk, &body)
             multi.hasTold(chunk.count)
@@ -336,7 +341,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         multi.takeBack(&body)
     }
 
-    /// Decodes and delivers what came, as far as the loop's turn allows.
+    /// Decodes and delivers what arrived, as far as the loop's turn allows.
     private func deliver(by decoder: ContentDecoder) {
         let turns = multi.decoding
         guard isOpen, !isPaused, !isBodyTold, turns.admits(self) else { return }
@@ -360,7 +365,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         }
     }
 
-    // MARK: What libcurl calls
+    // MARK: Called by libcurl's callbacks
 
     func take(line: UnsafeRawBufferPointer) -> Bool {
         if let head = headReader.read(line) {
@@ -373,14 +378,14 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         }
         if requestBody.isWithheld, head != nil || headReader.saysContinue {
             requestBody.begin(isWanted: (head?.status ?? 100) < 300)
-            // libcurl cannot be called in here.
+            // libcurl must not be called in here.
             if requestBody.isAwaited { awaitWord(for: .zero) }
         }
         return !headReader.isTooLarge && headReader.fault == nil
     }
 
     func take(body bytes: UnsafeRawBufferPointer) -> Int {
-        // libcurl reads a hundred times before it returns, as long as there is something.
+        // libcurl reads up to a hundred times before it returns, as long as bytes arrive.
         if body.count >= HTTPTransfer.heldBytes, !isLettingGo {
             isHeld = true
             return Int(CURL_WRITEFUNC_PAUSE)

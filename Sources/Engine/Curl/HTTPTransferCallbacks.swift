@@ -1,10 +1,10 @@
 import CShims
 import Glibc
 
-// What libcurl calls for a transfer, and how far an exchange has come.
+// libcurl's callbacks for a transfer.
 extension HTTPTransfer {
     struct Progress: Equatable {
-        /// Bytes of bodies; the totals are 0 when they are not known.
+        /// Bytes of the bodies; totals are 0 while unknown.
         var sent: UInt64 = 0
         var toSend: UInt64 = 0
         var received: UInt64 = 0
@@ -15,7 +15,7 @@ extension HTTPTransfer {
         header: headerCame, body: bodyCame, bodyWanted: bodyWanted, progress: progressCame,
         word: wordCame)
 
-    /// Without a retain for each line: libcurl's multi handle holds who it works for.
+    /// Does not retain the transfer for each line: libcurl's multi handle retains its users.
     private static func with(
         _ user: UnsafeMutableRawPointer?, _ body: (HTTPTransfer) -> Int
     ) -> Int {
@@ -31,7 +31,7 @@ extension HTTPTransfer {
         with(user) { me in me.take(header: UnsafeRawBufferPointer(start: data, count: count)) }
     }
 
-    /// A line of the head; several, when libcurl has kept them while this was suspended.
+    /// Handles a line of the head, or several lines that libcurl kept while this was paused.
     func take(header bytes: UnsafeRawBufferPointer) -> Int {
         var rest = bytes
         while let start = rest.baseAddress, let end = memchr(start, 0x0A, rest.count) {

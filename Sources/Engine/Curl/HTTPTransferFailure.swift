@@ -2,7 +2,7 @@ import CShims
 import Session
 import Wire
 
-// Why an exchange has failed.
+// Finds out why an exchange failed.
 extension HTTPTransfer {
     func failure(_ result: CURLcode) -> HTTPFailure? {
         if result == CURLE_OK {
@@ -24,13 +24,13 @@ extension HTTPTransfer {
                 RealtimeError(what.code, "the body of the request to \(way) \(what.text)"))
         }
         if handle.wasKeptBack || isStale(result) {
-            let text = "\(way) ended its connection before an answer"
+            let text = "\(way) closed the connection before a response"
             return HTTPFailure(RealtimeError(.connectionLost, text), isStale: true)
         }
         if refusal.holds, !isAnswered {
             return HTTPFailure(
                 RealtimeError(
-                    .connectionLost, "\(way) took no request on its HTTP/2 connection"),
+                    .connectionLost, "\(way) refused the request on its HTTP/2 connection"),
                 precedesRequest: true)
         }
         let error = CurlFailure.error(
@@ -51,15 +51,15 @@ extension HTTPTransfer {
         }
     }
 
-    /// The end of its connection ended the answer, and may be a forged one: TLS says the end of the
-    /// data itself, by close_notify (RFC 9112 §9.8). HTTP/2 says the end of each stream.
+    /// The response ended with its connection, but without TLS's close_notify, so the end may be
+    /// forged (RFC 9112 §9.8). HTTP/2 marks the end of each stream.
     private var isCut: Bool {
         guard let tlsGuard = handle.tlsGuard, tlsGuard.pointee.is_cut else { return false }
         return isEndedByClose && httpVersion < 20
     }
 
-    /// Whether a connection that was kept was found dead (R6): libcurl sends again by itself what
-    /// it has, unless it was sending it still.
+    /// Whether a kept connection turned out to be dead (R6). libcurl repeats a request itself,
+    /// unless it was still sending its body.
     private func isStale(_ result: CURLcode) -> Bool {
         switch result {
         case CURLE_SEND_FAIL_REWIND: true

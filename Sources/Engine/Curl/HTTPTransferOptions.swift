@@ -1,18 +1,18 @@
-/// What an exchange wants beside its request.
+/// The options of an exchange, besides its request.
 struct HTTPTransferOptions {
-    /// From the start to a connection that is ready, TLS included; zero for none.
+    /// The limit from the start to an established connection, including TLS; zero for none.
     var connectTimeout: Duration = .zero
-    /// Offers the content codings that can be decoded, and decodes the answer.
+    /// Offers the content codings that can be decoded, and decodes the response.
     var decodes = true
-    /// A body whose framing is whole may end inside of its content coding: a server that closes
-    /// an event stream seldom ends its compression first.
+    /// Accepts a body that is complete by its framing, but ends inside its content coding: a server
+    /// that closes an event stream seldom ends the compression first.
     var mayEndInCoding = false
-    /// Over TLS, where the server agrees to it.
+    /// Only over TLS, if the server agrees.
     var offersHTTP2 = true
-    /// Waits for a connection that can be shared rather than opening another.
+    /// Waits for a connection that can be shared, rather than opening another.
     var prefersSharing = false
     var takesFreshConnection = false
-    /// A request that may not be repeated is not sent again by libcurl either.
+    /// libcurl must not repeat a request that is not idempotent.
     var goesOutOnce = false
     var reportsProgress = false
 }

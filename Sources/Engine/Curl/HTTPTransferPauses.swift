@@ -1,6 +1,6 @@
 import CShims
 
-// While libcurl is kept busy by others; see `CurlMulti`.
+// Pauses a transfer while other users keep libcurl busy; see `CurlMulti`.
 extension HTTPTransfer {
     func suspend() -> Bool {
         guard isOpen, isConnected, result == nil, !isHeld else { return false }

@@ -1,13 +1,14 @@
 import Session
 import Wire
 
-/// The body of a request that comes piece by piece, or waits for the server's word, between who has
-/// it and libcurl. Not a byte more than was said: it would be the server's next request.
+/// A request body that arrives in pieces, or waits for 100 Continue, on its way to libcurl. It
+/// never has more bytes than announced, because the server would read those as the next request.
 struct RequestBody: ~Copyable {
     enum Step {
-        /// So many bytes were written; 0 is the end.
+        /// This many bytes were written; 0 is the end.
         case bytes(Int)
-        /// None is there yet; `isNew` the first time, when its owner is to be asked for more.
+        /// No bytes are there yet. `isNew` if this is the first time, so that the owner must be
+        /// asked.
         case later(isNew: Bool)
         case failed
     }
@@ -15,13 +16,13 @@ struct RequestBody: ~Copyable {
     private var bytes = ByteBuffer()
     private var hasEnded = false
     private var hasFailed = false
-    /// libcurl waits for it.
+    /// libcurl waits for bytes.
     private(set) var isAwaited = false
-    /// nil when nothing was said of its length.
+    /// nil if the length was not announced.
     private let length: Int?
     private var left = 0
     private var fault: String?
-    /// The server has not said yet whether it wants it.
+    /// The server has yet to decide whether it wants the body.
     private(set) var isWithheld: Bool
     private var isUnwanted = false
 
@@ -38,7 +39,7 @@ struct RequestBody: ~Copyable {
         left = length ?? 0
     }
 
-    /// The server wants it, or has said nothing for long enough; or it has answered without it.
+    /// The server wants the body, or did not respond in time; or it has responded without the body.
     mutating func begin(isWanted: Bool = true) {
         isWithheld = false
         isUnwanted = !isWanted
@@ -51,13 +52,14 @@ struct RequestBody: ~Copyable {
         hasFailed = failed
     }
 
-    /// There is more: whether libcurl waited for it.
+    /// Call when there are more bytes. Returns whether libcurl waited for them.
     mutating func hasWaited() -> Bool {
         defer { isAwaited = false }
         return isAwaited
     }
 
-    /// For libcurl, which asks again while it holds back an answer: its owner was asked already.
+    /// Called by libcurl, which may ask again while its response is paused; the owner is asked
+    /// once.
     mutating func take(into space: UnsafeMutableRawBufferPointer) -> Step {
         if isUnwanted { return .bytes(0) }
         if isWithheld {
@@ -87,7 +89,7 @@ struct RequestBody: ~Copyable {
         return .failed
     }
 
-    /// Why it ended the exchange.
+    /// Why the body ended the exchange.
     var failure: (code: RealtimeError.Code, text: String)? {
         guard hasFailed else { return nil }
         return fault.map { (.invalidArgument, $0) } ?? (.cancelled, "ended with an error")

@@ -1,15 +1,15 @@
-/// What a read of a connected byte stream says.
+/// The result of reading from a connected byte stream.
 enum StreamRead {
-    /// So many bytes; `isDrained` when nothing more can wait behind them.
+    /// This many bytes. `isDrained` if no more can be waiting.
     case bytes(Int, isDrained: Bool)
     case wouldBlock
     /// The peer ended the stream.
     case end
-    /// Broken; `isTLS` when the TLS library found fault, or was told of one by an alert.
+    /// The stream failed. `isTLS` if the TLS library reported an error or received an alert.
     case failed(String, isTLS: Bool, systemError: Int32)
 }
 
-/// What a write says.
+/// The result of a write.
 enum StreamWrite {
     case bytes(Int)
     case wouldBlock

@@ -1,10 +1,10 @@
 import Wire
 
-/// Limits what a proxy answers to CONNECT. libcurl (7.88) reads it byte by byte until it ends, and
-/// calls its progress callback for each: a body without an end would hold up the loop.
+/// Limits a proxy's response to CONNECT. libcurl (7.88) reads it byte by byte until it ends, and
+/// calls its progress callback for each; an endless body would block the loop.
 struct TunnelAnswer {
     private var bytes = 0
-    /// Far above any answer to CONNECT, whose body is read for the status 407 alone.
+    /// Far above any real response to CONNECT, whose body is only read for the status 407.
     private static let limit = 32 << 10
 
     /// Counts one call of libcurl's progress callback, before the tunnel is open.

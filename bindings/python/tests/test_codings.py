@@ -115,7 +115,7 @@ def test_a_transfer_coding_that_was_not_requested(replying: Any) -> None:
     chunk = b"%x\r\n" % len(PACKED) + PACKED + b"\r\n0\r\n\r\n"
     error = failure(replying(head + chunk))
     assert error.name == "RT_ERROR_PROTOCOL"
-    assert 'the transfer coding "gzip", which was not asked for' in str(error)
+    assert 'the transfer coding "gzip", which was not requested' in str(error)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "foo"])

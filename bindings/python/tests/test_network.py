@@ -238,7 +238,7 @@ def test_an_answer_that_is_not_http_is_reported(answer, text):
             client.get("/")
         assert not isinstance(raised.value, ConnectFailed)
         assert raised.value.name == "RT_ERROR_PROTOCOL"
-        assert f"the answer from {urlsplit(url).netloc} is not valid HTTP: " in str(raised.value)
+        assert f"the response from {urlsplit(url).netloc} is not valid HTTP: " in str(raised.value)
 
 
 def test_a_unix_socket(run, tmp_path):
