@@ -31,7 +31,7 @@ SIGNS = (
     "trying long poll",
     "asking for a WebSocket again",
     "refreshing the tokens",
-    "the tokens are refreshed",
+    "the tokens were refreshed",
     "without TLS",
     "error text:",
 )

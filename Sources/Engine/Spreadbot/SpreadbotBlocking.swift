@@ -1,18 +1,18 @@
 package import CShims
 package import Wire
 
-// The blocking form.
+// The blocking API.
 extension SpreadbotConnection {
-    /// Connects to a path, as `establish` does, and waits until it is connected. From the first
-    /// call on, messages wait in an inbox.
-    /// - Parameter timeout: nil for no limit. After it the connection keeps trying.
+    /// Connects to a path as `establish` does, and waits until it is connected. From the first call
+    /// on, messages wait in an inbox.
+    /// - Parameter timeout: nil for no limit. After a timeout the connection keeps trying.
     package func connect(path: String, timeout: Duration?) throws(RealtimeError) {
         try checkMayWait()
         try establish(path: path) { _ in makeInbox() }
         try requiredInbox().waitUntilOpen(timeout, isFirst: true)
     }
 
-    /// Takes the next message, waiting until there is one; `Inbox.free` frees it.
+    /// Returns the next message, and blocks until there is one. Free it with `Inbox.free`.
     /// - Parameter timeout: nil for no limit.
     package func receive(
         timeout: Duration?

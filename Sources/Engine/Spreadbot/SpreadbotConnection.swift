@@ -3,8 +3,8 @@ package import Session
 import Synchronization
 package import Wire
 
-/// A Spreadbot connection on a loop: the hands to `SpreadbotSession`'s brain. Calls come from any
-/// thread; its own work (SpreadbotDriver.swift) happens on the loop's.
+/// A Spreadbot connection on a loop: does the I/O for `SpreadbotSession`. Any thread may call it;
+/// its work (SpreadbotDriver.swift) runs on the loop's thread.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class SpreadbotConnection:
@@ -20,36 +20,36 @@ package final class SpreadbotConnection:
     var probe: SpreadbotLeg?
     var reachability: Reachability?
     var hasBegun = false
-    /// Establishments whose end is still to be told, by number, and the last one that was told.
+    /// Numbers of establishments whose end was not reported yet, and of the last one that was.
     var epochs: [UInt64] = []
     package internal(set) var endedEpoch: UInt64 = 0
-    /// Who waits for the end of an establishment.
+    /// Callbacks for the end of an establishment.
     var endObservers: [(epoch: UInt64, tell: () -> Void)] = []
-    /// Posts messages; its requests wait for tokens with the session.
+    /// Posts messages. If tokens are refused, its requests wait until the session has new ones.
     var sender: RESTClient?
-    /// Spends refresh tokens.
+    /// Requests new tokens.
     var refresher: RESTClient?
-    /// Clients of the user's whose requests carry the tokens.
+    /// The user's clients, whose requests carry the tokens.
     var clients: [RESTClient] = []
-    /// The number that `sender` knows the request under way by.
+    /// The current request's number in `sender`.
     var posting: UInt64?
-    /// Counts requests that were begun for sends.
+    /// Counts requests that were started for sends.
     var lastPost: UInt64 = 0
-    /// Answers that are told with the end of their send.
+    /// Responses to report with the end of their send.
     var results: [SpreadbotSend.ID: RESTResult] = [:]
-    /// Who is told of the end of one send, before the sent handler.
+    /// Callbacks for the end of a single send; called before the sent handler.
     var completions: [UInt64: (SpreadbotSent) -> Void] = [:]
-    /// What another run has left in the outbox, until the beginning.
+    /// Sends that an earlier run left in the outbox, until `begin`.
     var left: [SpreadbotSend] = []
-    /// Keeps sends until the server has them; any thread once it is set.
+    /// Stores sends until the server has them. Any thread once it is set.
     private(set) var outbox: OutboxFile?
-    /// The event of messages without one, with a NUL behind it.
+    /// The event of messages without one, NUL-terminated.
     @exclusivity(unchecked) var pathText: ContiguousArray<UInt8> = [0]
-    /// The cursor, and the event of a message that has its own, in the same way.
+    /// The cursor, and the event of a message with one, also NUL-terminated.
     @exclusivity(unchecked) var idText: ContiguousArray<UInt8> = [0]
     @exclusivity(unchecked) var eventText: ContiguousArray<UInt8> = [0]
 
-    /// What the caller may ask for at any time.
+    /// State that the caller may read at any time.
     struct Shared {
         var state = SpreadbotState.disconnected
         var phase = SpreadbotPhase.none
@@ -57,7 +57,7 @@ package final class SpreadbotConnection:
         var lastEventID = ""
         var accessToken = ""
         var refreshToken = ""
-        /// What was established last.
+        /// The path of the last `establish`.
         var path: String?
     }
 
@@ -90,7 +90,7 @@ package final class SpreadbotConnection:
         closeNow()
     }
 
-    // MARK: What it is; any thread
+    // MARK: State; any thread
 
     package var state: SpreadbotState {
         loop.isClosed.load(ordering: .acquiring) ? .disconnected : shared.withLock { $0.state }
@@ -98,10 +98,10 @@ package final class SpreadbotConnection:
 
     package var phase: SpreadbotPhase { shared.withLock { $0.phase } }
 
-    /// Of the leg in use or tried last; nil before and after.
+    /// The transport of the current or last leg; nil before the first, and after the end.
     package var transport: SpreadbotTransport? { shared.withLock { $0.transport } }
 
-    /// Of the last message delivered that had one; "" for none.
+    /// The id of the last delivered message with an id; "" for none.
     package var lastEventID: String {
         wasStarted ? shared.withLock { $0.lastEventID } : options.read { $0.pointee.lastEventID }
     }
@@ -114,16 +114,17 @@ package final class SpreadbotConnection:
 
     func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
 
-    /// The establishment that events are of; the loop's owner only.
+    /// The establishment that current events belong to. The loop's owner only.
     package var currentEpoch: UInt64 { epochs.last ?? endedEpoch }
 
     var isPaused: Bool { gate.isPaused }
 
     // MARK: Use; any thread
 
-    /// Connects to a path below the base, in place of what is there. Cursor and tokens are kept;
-    /// another path than before begins without a cursor.
-    /// - Parameter assigned: told the number of this establishment before anything of it is told.
+    /// Connects to a path below the base, replacing the current connection. Cursor and tokens are
+    /// kept; a different path starts without a cursor.
+    /// - Parameter assigned: called with the number of this establishment before any of its
+    ///   callbacks.
     package func establish(
         path: String, assigned: (UInt64) -> Void = { _ in }
     ) throws(RealtimeError) {
@@ -140,8 +141,8 @@ package final class SpreadbotConnection:
         onLoop { [self] in establishNow(path, epoch) }
     }
 
-    /// Ends the connection; the disconnected handler tells when. It may be established again.
-    /// - Parameter ended: called on the loop's thread once that was told, at once when nothing is
+    /// Ends the connection; the disconnected handler reports when. It can be established again.
+    /// - Parameter ended: called on the loop's thread after that, or at once if nothing is
     ///   established.
     package func disconnect(ended: (@Sendable () -> Void)? = nil) throws(RealtimeError) {
         try checkOpen()
@@ -159,7 +160,7 @@ package final class SpreadbotConnection:
         }
     }
 
-    /// Sets tokens in the place of those there are, from the next attempt and request on.
+    /// Replaces the tokens, from the next attempt and request on.
     package func setTokens(access: String, refresh: String) throws(RealtimeError) {
         try checkOpen()
         guard wasStarted else {
@@ -172,18 +173,18 @@ package final class SpreadbotConnection:
         publish { ($0.accessToken, $0.refreshToken) = (access, refresh) }
         onLoop { [self] in
             session.setTokens(access: access, refresh: refresh, now: Loop.now())
-            // Requests that follow this call carry them.
+            // Requests made after this call carry them.
             setCredential(session.credential)
             schedule()
         }
     }
 
-    /// Keeps sends in a file until the server has them, over the end of the process too. What
-    /// another run has left there goes out first. Before the first use.
+    /// Stores sends in a file until the server has them, even beyond the end of the process. Sends
+    /// that an earlier run left there go out first. Set it before the first use.
     /// - Throws: `.busy` while another connection or process has it open, `.store`.
     package func setOutbox(_ path: String) throws(RealtimeError) {
         try changeOptions { _ throws(RealtimeError) in
-            guard outbox == nil else { throw RealtimeError(.state, "an outbox is set already") }
+            guard outbox == nil else { throw RealtimeError(.state, "an outbox is already set") }
             let (outbox, entries) = try OutboxFile.open(path)
             self.outbox = outbox
             left = entries.map { entry in
@@ -192,14 +193,14 @@ package final class SpreadbotConnection:
         }
     }
 
-    /// Sends a message by the WebSocket, or by a POST where there is none. With an outbox it is on
-    /// the disk when this returns.
+    /// Sends a message by the WebSocket, or by a POST if there is none. With an outbox it is on the
+    /// disk when this returns.
     /// - Parameters:
-    ///   - assigned: told the number that the sent handler tells its end by, before that can be
-    ///     called.
-    ///   - done: told its end, before the sent handler.
-    /// - Throws: with an outbox also `.queueFull`, `.tooLarge`, `.store`, and `.closed` before
-    ///   anything is established.
+    ///   - assigned: called with the number of the send, before the sent handler can be called with
+    /// it.
+    ///   - done: called with the result, before the sent handler.
+    /// - Throws: with an outbox also `.queueFull`, `.tooLarge`, `.store`, and `.closed` before the
+    ///   first `establish`.
     package func send(
         _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer,
         assigned: (UInt64) -> Void = { _ in }, done: ((SpreadbotSent) -> Void)? = nil
@@ -220,7 +221,7 @@ package final class SpreadbotConnection:
     }
 
     /// Posts to a path below the base, in one order with the messages that are sent.
-    /// - Throws: as `send`; for a path that makes no URL, and a type that fits no header.
+    /// - Throws: like `send`; also for an invalid path or content type.
     package func post(
         path: String, contentType: String, _ bytes: UnsafeRawBufferPointer,
         assigned: (UInt64) -> Void = { _ in }, done: ((SpreadbotSent) -> Void)? = nil
@@ -245,7 +246,7 @@ package final class SpreadbotConnection:
             number: number, kind: kind, payload: payload, path: path, key: key, entry: entry)
         onLoop { [self] in
             guard !isClosed else {
-                let error = RealtimeError(.closed, "the connection was given back")
+                let error = RealtimeError(.closed, "the connection was freed")
                 done?(SpreadbotSent(number: number, error: error, result: nil))
                 return
             }
@@ -258,8 +259,8 @@ package final class SpreadbotConnection:
     /// Whether sends outlive the process.
     package var isDurable: Bool { outbox != nil }
 
-    /// Ends a send that waits or is being posted, whose end the sent handler tells; a frame that
-    /// was given to the WebSocket is left alone.
+    /// Cancels a send that waits or is being posted; the sent handler reports that. Has no effect
+    /// on a frame that was passed to the WebSocket.
     package func cancel(_ number: UInt64) throws(RealtimeError) {
         try checkOpen()
         onLoop { [self] in
@@ -278,13 +279,13 @@ package final class SpreadbotConnection:
         if gate.resume(pause) { onLoop { [self] in resumeNow() } }
     }
 
-    /// It is used: what is performed next begins.
+    /// Marks the connection as used: the next job on the loop begins it.
     func start() { _ = options.start() }
 
-    /// Runs on the loop's thread, behind the beginning once it was started.
+    /// Runs on the loop's thread, after `begin` once the connection is used.
     func onLoop(_ work: @escaping () -> Void) {
         loop.perform { [self] in
-            // Another thread's call may come before that of the one that started.
+            // Another thread's job may run before that of the thread that called `start`.
             let begins = !hasBegun && wasStarted
             if begins { begin() }
             work()
@@ -294,13 +295,13 @@ package final class SpreadbotConnection:
         }
     }
 
-    /// Gives it back: no callback begins after this returned, except on the loop's thread one that
-    /// had begun.
+    /// Frees the connection. No callback begins after this has returned; on the loop's thread one
+    /// may still be running.
     package func close() {
         guard !loop.isForked else { return }
         guard gate.close() else { return }
         publish { ($0.state, $0.phase, $0.transport) = (.disconnected, .none, nil) }
-        // Now, so that another may open it.
+        // Closed now, so that another connection can open it.
         outbox?.close()
         loop.perform { [self] in closeNow() }
     }

@@ -3,8 +3,8 @@ import Session
 import Synchronization
 import Wire
 
-// What a Spreadbot connection does on its loop's thread: its legs and what they tell, and what its
-// session wants done. Frames are in SpreadbotFrames.swift, requests in SpreadbotRequests.swift.
+// The work of a Spreadbot connection on its loop's thread: its legs and their events, and its
+// session's actions. Frames are in SpreadbotFrames.swift, requests in SpreadbotRequests.swift.
 extension SpreadbotConnection: ReachabilityObserver {
     func begin() {
         hasBegun = true
@@ -23,18 +23,19 @@ extension SpreadbotConnection: ReachabilityObserver {
 
     func establishNow(_ path: String, _ epoch: UInt64) {
         guard !isClosed else { return }
-        // What is replaced while it lives has no end of its own.
+        // An establishment that is replaced while it is active has no end of its own.
         if session.state != .disconnected { _ = epochs.popLast() }
         epochs.append(epoch)
         pathText = ContiguousArray(path.utf8) + [0]
         session.establish(path: path, now: Loop.now())
         takeID()
-        // Whoever is told of the end before, which this may be inside of, finds it connecting.
+        // We may be inside the previous `disconnected` handler; publish now so that it already sees
+        // `.connecting`.
         publishState()
         schedule()
     }
 
-    /// The session's cursor is another one, and not by a message.
+    /// Publishes the session's cursor, after a change that no message caused.
     func takeID() {
         let cursor = session.lastEventID
         idText = ContiguousArray(cursor.utf8) + [0]
@@ -93,7 +94,7 @@ extension SpreadbotConnection: ReachabilityObserver {
         let name = configuration.base.displayName
         switch action {
         case .opened(let transport, let resumed):
-            let how = resumed ? ", behind the last id" : ""
+            let how = resumed ? ", after the last id" : ""
             Log.write(.info, "\(name): connected by \(transport.name)\(how)")
             let opened = leg?.opened ?? Opened()
             leg?.opened = nil
@@ -104,7 +105,7 @@ extension SpreadbotConnection: ReachabilityObserver {
             Log.write(failure.isFatal ? .error : .warning, failure.line)
             handlers.error?(failure)
         case .tokens(let access, let refresh):
-            Log.write(.info, "\(name): the tokens are refreshed")
+            Log.write(.info, "\(name): the tokens were refreshed")
             handlers.tokens?(access, refresh)
         case .sent(let send, let error):
             if let error { Log.write(.warning, "\(name): not sent: \(error.message)") }
@@ -169,7 +170,7 @@ extension SpreadbotConnection: ReachabilityObserver {
         }
     }
 
-    /// Its handlers hold it, so that one that could not start must be dropped, too.
+    /// The leg's handlers retain it, so drop even a leg that could not start.
     private func dropLeg() {
         leg?.drop()
         leg = nil
@@ -195,7 +196,7 @@ extension SpreadbotConnection: ReachabilityObserver {
         }
         let written = leg.written
         noteID(of: leg)
-        // It would try again by itself.
+        // The leg would retry by itself.
         dropLeg()
         session.ended(
             leg.number, end, written: written, now: Loop.now(), wallClock: Loop.wallClock(),
@@ -203,7 +204,7 @@ extension SpreadbotConnection: ReachabilityObserver {
         act()
     }
 
-    /// An id may have come in a block of its own (P10).
+    /// Takes over an id that arrived in a block without data (P10).
     private func noteID(of leg: SpreadbotLeg) {
         guard case .sse(let source) = leg.kind else { return }
         var id = source.lastEventID
@@ -224,7 +225,7 @@ extension SpreadbotConnection: ReachabilityObserver {
             guard leg === self.leg else { return }
             let code = end.code
             if session.state == .disconnected {
-                // One of its own may have crossed ours.
+                // The server's close frame may have crossed ours.
                 session.closed(
                     leg.number, isClean: end.isClean && code == .normal, written: leg.written)
                 return act()
@@ -246,7 +247,7 @@ extension SpreadbotConnection: ReachabilityObserver {
         handlers.open = { [self] in legOpened(leg, $0) }
         handlers.sink = { [self] event in
             let isNamed = !event.type.elementsEqual("message".utf8)
-            // An id in a block of its own is that of the next event.
+            // If a block without data contained only an id, it is the id of the next event.
             let hadID = event.hadID || !event.id.elementsEqual(leg.lastID)
             if hadID { leg.lastID = Array(event.id) }
             deliver(
@@ -283,7 +284,7 @@ extension SpreadbotConnection: ReachabilityObserver {
 
     // MARK: Probes
 
-    /// The leg goes for a probe that has opened, once it has handed on what it holds of a batch.
+    /// Replaces the leg by a probe that has opened, once the leg's current batch is delivered.
     func makeRoom() {
         guard let probe, probe.hasOpened, leg?.batch.isEmpty ?? true else { return }
         session.probeOpened(probe.number, now: Loop.now())
@@ -342,30 +343,30 @@ extension SpreadbotConnection: ReachabilityObserver {
         tellEnd(isOver: true)
         abandonSends()
         setResident(false)
-        // The sender's handlers hold this one.
+        // The sender's handlers retain this object.
         (sender, refresher) = (nil, nil)
     }
 
-    /// The end of a send, told once.
+    /// Reports the end of a send, once.
     private func end(_ send: SpreadbotSend, _ sent: SpreadbotSent) {
         if let entry = send.entry, !send.isReported { outbox?.remove(entry) }
         completions.removeValue(forKey: send.number)?(sent)
         handlers.sent?(sent)
     }
 
-    /// - Parameter isOver: nothing follows any more.
+    /// - Parameter isOver: true if nothing more follows.
     private func tellEnd(isOver: Bool = false) {
         let ended = endObservers.filter { isOver || $0.epoch <= endedEpoch }
         endObservers.removeAll { isOver || $0.epoch <= endedEpoch }
         for observer in ended { observer.tell() }
     }
 
-    /// Who waits for the end of a send of ours waits no longer; what is durable stays in its file.
+    /// Completes the sends that callers wait for. Durable ones stay in the outbox.
     private func abandonSends() {
         outbox?.close()
         let waiting = completions
         completions = [:]
-        let error = RealtimeError(.closed, "the connection was given back")
+        let error = RealtimeError(.closed, "the connection was freed")
         for (number, completion) in waiting.sorted(by: { $0.key < $1.key }) {
             completion(SpreadbotSent(number: number, error: error, result: nil))
         }

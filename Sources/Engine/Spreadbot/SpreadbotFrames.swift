@@ -1,17 +1,17 @@
 import Session
 import Wire
 
-// The frames of a WebSocket: how a connection knows that the server has them, in a pause too
+// The frames of a WebSocket: finds out which of them the server has received, also during a pause
 // (docs/spreadbot.md, B14).
 extension SpreadbotConnection {
     func confirm(_ id: SpreadbotSend.ID) {
         guard let leg, case .webSocket(let connection) = leg.kind else { return }
-        // No pong is read in a pause: what is written must do then.
+        // No pong is read during a pause; then it must suffice that the frame is written.
         if isPaused {
             leg.owedPing = id
             return connection.oweDrained()
         }
-        // One that is closing answers no more, and its end says what arrived.
+        // Fails if the WebSocket is closing; its end then reports what arrived.
         try? connection.ping(UnsafeRawBufferPointer(start: nil, count: 0)) { [self] _ in
             guard leg === self.leg else { return }
             leg.pass(id)
@@ -27,7 +27,7 @@ extension SpreadbotConnection {
 
     func resumeNow() {
         guard let leg else { return }
-        // In the next turn, as handlers are called by turns alone.
+        // In the next turn, because handlers run only in turns.
         if leg.batch.isEmpty { resume(leg) } else { continueBatch(leg) }
     }
 
@@ -38,7 +38,7 @@ extension SpreadbotConnection {
         confirm(id)
     }
 
-    /// All frames are written.
+    /// Called when all frames are written.
     func drained(_ leg: SpreadbotLeg) {
         let id = leg.written
         guard leg === self.leg, isPaused, id > 0 else { return }

@@ -2,8 +2,7 @@ import CShims
 import Session
 import Wire
 
-/// One attempt on one transport, while it lasts. It tries once: what follows from its end is the
-/// session's to say.
+/// One attempt on one transport. It tries once; the session decides what follows from its end.
 final class SpreadbotLeg {
     enum Kind {
         case webSocket(WebSocketConnection)
@@ -13,32 +12,32 @@ final class SpreadbotLeg {
 
     let number: UInt64
     let kind: Kind
-    /// The token that its requests show.
+    /// The token that its requests carry.
     var accessToken: String
-    /// Why the WebSocket fails, until its end is told.
+    /// Why the WebSocket failed, until its end is reported.
     var failure: RealtimeError?
-    /// Of a probe: the server has answered as a WebSocket.
+    /// For a probe: the WebSocket was opened.
     var hasOpened = false
-    /// What the open handler will receive; nil once it has.
+    /// The argument of the open handler, until it is called.
     var opened: Opened?
-    /// Frames carry headers, by Nchan's subprotocol.
+    /// Frames have headers, according to Nchan's subprotocol.
     var hasMeta = false
-    /// The frame that a ping is owed behind, since none was sent in a pause.
+    /// The frame that must be followed by a ping after the pause.
     var owedPing: SpreadbotSend.ID?
-    /// The event stream's, which stays until another comes.
+    /// The last id of the event stream.
     var lastID: [UInt8]
-    /// What is left of the answer to a poll that holds several messages: those of later turns, or
-    /// behind a pause.
+    /// The undelivered rest of a poll's response with several messages, for later turns or the end
+    /// of a pause.
     var batch = SpreadbotBatch()
-    /// A turn will go on with it.
+    /// A turn that will continue with it is queued.
     var isContinuing = false
-    /// Its elements without data.
+    /// The number of its elements without data.
     var skipped = 0
-    /// How the leg has ended; it is reported after the batch.
+    /// How the leg ended; reported after the batch.
     var end: SpreadbotLegEnd?
-    /// Where each frame ends in what was written, in order, behind `passed`.
+    /// The offsets of the frames' ends among all written bytes, in order, after `passed`.
     private var marks: [(id: SpreadbotSend.ID, end: UInt64)] = []
-    /// It was written, and all before it.
+    /// This frame and all before it were written.
     private var passed: SpreadbotSend.ID = 0
 
     init(_ attempt: SpreadbotSession.Attempt, _ kind: Kind) {
@@ -48,7 +47,7 @@ final class SpreadbotLeg {
         self.kind = kind
     }
 
-    /// Whether the server of a WebSocket has answered.
+    /// Whether the server of a WebSocket has responded.
     var reachedServer: Bool {
         guard case .webSocket(let connection) = kind else { return false }
         return connection.reachedServer
@@ -70,7 +69,7 @@ final class SpreadbotLeg {
         }
     }
 
-    /// Nothing of it is told any more.
+    /// Drops the leg: nothing more of it is reported.
     func drop() {
         switch kind {
         case .webSocket(let connection): connection.abandon()
@@ -90,19 +89,19 @@ final class SpreadbotLeg {
             }
             marks.append((send.id, connection.bytesQueued))
         } catch {
-            // It is closing already: this one comes again with the next leg.
+            // It is closing: the next leg sends this one again.
             marks.append((send.id, .max))
         }
     }
 
-    /// The last frame that was written whole; 0 for none.
+    /// The last frame that was written completely; 0 for none.
     var written: SpreadbotSend.ID {
         guard case .webSocket(let connection) = kind else { return 0 }
         let bytes = connection.bytesWritten
         return marks.last { $0.end <= bytes }?.id ?? passed
     }
 
-    /// Nobody asks any more where this frame ends, or one before it.
+    /// Drops the offsets of frames up to this one, which are not needed any more.
     func pass(_ id: SpreadbotSend.ID) {
         passed = max(passed, id)
         marks.removeFirst(marks.prefix { $0.id <= id }.count)
@@ -118,10 +117,10 @@ extension SpreadbotLegEnd {
 }
 
 extension WebSocketConnection {
-    /// What the kernel has taken since the beginning, without handshakes. The loop's owner only.
+    /// All bytes that the kernel has taken, without handshakes. The loop's owner only.
     var bytesWritten: UInt64 { counters.wireBytesSent.current }
 
-    /// The same with what waits to be written.
+    /// Likewise, including bytes that wait to be written.
     var bytesQueued: UInt64 {
         bytesWritten &+ UInt64(session?.pointee.outgoing.count ?? 0)
     }
@@ -153,7 +152,7 @@ extension SpreadbotConfiguration {
         connection.isLeg = true
         try connection.configure { (options) throws(RealtimeError) in
             options.url = url
-            // Nchan looks at the first one only.
+            // First, because Nchan checks only the first one.
             try options.addSubprotocol(SpreadbotFrame.subprotocol)
             for field in fields { try options.addHeader(name: field.name, value: field.value) }
             if !attempt.cursor.isEmpty {
@@ -167,7 +166,7 @@ extension SpreadbotConfiguration {
             options.pongTimeout = pingInterval
             options.compression.enabled = http.compression
             options.limits.messageBytes = maxMessageBytes
-            // The session bounds what is under way; a ping must never be refused.
+            // The session limits unconfirmed frames, and a ping must never be refused.
             options.sendLimit = 0
         }
         return connection
@@ -212,14 +211,14 @@ extension SpreadbotConfiguration {
             options.interval = pollInterval
             options.pollTimeout = pollTimeout
             options.maxBodyBytes = maxMessageBytes
-            // An answer that comes at once has not waited for a message (B9).
+            // A response that comes at once did not wait for a message (B9).
             options.countsGatewayTimeouts = true
         }
         return poll
     }
 
-    /// Where polls go and what they show, with this token. The id's parameter is their own: it
-    /// moves with each answer.
+    /// Sets the URL and headers of polls, with this token. The poll sets the parameter for the id
+    /// itself, because it changes with each response.
     func setRequest(
         _ poll: inout LongPollConfiguration, _ path: String, _ accessToken: String
     ) throws(RealtimeError) {

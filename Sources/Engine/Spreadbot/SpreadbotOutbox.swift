@@ -1,7 +1,7 @@
 import Session
 import Wire
 
-// Sends as they are kept in an outbox.
+// Converts sends to and from messages of an outbox.
 extension OutboxMessage {
     init(_ kind: SpreadbotSend.Kind, _ payload: [UInt8], _ path: String?, _ key: String) {
         switch kind {
@@ -17,7 +17,7 @@ extension OutboxMessage {
 }
 
 extension SpreadbotSend {
-    /// One that another run has left.
+    /// Makes a send from a message that an earlier run left in the outbox.
     init(_ entry: OutboxEntry, number: UInt64) {
         let message = entry.message
         let kind: Kind =

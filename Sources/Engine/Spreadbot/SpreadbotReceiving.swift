@@ -1,9 +1,9 @@
 import Session
 import Wire
 
-// Messages, whatever form they came in (docs/spreadbot.md, B6).
+// Delivers messages, in whatever form they arrived (docs/spreadbot.md, B6).
 extension SpreadbotConnection {
-    /// A frame of the WebSocket.
+    /// Handles a frame of the WebSocket.
     func receive(frame bytes: UnsafeRawBufferPointer, _ kind: MessageKind, _ leg: SpreadbotLeg) {
         if leg.hasMeta, let frame = SpreadbotFrame(parsing: bytes) {
             let event = frame.event.flatMap { $0.isEmpty ? nil : $0 }
@@ -35,23 +35,25 @@ extension SpreadbotConnection {
         }
     }
 
-    /// An element of a batch that is no message: its id counts as if it were one.
+    /// Skips an element of a batch that is not a message; its id still moves the cursor.
     private func skip(_ leg: SpreadbotLeg, _ envelope: SpreadbotEnvelope) {
         leg.skipped += 1
         guard leg === self.leg, let id = envelope.id else { return }
         if id.withUnsafeBytes({ session.received(leg.number, id: $0) }) { takeID() }
     }
 
-    /// JSON that takes too long to read ends the leg, as what is above the caller's limit does.
+    /// JSON that would take too long to parse ends the leg, like a message above the caller's
+    /// limit.
     private func refuse(_ count: Int, _ leg: SpreadbotLeg) {
         guard session.state != .disconnected else { return }
         let name = configuration.base.displayName
         let most = SpreadbotEnvelope.maximumBytes
-        let error = RealtimeError(.tooLarge, "\(name) sent \(count) bytes of JSON, not \(most)")
+        let error = RealtimeError(
+            .tooLarge, "\(name) sent \(count) bytes of JSON, more than the \(most) allowed")
         legEnded(leg, SpreadbotLegEnd(error: error))
     }
 
-    /// An answer of a poll, or a part of one.
+    /// Handles a poll's response, or a part of one.
     func receive(polled message: LongPollMessage, _ leg: SpreadbotLeg) {
         guard leg === self.leg, case .poll(let poll) = leg.kind else { return }
         let type = MediaType(String(decoding: message.contentType, as: UTF8.self))
@@ -74,22 +76,22 @@ extension SpreadbotConnection {
         }
         if !isNew { poll.foundNothing() }
         leg.batch = batch
-        // The check of a large one was work enough for a turn.
+        // Checking a large batch was enough work for this turn.
         guard message.data.count <= Loop.bytesPerTurn else { return continueBatch(leg) }
         deliverBatch(leg)
     }
 
-    /// Elements of a batch that are delivered in one turn of the loop.
+    /// How many elements of a batch are delivered in one turn of the loop.
     private static let elementsPerTurn = 1024
 
-    /// Hands on what is left of a batch, some of it in each turn, until it is paused.
+    /// Delivers the rest of a batch, some of it in each turn, until it is paused.
     func deliverBatch(_ leg: SpreadbotLeg) {
         var left = SpreadbotConnection.elementsPerTurn
         let end = leg.batch.bytesLeft - Loop.bytesPerTurn
         while leg === self.leg, !isPaused, left > 0, leg.batch.bytesLeft > end,
             let envelope = leg.batch.next()
         {
-            // What is nothing costs no more than its text.
+            // Elements without data and id do not count; they cost no more than their text.
             if envelope.data != nil || envelope.id != nil { left -= 1 }
             deliver(leg, envelope)
         }
@@ -101,7 +103,7 @@ extension SpreadbotConnection {
         if leg.skipped > 0 {
             let name = configuration.base.displayName
             Log.write(
-                .warning, "\(name): \(leg.skipped) elements of a batch have no data: skipped")
+                .warning, "\(name): skipped \(leg.skipped) elements of a batch without data")
             leg.skipped = 0
         }
         if let end = leg.end { return legEnded(leg, end) }
@@ -121,9 +123,9 @@ extension SpreadbotConnection {
         }
     }
 
-    /// Hands on what was not delivered before.
+    /// Delivers a message, unless it is a duplicate.
     /// - Parameters:
-    ///   - id: the message's own.
+    ///   - id: the message's own id.
     ///   - event: nil for the path.
     func deliver(
         _ leg: SpreadbotLeg, id: UnsafeRawBufferPointer?, event: UnsafeRawBufferPointer?,
@@ -132,7 +134,7 @@ extension SpreadbotConnection {
         guard leg === self.leg, !isClosed, session.received(leg.number, id: id) else { return }
         let hadID = id.map { !$0.isEmpty } ?? false
         if hadID {
-            // As the session took it: one that fits no header is no cursor.
+            // The cursor from the session, which ignores ids that are not valid in a header.
             let cursor = session.lastEventID
             var text = cursor
             text.withUTF8 { set(&idText, UnsafeRawBufferPointer($0)) }
@@ -140,7 +142,7 @@ extension SpreadbotConnection {
         }
         guard handlers.message != nil || inbox != nil else { return }
         if let event { set(&eventText, event) }
-        // Copies, by reference: the handler may establish another path.
+        // Local references, because the handler may establish another path.
         let id = idText
         let name = event == nil ? pathText : eventText
         id.withUnsafeBytes { id in

@@ -1,19 +1,19 @@
 import Session
 package import Wire
 
-// The requests of a Spreadbot connection: sends by POST, the refresh of tokens, and the user's own
+// The requests of a Spreadbot connection: sends by POST, token refreshes, and those of the user
 // (docs/spreadbot.md, B4, B14, B16).
 extension SpreadbotConnection {
     // MARK: Sends
 
     func post(_ send: SpreadbotSend) {
-        // Of an attempt before.
+        // The result of an earlier attempt.
         results[send.id] = nil
         do throws(RealtimeError) {
             let client = try sendingClient()
             let (url, type) = try place(of: send)
             let builder = try RESTRequestBuilder(client, "POST", url.text)
-            // With its user and password.
+            // `path` lacks the user and password of the URL.
             builder.url = url
             try builder.setBody(send.payload, type: type)
             try builder.setHeader("Idempotency-Key", send.key)
@@ -21,13 +21,13 @@ extension SpreadbotConnection {
             lastPost += 1
             let attempt = lastPost
             builder.handlers.done = { [self] result in
-                // One that was cancelled may be under way again, under the same id.
+                // A cancelled send may already have been posted again, with the same id.
                 guard attempt == lastPost, posting != nil else { return }
                 posting = nil
                 results[send.id] = result
                 let status = result.outcome.head?.status ?? 0
                 let isTaken = (200..<300).contains(status)
-                // The deadline may come while the body of the answer does.
+                // The deadline may expire while the body of the response arrives.
                 let error = isTaken && send.isMessage ? nil : result.outcome.error
                 session.posted(
                     send.id, error, status: status, retryAfter: result.outcome.retryAfter,
@@ -43,7 +43,7 @@ extension SpreadbotConnection {
         }
     }
 
-    /// Whether another attempt, later, may end better.
+    /// Whether another attempt later may succeed.
     private static func mayPass(_ error: RealtimeError, _ status: Int) -> Bool {
         switch error.code {
         case .httpStatus: status >= 500 || [408, 425, 429].contains(status)
@@ -84,14 +84,14 @@ extension SpreadbotConnection {
 
     // MARK: The user's requests
 
-    /// Makes a client for requests below the base, which carry the tokens and have them refreshed
-    /// like those of the connection; an Idempotency-Key goes with those that may not be repeated.
+    /// Makes a client for requests below the base. They carry the tokens and cause a refresh like
+    /// those of the connection. Requests that are not idempotent get an Idempotency-Key.
     package func makeClient() throws(RealtimeError) -> RESTClient {
         try checkOpen()
         let base = options.read { $0.pointee.base }
         let client = try makeClient(base: base)
         try client.setCredentialsHandler { [self] _ in askForTokens() }
-        // Now, since its first request may come before it has joined.
+        // Set now, because the first request may be sent before the client has joined.
         let token = tokens.access
         if !token.isEmpty { try client.setCredential(HeaderField.bearerAuthorization(token)) }
         start()
@@ -124,7 +124,7 @@ extension SpreadbotConnection {
     private func join(_ client: RESTClient) {
         // After the end nothing would release the clients, whose handlers retain this connection.
         guard !isClosed else { return }
-        // Clients that nobody else holds are no longer used.
+        // Drop the clients that nothing else refers to.
         for index in clients.indices.reversed() where isKnownUniquelyReferenced(&clients[index]) {
             clients.remove(at: index)
         }
@@ -134,7 +134,7 @@ extension SpreadbotConnection {
 
     func leaveClients() { clients = [] }
 
-    /// A request was refused: its client waits until the session has tokens for it.
+    /// A request was refused: its client waits until the session has new tokens.
     private func askForTokens() -> CredentialsAnswer {
         guard !isClosed else { return .none }
         session.refusedRequest()
@@ -163,11 +163,11 @@ extension SpreadbotConnection {
             let client = try refreshingClient()
             let builder = try RESTRequestBuilder(client, "POST", url.requestURL)
             builder.policy.redirects.maximum = 0
-            // What is asked twice spends the token twice: a slow server is waited for.
+            // A repeated request could spend the token twice, so wait for a slow server.
             builder.policy.attemptTimeout = SpreadbotConfiguration.refreshTimeout
             builder.policy.connectTimeout = configuration.http.connectTimeout
             builder.policy.deadline = .zero
-            // One that was kept may end before the answer, and the request go out once more.
+            // A reused connection may end before the response, and the request would be repeated.
             builder.policy.usesFreshConnection = true
             builder.policy.addsIdempotencyKey = false
             builder.policy.bodyLimit = SpreadbotTokenAnswer.maximumBytes
@@ -198,7 +198,7 @@ extension SpreadbotConnection {
                 if result.outcome.error?.code == .tooLarge {
                     throw RealtimeError(
                         .auth,
-                        "the answer with the tokens has more than"
+                        "the response with the tokens has more than"
                             + " \(SpreadbotTokenAnswer.maximumBytes) bytes")
                 }
                 let tokens = try SpreadbotTokenAnswer(parsing: Array(result.body.bytes))
@@ -207,7 +207,7 @@ extension SpreadbotConnection {
                     now: Loop.now())
                 schedule()
             case 0, 408, 429, 500...:
-                let cause = result.outcome.error?.message ?? "no answer"
+                let cause = result.outcome.error?.message ?? "no response"
                 refreshFailed(
                     RealtimeError(.connect, "the tokens could not be refreshed: \(cause)"),
                     isRefused: false)
