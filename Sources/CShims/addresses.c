@@ -1,4 +1,4 @@
-// The two ends of a connection, as text for people and logs.
+// The addresses of a connection, as text for people and logs.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stddef.h>

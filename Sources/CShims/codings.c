@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-// The parts of brotli/decode.h and zstd.h that are used here. Both libraries keep them stable.
+// The parts of brotli/decode.h and zstd.h that we use. Both libraries keep them stable.
 typedef struct BrotliDecoderStateStruct BrotliDecoderState;
 enum { BROTLI_FAILED, BROTLI_ENDED };
 

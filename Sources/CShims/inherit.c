@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/// A stream socket of the Unix domain without a name that programs would inherit.
+/// Whether it is an unnamed stream socket of the Unix domain that programs would inherit.
 static bool may_be_libcurls(int fd) {
   int flags = fcntl(fd, F_GETFD), type = 0;
   struct sockaddr_un address;
@@ -24,7 +24,7 @@ static bool may_be_libcurls(int fd) {
          !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_length) && type == SOCK_STREAM;
 }
 
-/// What waits to be read from a socket, and what its peer has not read.
+/// How many bytes wait to be read from a socket, and how many its peer has not read.
 typedef struct {
   int fd, unread, unsent;
 } queues;
@@ -38,8 +38,8 @@ static queues queues_of(int fd) {
 
 enum { MOST_CANDIDATES = 1024 };
 
-/// libcurl does not say which sockets it uses, so we recognize them by what they do: each wake-up
-/// puts one byte into the pair, and a poll takes all bytes out.
+/// libcurl does not tell which sockets it uses, so we recognize them by their behaviour: each
+/// wake-up writes one byte into the pair, and a poll reads all bytes.
 static void mark(CURLM *multi, queues *before, int count) {
   for (int bytes = 1; bytes <= 2; bytes++) {
     curl_multi_wakeup(multi);
@@ -80,7 +80,7 @@ void shim_curl_keep_wakeup_from_children(CURLM *multi) {
 
 enum { MARK_BYTES = 16, MOST_DISTANCE = 1024 };
 
-/// Whether these bytes wait to be read from a socket that can be libcurl's. They stay there.
+/// Whether exactly these bytes wait in a socket that may be libcurl's. Does not consume them.
 static bool has_mark(int fd, const uint8_t *mark) {
   uint8_t found[MARK_BYTES];
   return may_be_libcurls(fd) && queues_of(fd).unread == MARK_BYTES &&
@@ -88,8 +88,8 @@ static bool has_mark(int fd, const uint8_t *mark) {
          !memcmp(found, mark, MARK_BYTES);
 }
 
-/// The other end of a pair, which `mark` was sent to; -1 if it is not found. The kernel gives a
-/// pair the two lowest numbers that are free, so these are close to each other.
+/// The other end of a pair, to which `mark` was sent; -1 if it is not found. The kernel gives a
+/// pair the two lowest free numbers, so they are close to each other.
 static int partner_of(int fd, const uint8_t *mark) {
   for (int distance = 1; distance <= MOST_DISTANCE; distance++) {
     if (has_mark(fd + distance, mark)) return fd + distance;
@@ -101,8 +101,8 @@ static int partner_of(int fd, const uint8_t *mark) {
 void shim_curl_keep_lookup_from_children(int fd) {
   if (!may_be_libcurls(fd)) return;
   fcntl(fd, F_SETFD, FD_CLOEXEC);
-  // libcurl writes to the other end only, and reads only from this one: random bytes that we send
-  // the other way identify the other end, and disturb nobody if they stay.
+  // libcurl only writes to the other end and only reads from this one. So random bytes that we send
+  // the other way identify the other end, and do no harm if they stay.
   uint8_t mark[MARK_BYTES];
   if (getrandom(mark, sizeof mark, GRND_NONBLOCK) != sizeof mark ||
       send(fd, mark, sizeof mark, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof mark)

@@ -1,4 +1,4 @@
-// Connections that are kept for a next exchange.
+// Idle connections that libcurl keeps for the next exchange.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>

@@ -28,8 +28,8 @@ int shim_netlink_open(_Bool hears_changes) {
 }
 
 int shim_netlink_ask(int fd, uint16_t type, uint32_t sequence) {
-  // All three questions begin with a family, 0 for any; a link's has room for a mask of what to
-  // leave out, of which older kernels know nothing.
+  // All three requests begin with a family, 0 for any. A link's can also have a mask of what to
+  // leave out, which older kernels ignore.
   struct {
     struct nlmsghdr header;
     struct ifinfomsg body;
@@ -65,7 +65,7 @@ ssize_t shim_netlink_receive(int fd, void *buffer, size_t capacity) {
     errno = EMSGSIZE;
     return -1;
   }
-  // Other processes may write to a netlink socket too.
+  // Other processes can write to a netlink socket, too.
   return sender.nl_family == AF_NETLINK && sender.nl_pid == 0 ? length : 0;
 }
 
@@ -74,7 +74,7 @@ _Bool shim_netlink_drain(int fd) {
   char first;
   _Bool found = 0;
   for (int i = 0; i < MOST; i++) {
-    // The rest of the datagram goes with its first byte.
+    // Reading the first byte discards the rest of the datagram.
     if (recv(fd, &first, 1, MSG_DONTWAIT) >= 0 || errno == ENOBUFS) found = 1;
     else if (errno != EINTR) break;
   }

@@ -1,4 +1,4 @@
-// Numbers as text.
+// Parsing numbers.
 #define _GNU_SOURCE
 #include <locale.h>
 #include <stdatomic.h>
@@ -7,7 +7,7 @@
 #include "shim_search.h"
 
 double shim_double(const char *text) {
-  // Made once, and never given back: the locale of the program may be another at any time.
+  // Created once and never freed. The program's own locale may change at any time.
   static _Atomic(locale_t) kept;
   locale_t c = atomic_load_explicit(&kept, memory_order_acquire);
   if (!c) {

@@ -69,7 +69,7 @@ int shim_timerfd_create(void) {
 }
 
 int shim_timerfd_set(int fd, uint64_t nanoseconds) {
-  // The kernel takes seconds as a signed number; a date past that is as good as never.
+  // The kernel takes seconds as a signed number; a later time is as good as never.
   const uint64_t longest = (uint64_t)INT64_MAX;
   if (nanoseconds > longest) nanoseconds = longest;
   struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(nanoseconds / 1000000000),
@@ -84,7 +84,7 @@ void shim_counter_drain(int fd) {
 }
 
 void shim_eventfd_signal(int fd) {
-  // A signal handler may be the caller: what it interrupted keeps its errno.
+  // The caller may be a signal handler, which must not change errno for the code it interrupted.
   const int saved = errno;
   uint64_t one = 1;
   while (write(fd, &one, sizeof one) < 0 && errno == EINTR) {
@@ -103,7 +103,7 @@ ssize_t shim_send(int fd, const void *data, size_t length) {
 }
 
 void shim_random_bytes(void *buffer, size_t length) {
-  // The kernel's: libcrypto's generator is gone once exit() has begun, and loops still run then.
+  // From the kernel: libcrypto's generator is gone once exit() has begun, and loops still run then.
   for (size_t filled = 0; filled < length;) {
     ssize_t count = getrandom((char *)buffer + filled, length - filled, 0);
     if (count > 0) filled += (size_t)count;
@@ -114,7 +114,7 @@ void shim_random_bytes(void *buffer, size_t length) {
 _Atomic uint32_t shim_fork_count;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-// Files that a forked child closes. In the child their `fd` is -1: it must not allocate or free.
+// Files that a forked child closes. It sets their `fd` to -1, because it must not allocate or free.
 struct private_file {
   struct private_file *next;
   int fd;
@@ -142,9 +142,9 @@ int shim_private_open(const char *path, int flags, mode_t mode) {
   shim_fork_watch();
   struct private_file *file = malloc(sizeof *file);
   if (!file) return -1;
-  // Under the lock, so that no child can be forked between the two: its copy of the descriptor
-  // would keep the file's lock. fork() then waits for open(), so this must not be held up by
-  // the other end of a pipe; a slow file system holds up either.
+  // Under the lock, so that no child is forked in between: its copy of the descriptor would keep
+  // the file's lock. fork() then waits for open(), so opening a pipe must not wait for its other
+  // end. A slow file system delays both.
   pthread_mutex_lock(&private_lock);
   int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK, mode), fault = errno;
   *file = (struct private_file){.next = private_files, .fd = fd};
@@ -184,7 +184,7 @@ int shim_thread_start(uintptr_t *out, void (*run)(void *user), void *user) {
   struct start *start = malloc(sizeof *start);
   if (!start) return ENOMEM;
   *start = (struct start){run, user};
-  // The host's signals belong to the host's threads.
+  // The host's signals are for the host's threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -207,8 +207,8 @@ static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 static CURLcode curl_result;
 
 static void init_curl(void) {
-  // A process may end while a loop's thread uses libcrypto, which must not be torn down then. One
-  // who has initialized it before has decided otherwise.
+  // The process may exit while a loop's thread uses libcrypto, which must not be torn down then.
+  // Has no effect if the host initialized libcrypto before.
   OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
   curl_result = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
@@ -240,7 +240,7 @@ static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_s
   int probes = (int)((uintptr_t)user >> 32);
   curl_socket_t made = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   (void)purpose;
-  // Before connect(), since the window's scale is agreed there. A wish: the kernel may cut it.
+  // Before connect(), which negotiates the window scale. The kernel may limit the size.
   if (made >= 0 && bytes > 0) setsockopt(made, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   if (made >= 0 && probes > 0 && address->protocol == IPPROTO_TCP)
     setsockopt(made, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
@@ -294,7 +294,7 @@ static int connected(void *user, char *address, char *own_address, int port, int
     notes->was_kept_back = 1;
     return CURL_PREREQFUNC_ABORT;
   }
-  // Sending then fails, and libcurl sends the request on a fresh connection.
+  // If it cut the connection, sending fails, and libcurl repeats the request on a fresh one.
   notes->was_cut =
       notes->cut_if_dirty && notes->cut_if_dirty(notes->cut_user, address, port, own_port);
   shim_tls_find(notes->easy, &notes->tls);
@@ -350,7 +350,7 @@ int shim_curl_os_error(CURL *easy) {
 }
 
 bool shim_curl_awaits_tls(CURL *easy) {
-  // libcurl counts a connection once TCP stands, but knows its time only after all handshakes.
+  // libcurl counts a connection once TCP is connected, but sets its time after all handshakes.
   long made = 0;
   curl_off_t secured = 0;
   curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made);
@@ -377,7 +377,7 @@ int shim_curl_http_version(CURL *easy) {
     case CURL_HTTP_VERSION_1_1: return 11;
     case CURL_HTTP_VERSION_2_0: return 20;
     case CURL_HTTP_VERSION_3: return 30;
-    // That of a refusal of CONNECT libcurl does not tell.
+    // libcurl does not report the version of a refused CONNECT.
     default: return shim_curl_connect_status(easy) == 407 ? 11 : 0;
   }
 }

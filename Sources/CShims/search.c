@@ -8,7 +8,7 @@ size_t shim_find(const uint8_t *text, size_t count, const uint8_t *needle, size_
   return found ? (size_t)(found - text) : count;
 }
 
-// Byte by byte: what is left at the end of the input.
+// Byte by byte, for the rest of the input.
 static inline size_t line_end_bytes(const uint8_t *text, size_t i, size_t count, _Bool *ascii) {
   for (; i < count; i++) {
     if (text[i] == '\n' || text[i] == '\r') return i;
@@ -21,7 +21,7 @@ static inline size_t line_end_bytes(const uint8_t *text, size_t i, size_t count,
 
 #include <immintrin.h>
 
-// What two masks of a block say: where the line ends, and whether it was ASCII up to there.
+// Evaluates two masks of a block: where the line ends, and whether it is ASCII up to there.
 static inline size_t found(uint32_t ends, uint32_t high, size_t i, _Bool *ascii) {
   unsigned place = (unsigned)__builtin_ctz(ends);
   if (high & ((1u << place) - 1)) *ascii = 0;
@@ -63,7 +63,7 @@ size_t shim_line_end(const uint8_t *text, size_t count, _Bool *ascii) {
   const __m128i lf = _mm_set1_epi8('\n'), cr = _mm_set1_epi8('\r');
   size_t i = 0;
   for (; count - i >= 16; i += 16) {
-    // Most lines are shorter than what wider registers pay for.
+    // Most lines are too short for wider registers to pay off.
     if (i == 64 && __builtin_cpu_supports("avx2")) return line_end_avx2(text, i, count, ascii);
     __m128i a = _mm_loadu_si128((const __m128i *)(text + i));
     __m128i ends = _mm_or_si128(_mm_cmpeq_epi8(a, lf), _mm_cmpeq_epi8(a, cr));
@@ -77,8 +77,8 @@ size_t shim_line_end(const uint8_t *text, size_t count, _Bool *ascii) {
 
 #else
 
-// Eight bytes a step: a byte of `word` is 0 where `value` stood; borrows may mark bytes behind it,
-// never before, and the exact place is then found byte by byte.
+// Eight bytes per step: the high bit of a byte is set if it has `value`. Borrows may also set it in
+// later bytes, never in earlier ones; the exact position is then found byte by byte.
 static inline uint64_t has(uint64_t word, uint8_t value) {
   const uint64_t ones = 0x0101010101010101u;
   uint64_t difference = word ^ ones * value;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// Eight bytes a step, which compilers turn into whatever registers they may use.
+// Eight bytes per step, which compilers turn into the widest registers they may use.
 static inline void mask(uint8_t *restrict target, const uint8_t *restrict source, size_t count,
                         uint32_t key) {
   uint64_t wide = (uint64_t)key << 32 | key;
@@ -36,7 +36,7 @@ __attribute__((target("avx2"))) static void mask_avx2(uint8_t *target, const uin
     _mm256_storeu_si256(to + 2, _mm256_xor_si256(c, wide));
     _mm256_storeu_si256(to + 3, _mm256_xor_si256(d, wide));
   }
-  // A multiple of 4 in: the key is where it was.
+  // `i` is a multiple of 4, so the key does not need to be rotated.
   mask(target + i, source + i, count - i, key);
 }
 
@@ -49,13 +49,13 @@ void shim_mask(uint8_t *target, const uint8_t *source, size_t count, uint32_t ke
 
 _Bool shim_has_utf8_validator(void) { return has_avx2(); }
 
-// Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021): what two
-// bytes in a row can do wrong is found by three look-ups of their nibbles, each a set of errors;
-// an error is what all three have in common. Only the length of three- and four-byte sequences is
-// not seen so.
+// Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021): three
+// look-ups of nibbles find the errors that two adjacent bytes can have. Each gives a set of errors;
+// those in all three sets are present. Only the length of three- and four-byte sequences needs
+// another check.
 enum {
-  TOO_SHORT = 1 << 0,   // a lead byte before something that is no continuation
-  TOO_LONG = 1 << 1,    // ASCII before a continuation
+  TOO_SHORT = 1 << 0,   // a lead byte not followed by a continuation
+  TOO_LONG = 1 << 1,    // ASCII followed by a continuation
   OVERLONG_3 = 1 << 2,  // E0 before 80..9F
   TOO_LARGE = 1 << 3,   // F4 before 90..BF, F5..FF
   SURROGATE = 1 << 4,   // ED before A0..BF
@@ -63,14 +63,14 @@ enum {
   BEYOND = 1 << 6,      // F5..FF before 80..8F, which has the same high nibble as an overlong F0
   OVERLONG_4 = 1 << 6,  // F0 before 80..8F
   TWO_CONTINUATIONS = 1 << 7,
-  // Whatever the low nibble of the first byte is.
+  // Errors that do not depend on the low nibble of the first byte.
   ANY = TOO_SHORT | TOO_LONG | TWO_CONTINUATIONS,
 };
 
 #define TABLE(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)
 #define AVX2 __attribute__((target("avx2"))) static inline
 
-// The block moved on by `n` bytes, the last ones of the block before in front.
+// The block shifted by `n` bytes; the last bytes of the previous block come first.
 #define SHIFTED(block, before, n) \
   _mm256_alignr_epi8(block, _mm256_permute2x128_si256(before, block, 0x21), 16 - (n))
 
@@ -100,18 +100,18 @@ AVX2 __m256i pair_errors(__m256i block, __m256i first) {
       _mm256_shuffle_epi8(second_high, c));
 }
 
-// What is wrong in a block, given the one before it.
+// The errors in a block, given the previous one.
 AVX2 __m256i block_errors(__m256i block, __m256i before) {
   __m256i pairs = pair_errors(block, SHIFTED(block, before, 1));
-  // A third byte after E0..FF and a fourth after F0..FF must be a continuation after a
-  // continuation: there, and only there, TWO_CONTINUATIONS is right.
+  // The third byte after E0..FF and the fourth after F0..FF must be a continuation that follows a
+  // continuation. Only there is TWO_CONTINUATIONS correct.
   __m256i third = _mm256_subs_epu8(SHIFTED(block, before, 2), _mm256_set1_epi8(0xE0 - 0x80));
   __m256i fourth = _mm256_subs_epu8(SHIFTED(block, before, 3), _mm256_set1_epi8(0xF0 - 0x80));
   __m256i needed = _mm256_and_si256(_mm256_or_si256(third, fourth), _mm256_set1_epi8((char)0x80));
   return _mm256_xor_si256(pairs, needed);
 }
 
-// Not zero where a sequence begins that the block's end cuts.
+// Not zero if the block ends inside a sequence.
 AVX2 __m256i cut_sequence(__m256i block) {
   const __m256i complete = _mm256_setr_epi8(
       -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
@@ -121,7 +121,7 @@ AVX2 __m256i cut_sequence(__m256i block) {
 
 AVX2 __m256i block_at(const uint8_t *data) { return _mm256_loadu_si256((const __m256i *)data); }
 
-// How many bytes at the start are ASCII: all of them, or so many whole blocks.
+// How many bytes at the start are ASCII: either all of them, or a number of whole blocks.
 AVX2 size_t ascii_length(const uint8_t *data, size_t length) {
   size_t i = 0;
   for (; length - i >= 128; i += 128) {
@@ -132,7 +132,7 @@ AVX2 size_t ascii_length(const uint8_t *data, size_t length) {
   for (; length - i >= 32; i += 32) {
     if (_mm256_movemask_epi8(block_at(data + i))) return i;
   }
-  // The last block overlaps the one before.
+  // Check the rest as a block that overlaps the previous one.
   if (i == length) return i;
   return length >= 32 && !_mm256_movemask_epi8(block_at(data + length - 32)) ? length : i;
 }
@@ -146,7 +146,7 @@ __attribute__((target("avx2"))) _Bool shim_is_utf8(const uint8_t *data, size_t l
     if (length - i >= 32) {
       block = _mm256_loadu_si256((const __m256i *)(data + i));
     } else {
-      // NULs behind the end are ASCII: a sequence that is cut there is found as too short.
+      // The NULs after the end are ASCII, so a sequence that is cut there counts as too short.
       uint8_t rest[32] = {0};
       memcpy(rest, data + i, length - i);
       block = _mm256_loadu_si256((const __m256i *)rest);

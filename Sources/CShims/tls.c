@@ -1,7 +1,7 @@
-// libcurl (7.88) reads TLS until its caller has something to process: an HTTP/2 server that sends
-// frames without content keeps it in one call for as long as it likes. BIO callbacks below OpenSSL
-// limit what a call can read: when the budget of a turn is spent, they report "would block", and
-// the kernel, which still has the bytes, reports the socket again in the next turn of the loop.
+// libcurl (7.88) reads TLS until its caller has something to process, so an HTTP/2 server that
+// sends frames without content can keep it in one call forever. BIO callbacks below OpenSSL limit
+// what a call can read: when the budget of a turn is spent, they report "would block". The kernel
+// still has the bytes, and reports the socket again in the next turn of the loop.
 #include "shim_tls.h"
 
 #include <openssl/bio.h>
@@ -17,15 +17,15 @@
 #include "shim_platform.h"
 
 enum {
-  /// So many bytes a second may carry nothing for ever: PINGs, WINDOW_UPDATEs, session tickets.
+  /// How many bytes a second may always be without content: PINGs, WINDOW_UPDATEs, session tickets.
   IDLE_BYTES_PER_SECOND = 16 << 10,
-  /// A byte of a body excuses so many received bytes: a DATA frame of one byte may be padded by 255
-  /// (RFC 9113 §6.1), and TLS adds a header and a tag.
+  /// How many received bytes one byte of a body excuses: a DATA frame of one byte may be padded by
+  /// 255 (RFC 9113 §6.1), and TLS adds a header and a tag.
   RECEIVED_PER_BYTE = 256,
-  /// So many bytes sent excuse one received: the WINDOW_UPDATEs of an upload.
+  /// How many sent bytes excuse one received byte: the WINDOW_UPDATEs of an upload.
   SENT_PER_BYTE = 16,
-  /// The most that a server may have sent of an answer when it is broken off: the window that
-  /// libcurl grants each HTTP/2 stream, and 7.88 the whole connection, too (10 MiB since 8.4).
+  /// The most that a server may have sent of a response when it is aborted: the window that libcurl
+  /// grants each HTTP/2 stream, and 7.88 also the whole connection (10 MiB since 8.4).
   STREAM_WINDOW = 32 << 20,
   /// The largest finite-field Diffie-Hellman group, of up to 10,000 bits, that the server may
   /// choose. OpenSSL computes with it in one call: 25 ms for 4,096 bits, almost 1 s for 10,000.
@@ -35,12 +35,12 @@ enum {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-/// Where an SSL_CTX keeps its guard; libcurl makes one for each connection.
+/// The index of the guard in an SSL_CTX; libcurl makes one SSL_CTX for each connection.
 static int guard_index = -1;
 static bool is_supported;
 /// The number of our errors among OpenSSL's libraries.
 static int error_library;
-/// "SSL routines" is what tells a fault of TLS from one of the connection.
+/// CurlConnect recognizes a TLS error by the text "SSL routines".
 static ERR_STRING_DATA error_texts[] = {
     {0, "SSL routines"},
     {ERR_PACK(0, 0, DH_TOO_LARGE),
@@ -48,7 +48,7 @@ static ERR_STRING_DATA error_texts[] = {
     {0, NULL}};
 
 static void release(shim_tls_guard *guard) {
-  // A chain of two at most.
+  // A chain of at most two.
   while (guard && --guard->references == 0) {
     shim_tls_guard *below = guard->below;
     free(guard);
@@ -70,7 +70,7 @@ static void context_freed(void *parent, void *pointer, CRYPTO_EX_DATA *data, int
 
 static void initialize(void) {
   const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
-  // Another library's contexts must not meet this one's functions.
+  // If libcurl uses another TLS library, its contexts must not reach these functions.
   char expected[24];
   snprintf(expected, sizeof expected, "OpenSSL/%d.", OPENSSL_VERSION_MAJOR);
   if (!info->ssl_version || strncmp(info->ssl_version, expected, strlen(expected))) return;
@@ -83,7 +83,7 @@ static void initialize(void) {
 
 static void decay(shim_tls_guard *guard, uint64_t now) {
   uint64_t spared = (now - guard->idle_since_ns) / (1000000000 / IDLE_BYTES_PER_SECOND);
-  // The rest of a byte's time is not lost.
+  // Keep the time that is too short for a whole byte.
   if (!spared) return;
   guard->idle_since_ns = now;
   guard->idle_bytes -= spared < guard->idle_bytes ? spared : guard->idle_bytes;
@@ -120,7 +120,7 @@ static long on_bio(BIO *bio, int operation, const char *data, size_t length, int
     case BIO_CB_READ:
       if (guard->turn->reading && guard->turn->reading != guard && !guard->turn->reading->below)
         hold(&guard->turn->reading->below, guard);
-      // Only the connection that reads the socket may stop: epoll reports it again.
+      // Only the connection that reads the socket may stop, because epoll reports the socket again.
       if (!guard->below && !may_read(guard)) {
         BIO_clear_retry_flags(bio);
         BIO_set_retry_read(bio);
@@ -147,8 +147,8 @@ static long on_bio(BIO *bio, int operation, const char *data, size_t length, int
   return result;
 }
 
-/// Called when a handshake begins: the first moment at which the connection's BIO is known. And
-/// when it is done.
+/// Called when a handshake begins, which is when the connection's BIO is first known, and when it
+/// is done.
 static void on_info(const SSL *ssl, int where, int result) {
   (void)result;
   shim_tls_guard *guard = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), guard_index);
@@ -163,8 +163,8 @@ static void on_info(const SSL *ssl, int where, int result) {
   BIO_set_callback_ex(bio, on_bio);
 }
 
-/// Decides what a handshake, also a renegotiation, may use: what the system's configuration allows,
-/// without large finite-field Diffie-Hellman groups.
+/// Decides what a handshake, or renegotiation, may use: what the system's configuration allows, but
+/// no large finite-field Diffie-Hellman groups.
 static int on_security(const SSL *ssl, const SSL_CTX *context, int operation, int bits, int number,
                        void *other, void *user) {
   const SSL_CTX *holder = context ? context : SSL_get_SSL_CTX(ssl);
@@ -177,7 +177,7 @@ static int on_security(const SSL *ssl, const SSL_CTX *context, int operation, in
       break;
     case SSL_SECOP_TMP_DH:
       if (EVP_PKEY_get_bits(other) <= DH_BITS) break;
-      // libcurl reports the first error in the list, and OpenSSL adds "dh key too small" behind it.
+      // libcurl reports the first error in the list; OpenSSL adds "dh key too small" after ours.
       ERR_raise(error_library, DH_TOO_LARGE);
       return 0;
     default: break;
@@ -185,7 +185,7 @@ static int on_security(const SSL *ssl, const SSL_CTX *context, int operation, in
   return guard->security(ssl, context, operation, bits, number, other, user);
 }
 
-/// libcurl has made an SSL_CTX for a new connection.
+/// Called when libcurl has made an SSL_CTX for a new connection.
 static CURLcode on_context(CURL *easy, void *context, void *user) {
   shim_tls_source *source = user;
   shim_tls_guard *guard = calloc(1, sizeof *guard);

@@ -1,4 +1,5 @@
-// What Swift cannot import from C: variadic functions, macros with casts, and zlib's init macros.
+// C features that Swift cannot import: variadic functions, macros with casts, and zlib's init
+// macros.
 #ifndef CSHIMS_H
 #define CSHIMS_H
 

@@ -1,6 +1,6 @@
 // Decoders for the content codings br and zstd. libbrotlidec and libzstd are loaded with dlopen()
-// when one of these functions is first called: most programs have them in the process already,
-// through libcurl, and the others work without them.
+// when one of these functions is first called. Most programs have them loaded already, through
+// libcurl; others work without them.
 #ifndef SHIM_CODINGS_H
 #define SHIM_CODINGS_H
 
@@ -12,8 +12,8 @@
 bool shim_brotli_is_available(void);
 bool shim_zstd_is_available(void);
 
-/// A decoder, or NULL when its library is missing or there is no memory. `largest_window` is the
-/// base-2 logarithm of the largest window that a zstd frame may ask for.
+/// Returns a decoder, or NULL if its library is missing or there is no memory. `largest_window` is
+/// the base-2 logarithm of the largest window that a zstd frame may use.
 void *shim_brotli_new(void);
 void *shim_zstd_new(int largest_window);
 
@@ -32,11 +32,11 @@ typedef struct shim_decoded {
   size_t consumed;
   size_t produced;
   shim_decoding state;
-  /// Why it failed, in the library's words; never NULL then.
+  /// If it failed, the library's description; then never NULL.
   const char *failure;
 } shim_decoded;
 
-/// Decodes input until the input or the room for output is used up.
+/// Decodes until the input or the room for output is used up.
 shim_decoded shim_brotli_decode(void *decoder, const void *input, size_t input_length,
                                 void *output, size_t output_length);
 shim_decoded shim_zstd_decode(void *decoder, const void *input, size_t input_length, void *output,

@@ -4,12 +4,12 @@
 
 #include <stddef.h>
 
-// The version script exports rt_*: these are the library's own, and stay inside.
+// Internal: the version script exports only rt_*.
 #pragma GCC visibility push(hidden)
 
-/// Keeps the first 1,023 bytes, cut at a character's border.
+/// Keeps the first 1,023 bytes, without a partial character at the end.
 void shim_error_set(const char *text, size_t length);
-/// NUL-terminated; "" when no call has failed.
+/// NUL-terminated; "" if no call has failed.
 const char *shim_error_get(void);
 
 #pragma GCC visibility pop

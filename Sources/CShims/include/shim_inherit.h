@@ -1,4 +1,4 @@
-// What a program that the host executes must not inherit, and environment variables.
+// Descriptors that a program which the host executes must not inherit; environment variables.
 #ifndef SHIM_INHERIT_H
 #define SHIM_INHERIT_H
 
@@ -6,12 +6,13 @@
 
 #pragma GCC visibility push(hidden)
 
-/// Sets FD_CLOEXEC on the pair of sockets that libcurl (7.88) wakes a multi handle by. Call right
-/// after `curl_multi_init`. Does nothing if the pair is not found: later versions set the flag.
+/// Sets FD_CLOEXEC on the pair of sockets with which libcurl (7.88) wakes a multi handle. Call it
+/// right after `curl_multi_init`. Does nothing if the pair is not found: later versions set the
+/// flag.
 void shim_curl_keep_wakeup_from_children(CURLM *multi);
 
-/// Sets FD_CLOEXEC on the pair of sockets by which a thread of libcurl's (7.88) says that its name
-/// lookup has ended, given the end that libcurl waits for. Does nothing for any other socket.
+/// Sets FD_CLOEXEC on the pair of sockets with which a thread of libcurl (7.88) reports that its
+/// name lookup has ended. `fd` is the end that libcurl waits for. Does nothing for other sockets.
 void shim_curl_keep_lookup_from_children(int fd);
 
 /// An environment variable; NULL if it is not set, empty, or if the process has more rights than

@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 
-/// realloc(), which ends the process when there is no memory, as every allocation of Swift's does.
+/// realloc(), but ends the process if there is no memory, like every allocation in Swift.
 void *shim_grow(void *storage, size_t size);
 
-/// Frees what shim_grow() has made; NULL is accepted.
+/// Frees memory from shim_grow(); NULL is allowed.
 void shim_free(void *storage);
 
 #endif

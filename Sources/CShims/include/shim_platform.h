@@ -1,5 +1,5 @@
-// Linux: what the Glibc module lacks (macros with casts, epoll_event's packed union, eventfd) and
-// libcurl's variadic setters.
+// Linux functions that the Glibc module lacks (macros with casts, epoll_event's packed union,
+// eventfd), and libcurl's variadic setters.
 #ifndef SHIM_PLATFORM_H
 #define SHIM_PLATFORM_H
 
@@ -10,10 +10,10 @@
 
 #include "shim_tls.h"
 
-// The version script exports rt_*: these are the library's own, and stay inside.
+// Internal: the version script exports only rt_*.
 #pragma GCC visibility push(hidden)
 
-// epoll. Interests and events are bit sets of these.
+// epoll. Watched and reported events are bit sets of these.
 enum {
   SHIM_EPOLL_IN = 1,
   SHIM_EPOLL_OUT = 4,
@@ -31,17 +31,17 @@ int shim_epoll_create(void);
 int shim_epoll_add(int epoll, int fd, uint32_t events, uint64_t token);
 int shim_epoll_modify(int epoll, int fd, uint32_t events, uint64_t token);
 int shim_epoll_remove(int epoll, int fd);
-/// Fills up to `capacity` entries; the count, 0 on a timeout or a signal, or -1 with errno.
+/// Fills up to `capacity` entries. Returns how many; 0 after a timeout or signal; -1 with errno.
 int shim_epoll_wait(int epoll, shim_ready *ready, int capacity, int timeout_ms);
 
-/// EMFILE or ENFILE when no descriptor can be opened now, else 0.
+/// EMFILE or ENFILE if no descriptor can be opened now, else 0.
 int shim_descriptor_shortage(void);
 
 int shim_eventfd_create(void);
 int shim_timerfd_create(void);
-/// Absolute on the monotonic clock; 0 disarms.
+/// Sets an absolute time on the monotonic clock; 0 disarms.
 int shim_timerfd_set(int fd, uint64_t nanoseconds);
-/// Reads the counter of an eventfd or timerfd away.
+/// Resets the counter of an eventfd or timerfd by reading it.
 void shim_counter_drain(int fd);
 void shim_eventfd_signal(int fd);
 uint64_t shim_monotonic_nanoseconds(void);
@@ -49,43 +49,45 @@ uint64_t shim_monotonic_nanoseconds(void);
 /// send() without SIGPIPE.
 ssize_t shim_send(int fd, const void *data, size_t length);
 
-/// Fills the buffer from libcrypto's generator, which the kernel seeds; never fails.
+/// Fills the buffer from libcrypto's generator, which the kernel seeds. Never fails.
 void shim_random_bytes(void *buffer, size_t length);
 
-/// Begins to count this process's forks.
+/// Starts counting this process's forks.
 void shim_fork_watch(void);
 extern _Atomic uint32_t shim_fork_count;
-/// Forks since `shim_fork_watch`. Inline, like the next one: each call of a handle asks.
+/// The number of forks since `shim_fork_watch`. Inline, like the next one, because each call of a
+/// handle needs it.
 static inline uint32_t shim_fork_generation(void) {
   return __c11_atomic_load(&shim_fork_count, __ATOMIC_RELAXED);
 }
 
-/// open() for a file that is locked by flock(2): a forked child closes its copy of the descriptor
-/// at once. The lock would otherwise outlive this process for as long as the child lives.
+/// open() for a file that is locked by flock(2). A forked child closes its copy of the descriptor
+/// at once; otherwise the lock would outlive this process until the child ends.
 int shim_private_open(const char *path, int flags, mode_t mode);
 /// Closes what `shim_private_open` opened. Only the process that opened it may call this.
 void shim_private_close(int fd);
 
-/// Starts `run(user)` on a detached-or-joinable thread with all signals blocked; 0 or an errno.
+/// Starts `run(user)` on a thread with all signals blocked, to be joined or detached. Returns 0 or
+/// an errno.
 int shim_thread_start(uintptr_t *out, void (*run)(void *user), void *user);
 void shim_thread_join(uintptr_t thread);
 void shim_thread_detach(uintptr_t thread);
-/// A number that no two living threads share; never 0, and even.
+/// The calling thread's number: unique among living threads, even, and never 0.
 static inline uintptr_t shim_thread_self(void) { return (uintptr_t)__builtin_thread_pointer(); }
 
-/// libcurl, without its variadic functions.
+/// libcurl's variadic functions.
 CURLcode shim_curl_global_init(void);
 CURLcode shim_curl_set_long(CURL *easy, CURLoption option, long value);
 CURLcode shim_curl_set_pointer(CURL *easy, CURLoption option, void *value);
 CURLcode shim_curl_set_string(CURL *easy, CURLoption option, const char *value);
 typedef int (*shim_curl_close_socket_fn)(void *user, curl_socket_t socket);
 CURLcode shim_curl_set_close_socket(CURL *easy, shim_curl_close_socket_fn fn, void *user);
-/// Makes libcurl's sockets: with CLOEXEC, and before they connect with SO_RCVBUF and
+/// Makes libcurl create its sockets with CLOEXEC and, before they connect, set SO_RCVBUF and
 /// TCP_KEEPCNT, each unless it is 0.
 CURLcode shim_curl_set_open_socket(CURL *easy, int receive_buffer_bytes, int probes);
-/// A share of its own for the names an easy handle resolves; NULL without memory.
+/// A DNS cache of an easy handle's own; NULL without memory.
 CURLSH *shim_curl_dns_share(void);
-/// The file of certificates that libcurl was built for; NULL without.
+/// libcurl's built-in path of the CA file; NULL for none.
 const char *shim_curl_default_ca_file(void);
 CURLcode shim_curl_active_socket(CURL *easy, curl_socket_t *out);
 CURLcode shim_curl_set_offset(CURL *easy, CURLoption option, curl_off_t value);
@@ -98,77 +100,78 @@ typedef int (*shim_curl_progress_fn)(void *user, curl_off_t to_receive, curl_off
 CURLcode shim_curl_set_progress(CURL *easy, shim_curl_progress_fn fn, void *user);
 typedef int (*shim_curl_debug_fn)(CURL *easy, curl_infotype kind, char *text, size_t length,
                                 void *user);
-/// Receives what libcurl says of a transfer, under CURLOPT_VERBOSE; `fn` is called for data too.
+/// Receives libcurl's log of a transfer, under CURLOPT_VERBOSE. `fn` is also called for data.
 CURLcode shim_curl_set_debug(CURL *easy, shim_curl_debug_fn fn, void *user);
-/// Nanoseconds from the start of a transfer until its request could go out; 0 before.
+/// Nanoseconds from the start of a transfer until its request could be sent; 0 before.
 uint64_t shim_curl_request_delay(CURL *easy);
-/// Bytes of the answer's body so far, as they came.
+/// Bytes of the response's body so far, before they are decoded.
 uint64_t shim_curl_bytes_received(CURL *easy);
-/// The port of a socket's own address; 0 if it has none.
+/// The local port of a socket; 0 if it has none.
 int shim_socket_own_port(int socket);
-/// Shuts a connected socket down if it leads to this address and has input that nobody has read.
+/// Shuts down a connected socket if it leads to this address and has unread input.
 bool shim_socket_cut_if_dirty(int socket, const char *address, int port);
-/// Shuts a kept connection down that has input before a request goes out on it; whether it did.
+/// Called before a request is sent: shuts down a kept connection that has input. Returns whether it
+/// did.
 typedef bool (*shim_curl_cut_fn)(void *user, const char *address, int port, int own_port);
-/// What libcurl writes while a handle works.
+/// What libcurl's callbacks record for a handle.
 typedef struct {
-  /// Called before each request goes out.
+  /// Called before each request is sent.
   shim_curl_cut_fn cut_if_dirty;
   void *cut_user;
-  /// The TLS connection it is on.
+  /// The TLS connection that the handle uses.
   shim_tls_source tls;
   CURL *easy;
-  /// There is a connection, and the request goes out.
+  /// The connection is established, and the request is being sent.
   _Bool is_connected;
-  /// libcurl sends the request again by itself when a connection that was kept ends before an
-  /// answer, on the next one kept: not this one, unless the server has said that it did not begin.
+  /// `goes_out_once`: the request must not be repeated. When a kept connection ends before a
+  /// response, libcurl repeats the request itself, on the next kept one. `was_not_begun`: it may be
+  /// repeated, because the server said that it did not process it.
   _Bool goes_out_once, was_not_begun;
-  /// The last connection was cut before the request went out on it, so that it may go out again.
+  /// The last connection was cut before the request was sent, so the request may be repeated.
   _Bool was_cut;
-  /// It would have, and was kept from it.
+  /// libcurl would have repeated the request, and was prevented.
   _Bool was_kept_back;
-  /// libcurl has sent it again. It counts that over all exchanges of a handle, and fails at the
-  /// sixth.
+  /// libcurl has repeated the request. It counts that over all exchanges of a handle, and fails the
+  /// sixth time.
   _Bool was_repeated;
   char error_text[CURL_ERROR_SIZE];
 } shim_curl_notes;
 CURLcode shim_curl_set_notes(CURL *easy, shim_curl_notes *notes);
 void shim_curl_clear_notes(shim_curl_notes *notes);
 const char *shim_curl_error_text(const shim_curl_notes *notes);
-/// Of a transfer that is over: the socket of the connection that was made for it and is kept; false
-/// for none.
+/// For a finished transfer: the socket of the connection that was made for it and is kept. Returns
+/// false for none.
 bool shim_curl_kept_socket(CURL *easy, curl_socket_t *out);
-/// Of a transfer that is over: no connection was made for it.
+/// For a finished transfer: whether it reused a connection.
 bool shim_curl_was_reused(CURL *easy);
-/// 10, 11, 20, 30; 0 before the answer.
+/// 10, 11, 20, 30; 0 before the response.
 int shim_curl_http_version(CURL *easy);
 /// The errno of the last failure to connect; 0 for none.
 int shim_curl_os_error(CURL *easy);
-// What C has as a macro or with a variable count of arguments, which Swift does not see without the
-// overlay of its runtime.
+// C macros and variadic functions, which Swift cannot call without its runtime's overlay.
 int shim_errno(void);
 void shim_set_errno(int number);
-/// `open`; `mode` counts where the flags make a file.
+/// open(). `mode` matters only if the flags create a file.
 int shim_open(const char *path, int flags, mode_t mode);
 /// Whether the mode is that of a regular file.
 bool shim_is_regular(mode_t mode);
-/// The two ends of a connected socket, each "192.0.2.1:443", "[::1]:443" or the path of a Unix
-/// socket; "" for none.
+/// Writes the two addresses of a connected socket, each as "192.0.2.1:443", "[::1]:443" or the path
+/// of a Unix socket; "" for none.
 void shim_socket_addresses(int socket, char *remote, char *local, size_t size);
-/// The two ends of the connection that a transfer is on, as libcurl has them. Zeros are none.
+/// The two addresses of a transfer's connection, as libcurl reports them. Zeros mean none.
 typedef struct shim_curl_ends {
   char remote[48], local[48];
   long remote_port, local_port;
 } shim_curl_ends;
 
-/// Looks the ends up.
-/// - Returns: whether they are others than before.
+/// Reads the addresses.
+/// - Returns: whether they have changed.
 bool shim_curl_find_ends(CURL *easy, shim_curl_ends *ends);
-/// The same texts as those of a socket; of no use for a Unix socket.
+/// Writes them in the same form as a socket's. Not usable for a Unix socket.
 void shim_curl_addresses(const shim_curl_ends *ends, char *remote, char *local, size_t size);
-/// TCP has connected, and TLS has not.
+/// TCP is connected, but the TLS handshake has not finished.
 bool shim_curl_awaits_tls(CURL *easy);
-/// What a proxy answered to CONNECT; 0 for nothing.
+/// The status of a proxy's response to CONNECT; 0 for none.
 int shim_curl_connect_status(CURL *easy);
 
 typedef int (*shim_curl_socket_fn)(CURL *easy, curl_socket_t socket, int what, void *user,
@@ -176,9 +179,10 @@ typedef int (*shim_curl_socket_fn)(CURL *easy, curl_socket_t socket, int what, v
 typedef int (*shim_curl_timer_fn)(CURLM *multi, long timeout_ms, void *user);
 CURLMcode shim_curl_multi_set_socket(CURLM *multi, shim_curl_socket_fn fn, void *user);
 CURLMcode shim_curl_multi_set_timer(CURLM *multi, shim_curl_timer_fn fn, void *user);
-/// What CURLOPT_PRIVATE was set to.
+/// The value of CURLOPT_PRIVATE.
 intptr_t shim_curl_number(CURL *easy);
-/// The next finished transfer: what CURLOPT_PRIVATE was set to, and its result; false for none.
+/// The next finished transfer: its value of CURLOPT_PRIVATE, and its result. Returns false for
+/// none.
 bool shim_curl_multi_next_done(CURLM *multi, intptr_t *number, CURLcode *result);
 
 #pragma GCC visibility pop

@@ -1,4 +1,4 @@
-// Searches in what a server sent.
+// Searches in data that a server sent.
 #ifndef SHIM_SEARCH_H
 #define SHIM_SEARCH_H
 
@@ -6,17 +6,19 @@
 #include <stdint.h>
 
 /// The end of a line in an event stream: the index of the first LF or CR in `text`, or `count`.
-/// `ascii` becomes false when a byte before it has its high bit set; it is never made true. Two
-/// calls of memchr would look at everything twice, and at the whole input again for each line when
-/// one of the two bytes is rare.
+/// Sets `ascii` to false if a byte before it has its high bit set; never sets it to true. Two calls
+/// of memchr would read everything twice, and for each line the whole input again if one of the two
+/// bytes is rare.
 size_t shim_line_end(const uint8_t *text, size_t count, _Bool *ascii);
 
-/// The index of the first `needle` in `text`, or `count` when there is none; in linear time.
+/// The index of the first `needle` in `text`, or `count` if there is none; in linear time.
 size_t shim_find(const uint8_t *text, size_t count, const uint8_t *needle, size_t length);
 
-/// The index of the first such byte in `text`, or `count` when there is none.
-/// The number nearest to a text, which must be one, in the C locale; infinity beyond all.
+/// Parses a number in the C locale. `text` must be a valid number. Returns the nearest double, or
+/// infinity.
 double shim_double(const char *text);
+
+/// The index of the first such byte in `text`, or `count` if there is none.
 size_t shim_find_byte(const uint8_t *text, size_t count, uint8_t byte);
 
 #endif
