@@ -49,7 +49,7 @@ private final class Bench {
     /// The numbers that epoll reports as ready.
     var ready: [Int32] {
         let found = waiting
-        for socket in found { sockets.told(socket) }
+        for socket in found { sockets.reported(socket) }
         return found
     }
 
@@ -65,11 +65,11 @@ private let readable = PollEvents.readable
 @Test func aReleasedSocketStaysUntilTheEndOfTheTurn() {
     let bench = Bench()
     let socket = bench.made()
-    #expect(bench.sockets.letGo(of: socket))
+    #expect(bench.sockets.release(socket))
     #expect(bench.ready == [socket])
     // Watched and released again: nothing changes in between.
     bench.sockets.watch(socket, readable, isNew: true)
-    #expect(bench.sockets.letGo(of: socket))
+    #expect(bench.sockets.release(socket))
     #expect(bench.ready == [socket])
     bench.sockets.settle()
     #expect(bench.ready == [])
@@ -81,7 +81,7 @@ private let readable = PollEvents.readable
 @Test func aSocketThatIsWatchedAgainStays() {
     let bench = Bench()
     let socket = bench.made()
-    #expect(bench.sockets.letGo(of: socket))
+    #expect(bench.sockets.release(socket))
     bench.sockets.watch(socket, readable, isNew: true)
     bench.sockets.settle()
     #expect(bench.ready == [socket])
@@ -92,11 +92,11 @@ private let readable = PollEvents.readable
 @Test func aSocketWatchedForOtherEventsGetsThem() {
     let bench = Bench()
     let socket = bench.made()
-    #expect(bench.sockets.letGo(of: socket))
+    #expect(bench.sockets.release(socket))
     // The reading end of a pipe is never writable.
     bench.sockets.watch(socket, PollEvents.writable, isNew: true)
     #expect(bench.ready == [])
-    #expect(bench.sockets.letGo(of: socket))
+    #expect(bench.sockets.release(socket))
     bench.sockets.watch(socket, readable | PollEvents.writable, isNew: true)
     #expect(bench.ready == [socket])
     bench.end(socket)
@@ -105,7 +105,7 @@ private let readable = PollEvents.readable
 @Test func aSocketThatIsNotKeptLeavesAtOnce() {
     let bench = Bench()
     let socket = bench.made(isKept: false)
-    #expect(!bench.sockets.letGo(of: socket))
+    #expect(!bench.sockets.release(socket))
     #expect(bench.ready == [])
     bench.sockets.watch(socket, readable, isNew: true)
     // libcurl closes it without notice, and a WebSocket gets the number next.
@@ -113,7 +113,7 @@ private let readable = PollEvents.readable
     let next = bench.made(isKept: false)
     bench.sockets.settle()
     #expect(bench.ready == [next])
-    #expect(!bench.sockets.letGo(of: next))
+    #expect(!bench.sockets.release(next))
     close(next)
 }
 
@@ -121,13 +121,13 @@ private let readable = PollEvents.readable
     let bench = Bench()
     let number: Int32 = 900
     let first = bench.made(number: number)
-    #expect(bench.sockets.letGo(of: first))
+    #expect(bench.sockets.release(first))
     bench.end(first)
     let second = bench.made(isKept: false, number: number)
     // Leftovers of the first socket must not affect the second.
     bench.sockets.settle()
     #expect(bench.ready == [second])
-    #expect(!bench.sockets.letGo(of: second))
+    #expect(!bench.sockets.release(second))
     bench.end(second)
 }
 
@@ -136,7 +136,7 @@ private let readable = PollEvents.readable
     let socket = bench.made()
     // Another descriptor of the same file, like a child's: the kernel keeps it in epoll.
     let childs = dup(socket)
-    #expect(bench.sockets.letGo(of: socket))
+    #expect(bench.sockets.release(socket))
     bench.end(socket)
     #expect(bench.ready == [])
     close(childs)
@@ -148,17 +148,17 @@ private let readable = PollEvents.readable
     defer { close(other) }
     #expect(bench.ready == [socket])
     #expect(bench.ready == [])
-    bench.sockets.seen(socket)
+    bench.sockets.handled(socket)
     #expect(bench.ready == [socket])
-    bench.sockets.seen(socket)
+    bench.sockets.handled(socket)
     // Connected: libcurl sends, and wants all events.
     bench.sockets.watch(socket, readable | PollEvents.writable, isNew: false)
     #expect(bench.ready == [socket])
-    bench.sockets.seen(socket)
+    bench.sockets.handled(socket)
     #expect(bench.ready == [socket])
-    #expect(!bench.sockets.letGo(of: socket))
+    #expect(!bench.sockets.release(socket))
     #expect(bench.ready == [])
-    bench.sockets.seen(socket)
+    bench.sockets.handled(socket)
     #expect(bench.ready == [])
     bench.end(socket)
 }
@@ -169,9 +169,9 @@ private let readable = PollEvents.readable
     // A forked child has it, too; libcurl closes its own without notice, and releases it then.
     let childs = dup(socket)
     close(socket)
-    #expect(!bench.sockets.letGo(of: socket))
+    #expect(!bench.sockets.release(socket))
     #expect(bench.ready == [socket])
-    bench.sockets.seen(socket)
+    bench.sockets.handled(socket)
     #expect(bench.ready == [])
     close(childs)
     close(other)

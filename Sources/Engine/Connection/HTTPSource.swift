@@ -38,7 +38,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     /// The last connection may be dead. HTTP/2 would continue to use it.
     private final var needsFreshConnection = false
     /// A failure that no `error` handler has received yet.
-    private final var untold: HTTPSourceFailure?
+    private final var unreported: HTTPSourceFailure?
     /// True for a leg of a Spreadbot connection, which reports the results of its legs itself.
     final var isLeg = false
 
@@ -138,19 +138,19 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     final override func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
         try loop.checkUsable()
-        guard gate.pause(pause), hasPauseNews() else { return }
+        guard gate.pause(pause), needsPauseNotice() else { return }
         loop.perform { [self] in notePause() }
     }
 
     final override func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
         try loop.checkUsable()
         // In the next turn, because handlers run only in turns, and not inside each other.
-        guard gate.resume(pause), hasPauseNews() else { return }
+        guard gate.resume(pause), needsPauseNotice() else { return }
         loop.enqueue { [self] in notePause() }
     }
 
     /// True if the loop's thread must be notified. False while an earlier notification is pending.
-    private func hasPauseNews() -> Bool {
+    private func needsPauseNotice() -> Bool {
         !isPauseNoted.exchange(true, ordering: .acquiringAndReleasing)
     }
 
@@ -247,7 +247,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     final func giveUp(_ error: RealtimeError) {
         guard let failure = session?.fail(error, status: 0) else { return }
         dropTransfer()
-        tell(failure)
+        report(failure)
     }
 
     // MARK: Answers
@@ -329,7 +329,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         refused = nil
         options.take()
         let failure = cause.map { session?.fail($0, status: response.status) }
-        if let failure = failure ?? session?.unauthorized(response) { tell(failure) }
+        if let failure = failure ?? session?.unauthorized(response) { report(failure) }
     }
 
     final func authorize() {
@@ -348,7 +348,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         Log.write(isLeg ? .debug : level, line())
     }
 
-    final func tell(_ failure: HTTPSourceFailure) {
+    final func report(_ failure: HTTPSourceFailure) {
         guard !isClosed else { return }
         note(failure)
         // Only the Spreadbot connection decides whether a leg is retried, so leave that out.
@@ -362,20 +362,20 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         if let error = handlers.error {
             error(failure)
         } else {
-            untold = failure
+            unreported = failure
         }
         if failure.isFatal { finish() }
     }
 
     override func handlersChanged() {
         super.handlersChanged()
-        guard untold != nil, handlers.error != nil else { return }
-        loop.enqueue { [self] in tellUntold() }
+        guard unreported != nil, handlers.error != nil else { return }
+        loop.enqueue { [self] in reportUnreported() }
     }
 
-    private func tellUntold() {
-        guard let failure = untold, let error = handlers.error, !isClosed else { return }
-        untold = nil
+    private func reportUnreported() {
+        guard let failure = unreported, let error = handlers.error, !isClosed else { return }
+        unreported = nil
         error(failure)
         if failure.isFatal { dropHandlers() }
     }
@@ -395,6 +395,6 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         options.take()
         loop.disarm(timer)
         reachability?.remove(self)
-        if untold == nil || isClosed { dropHandlers() }
+        if unreported == nil || isClosed { dropHandlers() }
     }
 }

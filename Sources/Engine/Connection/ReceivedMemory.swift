@@ -47,10 +47,10 @@ struct ReceivedMemory {
     private mutating func add<Character>(
         _ text: UnsafeRawBufferPointer
     ) -> UnsafePointer<Character> {
-        let place = end
-        if let base = text.baseAddress { memcpy(place, base, text.count) }
-        place.storeBytes(of: 0, toByteOffset: text.count, as: UInt8.self)
+        let target = end
+        if let base = text.baseAddress { memcpy(target, base, text.count) }
+        target.storeBytes(of: 0, toByteOffset: text.count, as: UInt8.self)
         end += text.count + 1
-        return UnsafePointer(place.assumingMemoryBound(to: Character.self))
+        return UnsafePointer(target.assumingMemoryBound(to: Character.self))
     }
 }

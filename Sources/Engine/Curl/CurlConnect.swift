@@ -25,7 +25,7 @@ final class CurlConnect: CurlUser {
     private var owner: (any CurlConnectOwner)?
     /// libcurl reads and writes, because it does TLS.
     private let keepsCurl: Bool
-    let way: CurlWay
+    let route: CurlRoute
     private let errorText: UnsafeMutablePointer<CChar>
     private let socketKeeper = SocketKeeper()
     private let tls: UnsafeMutablePointer<shim_tls_source>
@@ -50,7 +50,7 @@ final class CurlConnect: CurlUser {
         self.init(easy, to: url, by: network, multi, owner)
         configure(url, time)
         self.network = try CurlNetwork(network, on: easy)
-        way.set(on: easy)
+        route.set(on: easy)
         try multi.add(self)
     }
 
@@ -61,8 +61,8 @@ final class CurlConnect: CurlUser {
         self.easy = easy
         self.multi = multi
         self.owner = owner
-        way = CurlWay(to: url, by: network)
-        keepsCurl = url.isSecure || way.isProxySecure
+        route = CurlRoute(to: url, by: network)
+        keepsCurl = url.isSecure || route.isProxySecure
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         tls = .allocate(capacity: 1)
@@ -86,7 +86,7 @@ final class CurlConnect: CurlUser {
         _ = shim_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(limit))
         _ = shim_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
         _ = shim_tls_watch(easy, tls)
-        if way.proxyURL != nil {
+        if route.proxyURL != nil {
             _ = shim_curl_set_progress(
                 easy,
                 { user, _, _, _, _ in
@@ -138,7 +138,7 @@ final class CurlConnect: CurlUser {
         var socket: curl_socket_t = CURL_SOCKET_BAD
         guard shim_curl_active_socket(easy, &socket) == CURLE_OK, socket != CURL_SOCKET_BAD else {
             owner.connectFailed(
-                RealtimeError(.connect, "libcurl connected to \(way) without a socket"))
+                RealtimeError(.connect, "libcurl connected to \(route) without a socket"))
             return
         }
         if keepsCurl {
@@ -151,13 +151,13 @@ final class CurlConnect: CurlUser {
     }
 
     private func error(_ result: CURLcode) -> RealtimeError {
-        if result == CURLE_ABORTED_BY_CALLBACK { return TunnelAnswer.error(on: way) }
-        return CurlFailure.error(result, errorText, of: easy, on: way, isConnecting: true)
+        if result == CURLE_ABORTED_BY_CALLBACK { return TunnelAnswer.error(on: route) }
+        return CurlFailure.error(result, errorText, of: easy, on: route, isConnecting: true)
     }
 
     /// The error for an attempt that took too long.
     /// - Parameter time: the limit, and the option that sets it.
-    func late(_ time: String) -> RealtimeError { CurlFailure.late(time, of: easy, on: way) }
+    func late(_ time: String) -> RealtimeError { CurlFailure.late(time, of: easy, on: route) }
 
     // MARK: Floods
 
@@ -176,7 +176,7 @@ final class CurlConnect: CurlUser {
     func flooded() {
         guard let owner else { return }
         self.owner = nil
-        owner.connectFailed(CurlFailure.flood(on: way))
+        owner.connectFailed(CurlFailure.flood(on: route))
     }
 
     // MARK: TLS
@@ -207,7 +207,7 @@ final class CurlConnect: CurlUser {
             shim_tls_judge(lowest)
             guard lowest.pointee.is_flood else { return .wouldBlock }
             return .failed(
-                CurlFailure.flood(on: way).message, isTLS: false, systemError: 0)
+                CurlFailure.flood(on: route).message, isTLS: false, systemError: 0)
         }
         return .bytes(total, isDrained: total < buffer.count)
     }

@@ -16,7 +16,7 @@ enum CurlFailure {
     ///   - isConnecting: no request was sent, so only a proxy can have responded.
     static func error(
         _ result: CURLcode, _ errorText: UnsafePointer<CChar>, of easy: UnsafeMutableRawPointer,
-        on way: CurlWay, isConnecting: Bool
+        on route: CurlRoute, isConnecting: Bool
     ) -> RealtimeError {
         let detail = withoutURL(String(cString: errorText))
         let cause = detail.isEmpty ? String(cString: curl_easy_strerror(result)) : detail
@@ -24,57 +24,57 @@ enum CurlFailure {
         let shortage = shim_descriptor_shortage()
         if shortage != 0, needDescriptors.contains(result) {
             return Loop.systemError(
-                "cannot connect to \(way): no descriptor is free, see \"ulimit -n\"", shortage)
+                "cannot connect to \(route): no descriptor is free, see \"ulimit -n\"", shortage)
         }
         if isConnecting {
-            let code = connectingCode(result, isProxied: way.proxyURL != nil)
+            let code = connectingCode(result, isProxied: route.proxyURL != nil)
             let status = Int(shim_curl_connect_status(easy))
-            if code == .proxy, status >= 300 { return refusal(status, on: way) }
+            if code == .proxy, status >= 300 { return refusal(status, on: route) }
             let systemError = result == CURLE_COULDNT_CONNECT ? shim_curl_os_error(easy) : 0
             let why =
-                code == .timeout && awaitsTLS(easy, way)
-                ? silentTLS : reason(result, cause, code, systemError, way)
+                code == .timeout && awaitsTLS(easy, route)
+                ? silentTLS : reason(result, cause, code, systemError, route)
             return RealtimeError(
-                code, "cannot connect to \(way): \(why)", systemError: systemError)
+                code, "cannot connect to \(route): \(why)", systemError: systemError)
         }
         let code = exchangeCode(result, errorText)
         let what =
             code == .protocolViolation
-            ? "the response from \(way) is not valid HTTP" : "the exchange with \(way) failed"
+            ? "the response from \(route) is not valid HTTP" : "the exchange with \(route) failed"
         return RealtimeError(code, "\(what): \(cause)")
     }
 
     /// The error for an attempt whose time ended before there was a connection.
     /// - Parameter time: the limit, and the option that sets it.
     static func late(
-        _ time: String, of easy: UnsafeMutableRawPointer, on way: CurlWay
+        _ time: String, of easy: UnsafeMutableRawPointer, on route: CurlRoute
     ) -> RealtimeError {
-        let why = awaitsTLS(easy, way) ? ": \(silentTLS)" : ""
-        return RealtimeError(.timeout, "cannot connect to \(way) within \(time)\(why)")
+        let why = awaitsTLS(easy, route) ? ": \(silentTLS)" : ""
+        return RealtimeError(.timeout, "cannot connect to \(route) within \(time)\(why)")
     }
 
     private static let silentTLS =
         "the TLS handshake timed out; the server may not speak TLS at this port"
 
     /// Whether the server accepted the connection, but does not finish the TLS handshake.
-    private static func awaitsTLS(_ easy: UnsafeMutableRawPointer, _ way: CurlWay) -> Bool {
-        way.isSecure && way.proxyURL == nil && shim_curl_awaits_tls(easy)
+    private static func awaitsTLS(_ easy: UnsafeMutableRawPointer, _ route: CurlRoute) -> Bool {
+        route.isSecure && route.proxyURL == nil && shim_curl_awaits_tls(easy)
     }
 
     /// The error for a proxy that refuses the tunnel, with its response.
-    private static func refusal(_ status: Int, on way: CurlWay) -> RealtimeError {
-        let proxy = way.proxyName
+    private static func refusal(_ status: Int, on route: CurlRoute) -> RealtimeError {
+        let proxy = route.proxyName
         var head = ResponseHead(status: status)
         head.proxy = proxy
         return RealtimeError(
-            .proxy, "the proxy \(proxy ?? "") answered \(status) to CONNECT \(way.target)",
+            .proxy, "the proxy \(proxy ?? "") answered \(status) to CONNECT \(route.target)",
             response: HTTPResponse(head, body: []))
     }
 
     /// Why there is no connection, without repeating the host.
     private static func reason(
         _ result: CURLcode, _ cause: String, _ code: RealtimeError.Code, _ systemError: Int32,
-        _ way: CurlWay
+        _ route: CurlRoute
     ) -> String {
         switch result {
         case CURLE_COULDNT_CONNECT where systemError != 0:
@@ -92,20 +92,20 @@ enum CurlFailure {
                 || strstr($0, "http request") != nil
         }
         guard isPlain else { return "TLS: \(cause)" }
-        return way.isProxySecure
+        return route.isProxySecure
             ? "the proxy or the server does not speak TLS at this port"
             : "the server does not speak TLS at this port: use http:// or ws:// for plain text"
     }
 
     /// What is wrong with a response's head or trailers; nil for nothing.
     static func head(
-        _ head: CurlHead, _ result: CURLcode, _ errorText: UnsafePointer<CChar>, on way: CurlWay
+        _ head: CurlHead, _ result: CURLcode, _ errorText: UnsafePointer<CChar>, on route: CurlRoute
     ) -> RealtimeError? {
-        if let fault = head.fault { return RealtimeError(.protocolViolation, "\(way) \(fault)") }
+        if let fault = head.fault { return RealtimeError(.protocolViolation, "\(route) \(fault)") }
         if head.isTooLarge {
             let what = head.isDone ? "headers and trailers" : "headers"
             return RealtimeError(
-                .tooLarge, "\(way) answered with more than \(CurlHead.limit) bytes of \(what)")
+                .tooLarge, "\(route) answered with more than \(CurlHead.limit) bytes of \(what)")
         }
         // libcurl's own limits (7.88), which have no error code: 1 MiB for a line, 300 KiB for
         // heads, 128 KiB for HTTP/2's, 4 KiB for a trailer.
@@ -116,22 +116,22 @@ enum CurlFailure {
             || strstr(errorText, "returned -902") != nil
         guard isLineTooLong || result == CURLE_RECV_ERROR && isHeadTooLong else { return nil }
         let what = isTrailerTooLong ? "a trailer that is too long" : "headers that are too long"
-        return RealtimeError(.tooLarge, "\(way) answered with \(what)")
+        return RealtimeError(.tooLarge, "\(route) answered with \(what)")
     }
 
     /// The error for too many bytes without content.
-    static func flood(on way: CurlWay) -> RealtimeError {
+    static func flood(on route: CurlRoute) -> RealtimeError {
         RealtimeError(
             .protocolViolation,
-            "\(way) sent more than \(SHIM_TLS_IDLE_BYTES) bytes of TLS records or HTTP/2 frames"
+            "\(route) sent more than \(SHIM_TLS_IDLE_BYTES) bytes of TLS records or HTTP/2 frames"
                 + " without content")
     }
 
     /// The error for a response that was ended by the end of the connection.
-    static func cut(on way: CurlWay) -> RealtimeError {
+    static func cut(on route: CurlRoute) -> RealtimeError {
         RealtimeError(
             .connectionLost,
-            "the connection to \(way) ended without TLS close_notify: the body may be cut short")
+            "the connection to \(route) ended without TLS close_notify: the body may be cut short")
     }
 
     /// Hides a proxy's URL that libcurl cannot use and quotes, because it may contain a password.

@@ -11,7 +11,7 @@ struct CurlCalls {
     let bodyWanted: shim_curl_data_fn
     let progress: shim_curl_progress_fn
     /// A line of libcurl's log.
-    let word: shim_curl_debug_fn
+    let log: shim_curl_debug_fn
 }
 
 /// A libcurl easy handle that serves one exchange after another over the same network. Options that
@@ -26,9 +26,9 @@ final class CurlHandle {
     private let configuration: NetworkConfiguration
     private let network: CurlNetwork
     /// The URL of the current exchange, as far as the origin.
-    @exclusivity(unchecked) private var place: HTTPURL
+    @exclusivity(unchecked) private var lastURL: HTTPURL
     @exclusivity(unchecked) private var origin: CurlOrigin
-    @exclusivity(unchecked) private(set) var way: CurlWay
+    @exclusivity(unchecked) private(set) var route: CurlRoute
     /// The network sets its own addresses, so its connections must not be shared.
     private let hasOwnAddresses: Bool
     private let forkGeneration = shim_fork_generation()
@@ -71,14 +71,14 @@ final class CurlHandle {
         self.configuration = configuration
         self.network = network
         self.origin = origin
-        place = url
-        way = CurlWay(to: url, by: configuration)
+        lastURL = url
+        route = CurlRoute(to: url, by: configuration)
         hasOwnAddresses = !configuration.resolves.isEmpty
         notes = .allocate(capacity: 1)
         notes.initialize(to: shim_curl_notes())
         notes.pointee.tls.turn = multi.tls
         origin.set(on: easy)
-        way.set(on: easy)
+        route.set(on: easy)
         _ = shim_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
         _ = shim_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
         _ = shim_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
@@ -96,7 +96,7 @@ final class CurlHandle {
     /// The connection that its exchange uses.
     func opened(by httpVersion: Int) -> Shared<Opened> {
         connection.opened(
-            on: easy, httpVersion, way.isSecure ? tlsGuard : nil, configuration.unixSocket)
+            on: easy, httpVersion, route.isSecure ? tlsGuard : nil, configuration.unixSocket)
     }
 
     /// Sets the worker that libcurl's callbacks serve. All workers of a handle use the same
@@ -111,7 +111,7 @@ final class CurlHandle {
         _ = shim_curl_set_data(easy, CURLOPT_WRITEFUNCTION, calls.body, CURLOPT_WRITEDATA, me)
         _ = shim_curl_set_data(easy, CURLOPT_READFUNCTION, calls.bodyWanted, CURLOPT_READDATA, me)
         _ = shim_curl_set_progress(easy, calls.progress, me)
-        _ = shim_curl_set_debug(easy, calls.word, me)
+        _ = shim_curl_set_debug(easy, calls.log, me)
     }
 
     /// The worker is done or released.
@@ -182,19 +182,19 @@ final class CurlHandle {
         shim_curl_clear_notes(notes)
         notes.pointee.goes_out_once =
             options.goesOutOnce && !RetryRules.isIdempotent(request.method)
-        if !request.url.hasSameOrigin(as: place) {
+        if !request.url.hasSameOrigin(as: lastURL) {
             let new = try CurlOrigin(request.url)
             new.set(on: easy)
             // Released only now that libcurl has the new one.
             origin = new
-            place = request.url
-            way = CurlWay(to: place, by: configuration)
-            way.set(on: easy)
+            lastURL = request.url
+            route = CurlRoute(to: lastURL, by: configuration)
+            route.set(on: easy)
         }
         _ = shim_curl_set_string(
-            easy, CURLOPT_REQUEST_TARGET, way.isForwarded ? request.url.text : request.url.target)
+            easy, CURLOPT_REQUEST_TARGET, route.isForwarded ? request.url.text : request.url.target)
         let wanted = Settings(
-            for: request, options, hasOwnAddresses: hasOwnAddresses, isTunnel: way.isTunnel)
+            for: request, options, hasOwnAddresses: hasOwnAddresses, isTunnel: route.isTunnel)
         if wanted != settings { wanted.set(on: easy) }
         settings = wanted
         setBody(request)
@@ -273,10 +273,10 @@ final class CurlHandle {
         let wanted = Listed(
             fields: request.fields,
             basic: request.has("Authorization") ? nil : request.url.basicAuthorization,
-            sendsBody: request.sendsBody, decodes: decodes, isTunnel: way.isTunnel,
+            sendsBody: request.sendsBody, decodes: decodes, isTunnel: route.isTunnel,
             // On a connection to a proxy, libcurl 7.88 takes the brackets of an IPv6 address from
             // the previous host.
-            host: way.isForwarded ? request.url.hostHeader : nil)
+            host: route.isForwarded ? request.url.hostHeader : nil)
         if wanted == listed { return }
         // The request for the tunnel is separate; the other one goes to the server.
         func isForProxy(_ field: HeaderField) -> Bool {
@@ -389,7 +389,7 @@ final class CurlHandles {
     }
 
     /// Takes back a handle whose exchange was completed.
-    func giveBack(_ handle: CurlHandle) {
+    func putBack(_ handle: CurlHandle) {
         guard idle.count < CurlHandles.most else { return }
         handle.clear()
         idle.append(handle)

@@ -32,8 +32,8 @@ protocol CurlUser: AnyObject {
 /// loop's heap (`curl_multi_socket_action`).
 ///
 /// libcurl must not be called from its own callbacks, but users' callbacks may call anything. So
-/// libcurl's callbacks only record what arrived (`hasNews`), and it is delivered when libcurl has
-/// returned. Completed exchanges are reported in the multi handle's turn.
+/// libcurl's callbacks only record what arrived (`needsDelivery`), and it is delivered when libcurl
+/// has returned. Completed exchanges are reported in the multi handle's turn.
 ///
 /// Unchecked because its fields belong to the loop's owner (see `Loop.enter`).
 final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Sendable {
@@ -50,7 +50,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     /// Users by their seats, which libcurl stores for us.
     @exclusivity(unchecked) private var users: [(any CurlUser)?] = []
     @exclusivity(unchecked) private var freeSeats: [Int] = []
-    @exclusivity(unchecked) private var news: [any CurlUser] = []
+    @exclusivity(unchecked) private var undelivered: [any CurlUser] = []
     /// Users with more of a body than this turn may deliver.
     @exclusivity(unchecked) private var postponed: [any CurlUser] = []
     /// Seats of users whose connection attempt to an address failed.
@@ -80,7 +80,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     private static let longCall = Duration.milliseconds(3)
     /// Body bytes that owners received since the last turn ended. Limited, because an event can
     /// consist of just a few bytes.
-    @exclusivity(unchecked) private var told = 0
+    @exclusivity(unchecked) private var deliveredBytes = 0
     @exclusivity(unchecked) private var isOpen = true
     private let forkGeneration = shim_fork_generation()
 
@@ -139,8 +139,8 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     }
 
     /// Calls `user.deliver()` once, when libcurl has returned.
-    func hasNews(_ user: any CurlUser) {
-        news.append(user)
+    func needsDelivery(_ user: any CurlUser) {
+        undelivered.append(user)
         // What libcurl's callbacks record is delivered when libcurl returns. A user's own call
         // waits for the loop's turn.
         if !isActing { schedule() }
@@ -152,7 +152,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     }
 
     /// Counts delivered bytes of a body.
-    func hasTold(_ count: Int) { told += count }
+    func countDelivered(_ count: Int) { deliveredBytes += count }
 
     /// Takes back the storage of an empty buffer.
     func takeBack(_ buffer: inout ByteBuffer) {
@@ -173,7 +173,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         // notified.
         for seat in users.indices { users[seat]?.multiClosed() }
         users = []
-        news = []
+        undelivered = []
         postponed = []
         suspended = []
         decoding.removeAll()
@@ -215,7 +215,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
             if events & PollEvents.broken != 0 { mask |= CURL_CSELECT_ERR }
             act(socket, mask)
             if noteTime(since: begun) { suspend(userOf: socket) }
-            deliverNews()
+            deliverRecorded()
             schedule()
             begun = Loop.now()
             if begun - start >= CurlMulti.turnTime { return }
@@ -237,7 +237,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     private func perform(_ socket: curl_socket_t, _ mask: Int32) {
         guard isOpen else { return }
         act(socket, mask)
-        deliverNews()
+        deliverRecorded()
         schedule()
     }
 
@@ -262,17 +262,17 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
 
     private func act(_ socket: curl_socket_t, _ mask: Int32) {
         var running: Int32 = 0
-        if socket != CURL_SOCKET_BAD { sockets.told(socket) }
+        if socket != CURL_SOCKET_BAD { sockets.reported(socket) }
         isActing = true
         _ = curl_multi_socket_action(multi, socket, mask, &running)
         isActing = false
-        if socket != CURL_SOCKET_BAD { sockets.seen(socket) }
-        if !stranded.isEmpty { goOn() }
+        if socket != CURL_SOCKET_BAD { sockets.handled(socket) }
+        if !stranded.isEmpty { retryStranded() }
     }
 
     /// libcurl (7.88) gives up an address, but tries the next one only when it is called for this
     /// exchange again, which it does not request. Pausing and resuming makes it continue.
-    private func goOn() {
+    private func retryStranded() {
         let seats = stranded
         stranded = []
         for seat in seats {
@@ -292,16 +292,16 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     }
 
     /// Whether the user may deliver a body now. If not, the next turn calls `user.deliver()` again.
-    func mayTell(body user: any CurlUser) -> Bool {
-        if told < Loop.bytesPerTurn { return true }
+    func mayDeliver(body user: any CurlUser) -> Bool {
+        if deliveredBytes < Loop.bytesPerTurn { return true }
         postponed.append(user)
         return false
     }
 
-    private func deliverNews() {
-        while isOpen, !news.isEmpty {
-            let batch = news
-            news = []
+    private func deliverRecorded() {
+        while isOpen, !undelivered.isEmpty {
+            let batch = undelivered
+            undelivered = []
             for user in batch { user.deliver() }
         }
     }
@@ -315,35 +315,35 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         isInTurn = true
         let start = Loop.now()
         let first = rounds
-        var mayGoOn = true
+        var mayContinue = true
         while true {
-            if mayGoOn { rounds += 1 }
-            let resumed = mayGoOn && !suspended.isEmpty ? suspended.removeFirst() : nil
+            if mayContinue { rounds += 1 }
+            let resumed = mayContinue && !suspended.isEmpty ? suspended.removeFirst() : nil
             resumed?.resume()
-            deliverNews()
+            deliverRecorded()
             decoding.serve()
             finish()
-            guard isOpen, isDue, mayGoOn else { break }
+            guard isOpen, isDue, mayContinue else { break }
             isDue = false
             let begun = Loop.now()
             act(CURL_SOCKET_BAD, 0)
             if noteTime(since: begun), let resumed { suspend(resumed) }
-            mayGoOn =
-                rounds < first + CurlMulti.roundsPerTurn && told < Loop.bytesPerTurn
+            mayContinue =
+                rounds < first + CurlMulti.roundsPerTurn && deliveredBytes < Loop.bytesPerTurn
                 && Loop.now() - start < CurlMulti.turnTime
         }
         if isOpen, tls.pointee.has_suspects { judge() }
         isInTurn = false
-        told = 0
+        deliveredBytes = 0
         if !postponed.isEmpty {
-            news += postponed
+            undelivered += postponed
             postponed = []
         }
         let hasMoreToDecode = decoding.endTurn()
         tls.pointee.number &+= 1
         sockets.settle()
         let isBusy = sockets.hasReady || !suspended.isEmpty || hasMoreToDecode
-        if isOpen, isBusy || isDue || !news.isEmpty { schedule() }
+        if isOpen, isBusy || isDue || !undelivered.isEmpty { schedule() }
     }
 
     /// Checks TLS connections that received many bytes. Only here, because libcurl silently keeps
@@ -386,7 +386,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
             if known == nil { shim_curl_keep_lookup_from_children(socket) }
             me.sockets.belongs(socket, to: shim_curl_number(easy))
             me.sockets.watch(socket, events, isNew: known == nil)
-        } else if me.sockets.letGo(of: socket), me.isOpen {
+        } else if me.sockets.release(socket), me.isOpen {
             me.schedule()
         }
         // Any pointer but NULL marks the socket as known.

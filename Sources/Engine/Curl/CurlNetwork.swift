@@ -16,7 +16,7 @@ final class CurlNetwork {
     ) throws(RealtimeError) {
         self.init()
         setTLS(network, easy)
-        setWay(network, easy)
+        setRoute(network, easy)
         setSocket(network, easy)
         try setResolves(network.resolves, easy)
     }
@@ -77,7 +77,7 @@ final class CurlNetwork {
         }
     }
 
-    private func setWay(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
+    private func setRoute(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
         if let path = network.unixSocket {
             _ = shim_curl_set_string(easy, CURLOPT_UNIX_SOCKET_PATH, path)
         }

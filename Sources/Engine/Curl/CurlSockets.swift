@@ -13,7 +13,7 @@ import Glibc
 ///
 /// Such a socket leaves epoll when it is closed, unless a forked child has it, too. Then the kernel
 /// would keep reporting it, and we could not remove it any more. So a socket that is connecting is
-/// reported once (`PollEvents.once`), and armed again after libcurl has seen that and still waits.
+/// reported once (`PollEvents.once`), and armed again if libcurl still waits afterwards.
 final class CurlSockets {
     private let epoll: Int32
     /// Indexed by descriptor.
@@ -33,13 +33,13 @@ final class CurlSockets {
         /// Its end will be reported.
         var isKept = false
         /// libcurl has released it, but it is still in epoll.
-        var isLetGo = false
-        /// In `released`.
         var isReleased = false
+        /// In `released`.
+        var isListed = false
         /// libcurl waits for its connection; epoll reports it once.
         var isConnecting = false
         /// epoll has reported it since.
-        var isTold = false
+        var isReported = false
         /// Its local port, if it is in `alternating`; else 0.
         var port: UInt16 = 0
         /// The events that epoll watches; 0 if unknown.
@@ -145,7 +145,7 @@ final class CurlSockets {
 
     /// libcurl no longer watches a socket.
     /// - Returns: whether it stays in epoll until `settle`.
-    func letGo(of socket: Int32) -> Bool {
+    func release(_ socket: Int32) -> Bool {
         makeRoom(for: socket)
         entries[Int(socket)].readyEvents = 0
         guard isKept(socket) else {
@@ -154,9 +154,9 @@ final class CurlSockets {
             return false
         }
         let index = Int(socket)
-        entries[index].isLetGo = true
-        if !entries[index].isReleased {
-            entries[index].isReleased = true
+        entries[index].isReleased = true
+        if !entries[index].isListed {
+            entries[index].isListed = true
             released.append(socket)
         }
         return true
@@ -168,10 +168,10 @@ final class CurlSockets {
         var isWatched = !isNew
         if isKept(socket) {
             let entry = entries[Int(socket)]
-            entries[Int(socket)].isLetGo = false
+            entries[Int(socket)].isReleased = false
             entries[Int(socket)].events = UInt16(truncatingIfNeeded: events)
-            if entry.isLetGo, entry.events == events { return }
-            isWatched = isWatched || entry.isLetGo
+            if entry.isReleased, entry.events == events { return }
+            isWatched = isWatched || entry.isReleased
         } else {
             // A socket that is connecting is only watched until it is writable.
             makeRoom(for: socket)
@@ -182,20 +182,20 @@ final class CurlSockets {
     }
 
     /// epoll reported a socket, which libcurl handles next.
-    func told(_ socket: Int32) {
-        if socket < entries.count { entries[Int(socket)].isTold = true }
+    func reported(_ socket: Int32) {
+        if socket < entries.count { entries[Int(socket)].isReported = true }
     }
 
     /// libcurl has handled it.
-    func seen(_ socket: Int32) {
+    func handled(_ socket: Int32) {
         guard socket < entries.count, entries[Int(socket)].isConnecting,
-            entries[Int(socket)].isTold
+            entries[Int(socket)].isReported
         else { return }
         watchOnce(socket, isWatched: true)
     }
 
     private func watchOnce(_ socket: Int32, isWatched: Bool) {
-        entries[Int(socket)].isTold = false
+        entries[Int(socket)].isReported = false
         put(socket, PollEvents.writable | PollEvents.once, isWatched: isWatched)
     }
 
@@ -212,15 +212,15 @@ final class CurlSockets {
     func settle() {
         guard !released.isEmpty else { return }
         for socket in released {
-            entries[Int(socket)].isReleased = false
+            entries[Int(socket)].isListed = false
             leave(socket)
         }
         released.removeAll(keepingCapacity: true)
     }
 
     private func leave(_ socket: Int32) {
-        guard entries[Int(socket)].isLetGo else { return }
-        entries[Int(socket)].isLetGo = false
+        guard entries[Int(socket)].isReleased else { return }
+        entries[Int(socket)].isReleased = false
         _ = shim_epoll_remove(epoll, socket)
     }
 

@@ -14,10 +14,10 @@ struct HTTP2Refusal {
     /// Reads a line of libcurl's log.
     mutating func read(_ line: UnsafeRawBufferPointer) {
         let line = line.prefix(200)
-        if let id = HTTP2Refusal.number(behind: "Using Stream ID: ", in: line) {
+        if let id = HTTP2Refusal.number(after: "Using Stream ID: ", in: line) {
             // Another try, possibly on another connection.
             (stream, isRefused) = (id, false)
-        } else if let last = HTTP2Refusal.number(behind: "last_stream=", in: line) {
+        } else if let last = HTTP2Refusal.number(after: "last_stream=", in: line) {
             if let stream, stream > last { isRefused = true }
         } else if line.starts(with: "REFUSED_STREAM".utf8) {
             isRefused = true
@@ -25,7 +25,7 @@ struct HTTP2Refusal {
     }
 
     private static func number(
-        behind mark: StaticString, in line: Slice<UnsafeRawBufferPointer>
+        after mark: StaticString, in line: Slice<UnsafeRawBufferPointer>
     ) -> UInt64? {
         let mark = UnsafeRawBufferPointer(start: mark.utf8Start, count: mark.utf8CodeUnitCount)
         var rest = line

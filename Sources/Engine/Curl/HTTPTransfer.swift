@@ -48,7 +48,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     @exclusivity(unchecked) private var head: ResponseHead?
     @exclusivity(unchecked) private var body = ByteBuffer()
     @exclusivity(unchecked) private var progress: Progress?
-    @exclusivity(unchecked) private var toldProgress = Progress()
+    @exclusivity(unchecked) private var reportedProgress = Progress()
     @exclusivity(unchecked) private var wantsBody = false
     @exclusivity(unchecked) var result: CURLcode?
     @exclusivity(unchecked) private(set) var isAnswered = false
@@ -69,12 +69,12 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     /// libcurl was paused: receiving by `isHeld`; `isSuspended` while other users have their turn.
     @exclusivity(unchecked) var isHeld = false
     @exclusivity(unchecked) var isSuspended = false
-    @exclusivity(unchecked) private var isLettingGo = false
+    @exclusivity(unchecked) private var isUnpausing = false
     @exclusivity(unchecked) private(set) var requestBody: RequestBody
     /// Limits the wait for the server's decision about the request's body (100 Continue).
-    @exclusivity(unchecked) private var wordTimer: LoopTimer?
+    @exclusivity(unchecked) private var continueTimer: LoopTimer?
     /// The same time that libcurl would wait.
-    private static let wordTime = Duration.seconds(1)
+    private static let continueTimeout = Duration.seconds(1)
 
     /// With this many undelivered bytes, libcurl is paused.
     private static let heldBytes = 256 << 10
@@ -144,13 +144,13 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         if result != CURLE_OK { shim_tls_drop_answer(handle.tlsGuard) }
         isOpen = false
         owner = nil
-        if let wordTimer, wordTimer.isArmed { multi.loop.disarm(wordTimer) }
+        if let continueTimer, continueTimer.isArmed { multi.loop.disarm(continueTimer) }
         // After the exchange has ended, the handle may serve another one.
         if connectionToo, result == nil { handle.abandonConnection() }
         multi.remove(self)
         handle.dismiss()
         // After an aborted exchange libcurl may have state left, so the handle is not reused.
-        if result == CURLE_OK, !handle.wasRepeated { handles?.giveBack(handle) }
+        if result == CURLE_OK, !handle.wasRepeated { handles?.putBack(handle) }
     }
 
     /// Delivers the rest of the body undecoded, for a response whose body is not wanted.
@@ -178,7 +178,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
 
     private func releaseUpload() {
         guard isOpen, requestBody.hasWaited() else { return }
-        letGo()
+        unpause()
     }
 
     /// The server decided about the request's body, or did not respond in time.
@@ -187,20 +187,20 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         releaseUpload()
     }
 
-    private func awaitWord(for time: Duration) {
-        let timer = wordTimer ?? LoopTimer()
-        wordTimer = timer
+    private func awaitContinue(for time: Duration) {
+        let timer = continueTimer ?? LoopTimer()
+        continueTimer = timer
         multi.loop.arm(timer, self, at: Loop.now() + time)
     }
 
-    private func letGo() {
+    private func unpause() {
         isHeld = false
         // libcurl passes all that it kept from inside this call. If we paused it meanwhile, it
         // would copy everything again.
-        isLettingGo = true
+        isUnpausing = true
         // If the request's body is not there yet, keep sending paused.
         _ = curl_easy_pause(easy, requestBody.isAwaited ? CURLPAUSE_SEND : CURLPAUSE_CONT)
-        isLettingGo = false
+        isUnpausing = false
     }
 
     // MARK: CurlUser
@@ -216,7 +216,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         // The proxy's response to CONNECT, which libcurl does not pass on.
         if result != CURLE_OK, head == nil, !isAnswered, shim_curl_connect_status(easy) == 407 {
             var refusal = ResponseHead(status: 407, reason: "Proxy Authentication Required")
-            refusal.proxy = handle.way.proxyName
+            refusal.proxy = handle.route.proxyName
             head = refusal
             self.result = CURLE_OK
         }
@@ -258,7 +258,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     func note() {
         guard !isNoted else { return }
         isNoted = true
-        multi.hasNews(self)
+        multi.needsDelivery(self)
     }
 
     func deliver() {
@@ -275,7 +275,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
             self.head = nil
             isAnswered = true
             // A server must not send this status itself (RFC 9110 §15.5.8).
-            if head.status == 407, !handle.way.isTunnel { head.proxy = handle.way.proxyName }
+            if head.status == 407, !handle.route.isTunnel { head.proxy = handle.route.proxyName }
             owner?.received(head, by: self)
         }
         deliverBody()
@@ -289,12 +289,12 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
             wantsBody = false
             owner?.wantsBody(of: self)
         }
-        guard isOpen, isBodyTold else { return }
+        guard isOpen, isBodyDelivered else { return }
         if let result {
             end(failure(result))
         } else if isHeld, !isPaused, !isSuspended {
             // libcurl calls the write callback from inside this, which notes what arrives.
-            letGo()
+            unpause()
         }
     }
 
@@ -323,15 +323,15 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     }
 
     /// Everything that arrived was delivered.
-    private var isBodyTold: Bool { body.isEmpty && decoder?.hasMore != true }
+    private var isBodyDelivered: Bool { body.isEmpty && decoder?.hasMore != true }
 
     private func deliverBody() {
         if let decoder { deliver(by: decoder) }
-        while decoder == nil, isOpen, !isPaused, !body.isEmpty, multi.mayTell(body: self) {
+        while decoder == nil, isOpen, !isPaused, !body.isEmpty, multi.mayDeliver(body: self) {
             // Removed from `body`, because more may be added while it is delivered.
             var chunk = ByteBuffer()
             swap(&chunk, &body)
-            multi.hasTold(chunk.count)
+            multi.countDelivered(chunk.count)
             owner?.received(chunk.readable, by: self)
             if body.isEmpty {
                 chunk.removeAll(keeping: Int.max)
@@ -344,22 +344,22 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     /// Decodes and delivers what arrived, as far as the loop's turn allows.
     private func deliver(by decoder: ContentDecoder) {
         let turns = multi.decoding
-        guard isOpen, !isPaused, !isBodyTold, turns.admits(self) else { return }
+        guard isOpen, !isPaused, !isBodyDelivered, turns.admits(self) else { return }
         var left = DecodingTurns.bytesPerTransfer
-        while isOpen, !isPaused, self.decoder != nil, !isBodyTold {
+        while isOpen, !isPaused, self.decoder != nil, !isBodyDelivered {
             guard left > 0, turns.hasRoom else { return turns.enqueue(self) }
             let step: ContentDecoder.Step
             do throws(ContentDecoder.Failure) {
                 step = try decoder.decode(body.readable, into: turns.space)
             } catch {
-                fault = error.error(from: "\(handle.way)")
+                fault = error.error(from: "\(handle.route)")
                 return
             }
             body.consume(step.consumed)
             left -= step.consumed + step.produced
             turns.count(step.consumed + step.produced)
             guard step.produced > 0 else { continue }
-            multi.hasTold(step.produced)
+            multi.countDelivered(step.produced)
             let piece = UnsafeRawBufferPointer(rebasing: turns.space[..<step.produced])
             owner?.received(piece, by: self)
         }
@@ -379,14 +379,14 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         if requestBody.isWithheld, head != nil || headReader.saysContinue {
             requestBody.begin(isWanted: (head?.status ?? 100) < 300)
             // libcurl must not be called in here.
-            if requestBody.isAwaited { awaitWord(for: .zero) }
+            if requestBody.isAwaited { awaitContinue(for: .zero) }
         }
         return !headReader.isTooLarge && headReader.fault == nil
     }
 
     func take(body bytes: UnsafeRawBufferPointer) -> Int {
         // libcurl reads up to a hundred times before it returns, as long as bytes arrive.
-        if body.count >= HTTPTransfer.heldBytes, !isLettingGo {
+        if body.count >= HTTPTransfer.heldBytes, !isUnpausing {
             isHeld = true
             return Int(CURL_WRITEFUNC_PAUSE)
         }
@@ -401,8 +401,8 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         case .bytes(let count): return count
         case .failed: return Int(CURL_READFUNC_ABORT)
         case .later(let isNew):
-            if requestBody.isWithheld, wordTimer == nil {
-                awaitWord(for: HTTPTransfer.wordTime)
+            if requestBody.isWithheld, continueTimer == nil {
+                awaitContinue(for: HTTPTransfer.continueTimeout)
             } else if isNew {
                 wantsBody = true
                 note()
@@ -412,9 +412,9 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     }
 
     func take(_ progress: Progress) {
-        guard progress != self.progress, progress != toldProgress else { return }
+        guard progress != self.progress, progress != reportedProgress else { return }
         self.progress = progress
-        toldProgress = progress
+        reportedProgress = progress
         note()
     }
 }

@@ -13,7 +13,7 @@ extension HTTPTransfer {
 
     static let calls = CurlCalls(
         header: headerCame, body: bodyCame, bodyWanted: bodyWanted, progress: progressCame,
-        word: wordCame)
+        log: logLineCame)
 
     /// Does not retain the transfer for each line: libcurl's multi handle retains its users.
     private static func with(
@@ -42,7 +42,7 @@ extension HTTPTransfer {
         return rest.isEmpty || take(line: rest) ? bytes.count : 0
     }
 
-    private static let wordCame: shim_curl_debug_fn = { _, kind, text, count, user in
+    private static let logLineCame: shim_curl_debug_fn = { _, kind, text, count, user in
         guard kind == CURLINFO_TEXT else { return 0 }
         return Int32(
             with(user) { me in

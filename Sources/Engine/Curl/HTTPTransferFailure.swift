@@ -6,35 +6,35 @@ import Wire
 extension HTTPTransfer {
     func failure(_ result: CURLcode) -> HTTPFailure? {
         if result == CURLE_OK {
-            return isCut ? HTTPFailure(CurlFailure.cut(on: handle.way)) : unfinishedCoding
+            return isCut ? HTTPFailure(CurlFailure.cut(on: handle.route)) : unfinishedCoding
         }
         let isConnecting = handle.requestDelay == 0
-        let way = handle.way
+        let route = handle.route
         if isFlooded {
-            return HTTPFailure(CurlFailure.flood(on: way), precedesRequest: isConnecting)
+            return HTTPFailure(CurlFailure.flood(on: route), precedesRequest: isConnecting)
         }
         if isConnecting, result == CURLE_ABORTED_BY_CALLBACK {
-            return HTTPFailure(TunnelAnswer.error(on: way), precedesRequest: true)
+            return HTTPFailure(TunnelAnswer.error(on: route), precedesRequest: true)
         }
-        if let error = CurlFailure.head(headReader, result, handle.errorText, on: way) {
+        if let error = CurlFailure.head(headReader, result, handle.errorText, on: route) {
             return HTTPFailure(error, head: headReader.refused)
         }
         if let what = requestBody.failure {
             return HTTPFailure(
-                RealtimeError(what.code, "the body of the request to \(way) \(what.text)"))
+                RealtimeError(what.code, "the body of the request to \(route) \(what.text)"))
         }
         if handle.wasKeptBack || isStale(result) {
-            let text = "\(way) closed the connection before a response"
+            let text = "\(route) closed the connection before a response"
             return HTTPFailure(RealtimeError(.connectionLost, text), isStale: true)
         }
         if refusal.holds, !isAnswered {
             return HTTPFailure(
                 RealtimeError(
-                    .connectionLost, "\(way) refused the request on its HTTP/2 connection"),
+                    .connectionLost, "\(route) refused the request on its HTTP/2 connection"),
                 precedesRequest: true)
         }
         let error = CurlFailure.error(
-            result, handle.errorText, of: easy, on: way, isConnecting: isConnecting)
+            result, handle.errorText, of: easy, on: route, isConnecting: isConnecting)
         return HTTPFailure(
             error, precedesRequest: isConnecting,
             isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH,
@@ -47,7 +47,7 @@ extension HTTPTransfer {
             return nil
         } catch {
             if case .cutShort = error, mayEndInCoding { return nil }
-            return HTTPFailure(error.error(from: "\(handle.way)"))
+            return HTTPFailure(error.error(from: "\(handle.route)"))
         }
     }
 

@@ -13,9 +13,9 @@ struct TunnelAnswer {
         return bytes > TunnelAnswer.limit
     }
 
-    static func error(on way: CurlWay) -> RealtimeError {
+    static func error(on route: CurlRoute) -> RealtimeError {
         RealtimeError(
             .proxy,
-            "the proxy \(way.proxyName ?? "") answered CONNECT with more than \(limit) bytes")
+            "the proxy \(route.proxyName ?? "") answered CONNECT with more than \(limit) bytes")
     }
 }

@@ -18,7 +18,7 @@ struct UnstoredID {
     /// The id that the writer has yet to write.
     var id: String?
     /// The id that the `storeID` handler has yet to get.
-    var untold: String?
+    var unreported: String?
     /// The earliest time for that: once a second (C14).
     var due = Instant(nanoseconds: 0)
     /// True once it was reported that the file cannot be used.
@@ -98,7 +98,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
         }
         arm()
         // Reported in the next turn, because this may run inside a call.
-        if !failed.isEmpty { loop.enqueue { EventIDWriter.tell(failed) } }
+        if !failed.isEmpty { loop.enqueue { EventIDWriter.report(failed) } }
     }
 
     func timeReached(_ now: Instant) {
@@ -113,7 +113,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
         }
         arm()
         // Last, because the handlers may do anything.
-        EventIDWriter.tell(failed)
+        EventIDWriter.report(failed)
     }
 
     func loopClosed() {
@@ -170,7 +170,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
         return refused.map { (written[$0], store.isFull) }
     }
 
-    private static func tell(_ failed: [(any EventIDSource, RealtimeError)]) {
+    private static func report(_ failed: [(any EventIDSource, RealtimeError)]) {
         for (source, error) in failed { source.idFailed(error) }
     }
 }

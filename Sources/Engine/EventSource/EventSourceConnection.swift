@@ -54,11 +54,11 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         var origin = ""
         var reconnectionTime: Int64 = 0
         /// nil until the source starts.
-        var idPlace: IDPlace?
+        var idLocation: IDLocation?
     }
 
     /// Where the ids are stored. Fixed at the start, even if the URL changes (C14).
-    struct IDPlace {
+    struct IDLocation {
         let path: String?
         let key: String
 
@@ -103,8 +103,8 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     /// Milliseconds before an attempt that follows a stable connection.
     package var reconnectionTime: Int64 { shared.withLock { $0.reconnectionTime } }
 
-    var idPlace: IDPlace {
-        shared.withLock { $0.idPlace } ?? options.read { IDPlace($0.pointee) }
+    var idLocation: IDLocation {
+        shared.withLock { $0.idLocation } ?? options.read { IDLocation($0.pointee) }
     }
 
     func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
@@ -160,7 +160,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
 
     package override func start() throws(RealtimeError) {
         try checkOpen()
-        try options.start(Self.begun) { options in publish { $0.idPlace = IDPlace(options) } }
+        try options.start(Self.begun) { options in publish { $0.idLocation = IDLocation(options) } }
         // In the next turn, because the errors of an id file would be reported inside this call.
         loop.enqueue { [self] in begin() }
     }
@@ -191,10 +191,10 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     /// again.
     package func resetStoredID() throws(RealtimeError) {
         try loop.checkUsable()
-        let place = idPlace
-        guard let path = place.path else { throw RealtimeError(.state, "no id file is set") }
+        let location = idLocation
+        guard let path = location.path else { throw RealtimeError(.state, "no id file is set") }
         var patience = EventIDWriter.longPatience
-        try EventIDStore(path: path).save(&patience) { [(place.key, "")] }
+        try EventIDStore(path: path).save(&patience) { [(location.key, "")] }
         // Once more on the loop: an id that waits, or is being written now, would restore the
         // entry.
         loop.perform { [self] in forgetID() }
@@ -236,7 +236,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         case .unauthorized: askCredentials(HTTPResponse(head, body: body ?? []))
         case .failed(let failure):
             dropTransfer()
-            tell(failure)
+            report(failure)
         }
     }
 
@@ -274,7 +274,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     override func transferEnded(_ failure: HTTPFailure?) {
         let failure = session?.ended(failure, now: Loop.now(), random: randomFraction())
         dropTransfer()
-        if let failure { tell(failure) }
+        if let failure { report(failure) }
     }
 
     override func note(_ failure: HTTPSourceFailure) {
@@ -283,13 +283,13 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     }
 
     override var wakeUp: Instant? {
-        let times = [super.wakeUp, unstored.untold == nil ? nil : unstored.due]
+        let times = [super.wakeUp, unstored.unreported == nil ? nil : unstored.due]
         return times.compactMap { $0 }.min()
     }
 
     override func timeReached(_ now: Instant) {
         guard !isClosed else { return }
-        if unstored.untold != nil, now >= unstored.due { tellID() }
+        if unstored.unreported != nil, now >= unstored.due { reportID() }
         if refusalReached(now) { return }
         hearBytes(now)
         let event = session?.timeReached(
@@ -299,7 +299,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         case .begin: attempt()
         case .failed(let failure):
             dropConnection()
-            tell(failure)
+            report(failure)
         }
     }
 

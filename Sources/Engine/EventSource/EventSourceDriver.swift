@@ -10,7 +10,7 @@ extension EventSourceConnection {
         takeHandlers()
         takeOptions()
         var initial = configuration.lastEventID
-        if let path = idPlace.path {
+        if let path = idLocation.path {
             let stored = openStore(path)
             initial = initial ?? stored
         }
@@ -130,7 +130,7 @@ extension EventSourceConnection {
             onMessage(event)
             isTaken = true
         }
-        if !listeners.isEmpty, tellListeners(event) { isTaken = true }
+        if !listeners.isEmpty, callListeners(event) { isTaken = true }
         if let onAny, !isClosed { onAny(event) }
         if let onEvent, !isClosed { onEvent(event) }
         if let inbox, !isTaken, !isClosed {
@@ -142,7 +142,7 @@ extension EventSourceConnection {
     }
 
     /// - Returns: whether there is a listener for the event.
-    private func tellListeners(_ event: StreamEvent) -> Bool {
+    private func callListeners(_ event: StreamEvent) -> Bool {
         var isTaken = false
         for listener in recentListeners.of(event.type, in: listeners) {
             guard !isClosed else { break }

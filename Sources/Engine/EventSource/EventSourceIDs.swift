@@ -4,7 +4,7 @@ import Wire
 // The last event id of an event source, and where it is stored (docs/eventsource.md, C14). The
 // loop's owner only.
 extension EventSourceConnection: EventIDSource {
-    var idKey: String { idPlace.key }
+    var idKey: String { idLocation.key }
 
     /// Reports a store that cannot be used now, rather than when the first id is written.
     /// - Returns: the stored id.
@@ -13,11 +13,11 @@ extension EventSourceConnection: EventIDSource {
         self.writer = writer
         var id: String?
         do throws(RealtimeError) {
-            id = try writer.store.load(idPlace.key)
+            id = try writer.store.load(idLocation.key)
             try writer.store.check()
         } catch {
             // Start without an id. If the file is damaged, the next id replaces it.
-            tell(notice(error))
+            report(notice(error))
             // Reported here, so not again with the first id.
             unstored.isBroken = (try? writer.store.check()) == nil
         }
@@ -54,23 +54,23 @@ extension EventSourceConnection: EventIDSource {
             if isFirst { writer.add(self) }
         }
         if handlers.storeID != nil {
-            unstored.untold = id
+            unstored.unreported = id
             updateTimer()
         }
     }
 
     /// Passes the id to the handler: after the event's callback, at most once a second, and at the
     /// end (C14).
-    func tellID() {
-        guard let id = unstored.untold else { return }
-        unstored.untold = nil
+    func reportID() {
+        guard let id = unstored.unreported else { return }
+        unstored.unreported = nil
         unstored.due = Loop.now() + .seconds(1)
-        if loop.mayCall { handlers.storeID?(idPlace.key, id) }
+        if loop.mayCall { handlers.storeID?(idLocation.key, id) }
     }
 
     /// The source ends: reports and writes its last id.
     func finishIDs() {
-        tellID()
+        reportID()
         writer?.finish(self)
     }
 
@@ -79,7 +79,7 @@ extension EventSourceConnection: EventIDSource {
         guard !isClosed else { return Log.write(.warning, error.message) }
         guard !unstored.isBroken else { return }
         unstored.isBroken = true
-        tell(notice(error))
+        report(notice(error))
     }
 
     /// An error that does not end the connection.

@@ -76,7 +76,7 @@ struct EventIDStore {
 
     /// Reads the file; nil if there is none.
     private func read() throws(RealtimeError) -> [UInt8]? {
-        guard let descriptor = try openOurs(path) else { return nil }
+        guard let descriptor = try openOurs() else { return nil }
         defer { _ = close(descriptor) }
         var bytes: [UInt8] = []
         while bytes.count <= EventIDFile.limit {
@@ -100,9 +100,9 @@ struct EventIDStore {
     }
 
     /// Opens a file that only this user can have written; nil if there is none.
-    private func openOurs(_ place: String) throws(RealtimeError) -> Int32? {
+    private func openOurs() throws(RealtimeError) -> Int32? {
         // Without O_NONBLOCK, opening a pipe would wait for its other end.
-        let descriptor = open(place, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)
         if descriptor < 0, errno == ENOENT { return nil }
         guard descriptor >= 0 else { throw openFailure() }
         do throws(RealtimeError) {

@@ -26,7 +26,7 @@ package final class OutboxFile: @unchecked Sendable {
     // The lock guards everything below.
     private var storage: OutboxStorage
     /// The byte ranges of the waiting messages' records.
-    private var places: [UInt64: Range<Int>] = [:]
+    private var ranges: [UInt64: Range<Int>] = [:]
     private var liveBytes = 0
     private var lastID: UInt64 = 0
     /// Entries up to this id are durable, and so is the file up to this offset.
@@ -37,8 +37,8 @@ package final class OutboxFile: @unchecked Sendable {
     private var isClosed = false
     private var lastFailure = RealtimeError(.store, "")
     /// Marks that have yet to be written, and marks that are written but not yet durable.
-    private var owedMarks: [UInt64] = []
-    private var freshMarks: [UInt64] = []
+    private var pendingMarks: [UInt64] = []
+    private var unsyncedMarks: [UInt64] = []
     /// With more dead bytes than this, the file is compacted.
     private var deadLimit = OutboxFile.compactAbove
     /// Lines for the log, whose sink may call the outbox. So they are logged when the lock is
@@ -90,7 +90,7 @@ package final class OutboxFile: @unchecked Sendable {
             compactIfDue()
             let size = OutboxRecord.bytes(of: message)
             try check(size)
-            try writeOwedMarks()
+            try writePendingMarks()
             let start = storage.end
             // An id is never used again, even if the append fails.
             lastID += 1
@@ -99,7 +99,7 @@ package final class OutboxFile: @unchecked Sendable {
             try OutboxRecord.entry(OutboxEntry(id: id, message: message))
                 .write(at: UInt64(start), to: &bytes)
             try storage.append(bytes)
-            places[id] = start..<storage.end
+            ranges[id] = start..<storage.end
             liveBytes += size
             try awaitSync(of: id)
             return id
@@ -111,14 +111,14 @@ package final class OutboxFile: @unchecked Sendable {
     package func remove(_ id: UInt64) {
         guard process == getpid() else { return }
         locked {
-            guard !isClosed, id <= syncedID, let place = places.removeValue(forKey: id) else {
+            guard !isClosed, id <= syncedID, let range = ranges.removeValue(forKey: id) else {
                 return
             }
-            liveBytes -= place.count
-            if places.isEmpty { return clear() }
-            owedMarks.append(id)
+            liveBytes -= range.count
+            if ranges.isEmpty { return clear() }
+            pendingMarks.append(id)
             do throws(RealtimeError) {
-                try writeOwedMarks()
+                try writePendingMarks()
             } catch {
                 warnings.append("\(error.message); messages already sent may be sent again")
             }
@@ -131,7 +131,7 @@ package final class OutboxFile: @unchecked Sendable {
         locked {
             isClosed = true
             while waiting > 0 { lock.wait() }
-            if process == getpid() { _ = try? writeOwedMarks() }
+            if process == getpid() { _ = try? writePendingMarks() }
             storage.close()
         }
     }
@@ -146,14 +146,14 @@ package final class OutboxFile: @unchecked Sendable {
             } catch {
                 throw RealtimeError(.store, "the file \(path) \(error.message)")
             }
-            while let (record, place) = reader.next() {
+            while let (record, range) = reader.next() {
                 switch record {
                 case .entry(let entry):
                     entries[entry.id] = entry
-                    places[entry.id] = place
+                    ranges[entry.id] = range
                 case .done(let id):
                     entries[id] = nil
-                    places[id] = nil
+                    ranges[id] = nil
                 }
             }
             lastID = reader.lastID
@@ -163,14 +163,14 @@ package final class OutboxFile: @unchecked Sendable {
         if lost > 0 {
             warnings.append("the outbox \(path) was damaged: \(lost) bytes were dropped")
         }
-        liveBytes = places.values.reduce(0) { $0 + $1.count }
+        liveBytes = ranges.values.reduce(0) { $0 + $1.count }
         storage.cut(to: end)
         // The messages count as durable from now on, but may not be on the disk yet.
         if let fault = storage.syncing.run() { throw storage.failure(fault) }
         storage.synced()
         syncedID = lastID
         syncedEnd = end
-        if places.isEmpty { clear() } else if skipped > 0 { compact() }
+        if ranges.isEmpty { clear() } else if skipped > 0 { compact() }
         return entries.values.sorted { $0.id < $1.id }
     }
 }
@@ -196,13 +196,13 @@ extension OutboxFile {
             throw RealtimeError(
                 .tooLarge, "a message of \(size) bytes is more than the outbox may hold")
         }
-        guard places.count < limits.entries, size <= limits.bytes - liveBytes else {
+        guard ranges.count < limits.entries, size <= limits.bytes - liveBytes else {
             throw RealtimeError(
                 .queueFull,
-                "\(places.count) messages of \(liveBytes) bytes already wait in the outbox")
+                "\(ranges.count) messages of \(liveBytes) bytes already wait in the outbox")
         }
         // The file grows while it cannot be compacted, until nothing waits.
-        let marks = (owedMarks.count + places.count + 1) * OutboxRecord.headBytes
+        let marks = (pendingMarks.count + ranges.count + 1) * OutboxRecord.headBytes
         guard size + marks <= OutboxFile.largestFile - storage.end, lastID < .max - 1 else {
             throw storage.failure(EFBIG)
         }
@@ -217,19 +217,19 @@ extension OutboxFile {
             if waiting == 0 { lock.wakeAll() }
         }
         // An entry that was rolled back is not in the table any more.
-        while id > syncedID, places[id] != nil {
+        while id > syncedID, ranges[id] != nil {
             if isSyncing {
                 lock.wait()
             } else {
                 sync()
             }
         }
-        if places[id] == nil { throw lastFailure }
+        if ranges[id] == nil { throw lastFailure }
     }
 
     private func sync() {
         isSyncing = true
-        let (id, end, marks) = (lastID, storage.end, freshMarks.count)
+        let (id, end, marks) = (lastID, storage.end, unsyncedMarks.count)
         let syncing = storage.syncing
         lock.unlock()
         let fault = syncing.run()
@@ -237,45 +237,45 @@ extension OutboxFile {
         isSyncing = false
         if let fault {
             lastFailure = storage.failure(fault)
-            takeBack()
+            rollBack()
         } else {
             storage.synced()
             syncedID = id
             syncedEnd = end
-            freshMarks.removeFirst(marks)
+            unsyncedMarks.removeFirst(marks)
         }
         lock.wakeAll()
     }
 
     /// After a failed sync, it is unknown which of the unsynced bytes are on the disk, and another
     /// sync would not tell. So all of them are cut off, and marks are written again.
-    private func takeBack() {
-        for (id, place) in places where id > syncedID {
-            places[id] = nil
-            liveBytes -= place.count
+    private func rollBack() {
+        for (id, range) in ranges where id > syncedID {
+            ranges[id] = nil
+            liveBytes -= range.count
         }
         storage.cut(to: syncedEnd)
-        owedMarks = freshMarks + owedMarks
-        freshMarks = []
+        pendingMarks = unsyncedMarks + pendingMarks
+        unsyncedMarks = []
     }
 
-    private func writeOwedMarks() throws(RealtimeError) {
-        guard !owedMarks.isEmpty else { return }
+    private func writePendingMarks() throws(RealtimeError) {
+        guard !pendingMarks.isEmpty else { return }
         var bytes: [UInt8] = []
-        for id in owedMarks {
+        for id in pendingMarks {
             try OutboxRecord.done(id).write(at: UInt64(storage.end + bytes.count), to: &bytes)
         }
         try storage.append(bytes)
-        freshMarks += owedMarks
-        owedMarks = []
+        unsyncedMarks += pendingMarks
+        pendingMarks = []
     }
 
     /// Nothing waits: shortens the file to its first line.
     private func clear() {
         storage.cut(to: OutboxFile.firstRecord)
         syncedEnd = OutboxFile.firstRecord
-        owedMarks = []
-        freshMarks = []
+        pendingMarks = []
+        unsyncedMarks = []
         deadLimit = OutboxFile.compactAbove
     }
 
@@ -292,16 +292,16 @@ extension OutboxFile {
     /// Call while no thread waits for the disk: then everything that is copied is also durable in
     /// the old file, until the new one replaces it.
     private func compact() {
-        let ids = places.keys.sorted()
+        let ids = ranges.keys.sorted()
         do throws(RealtimeError) {
-            let moved = try storage.compact(ids.compactMap { places[$0] })
-            for (id, place) in zip(ids, moved) { places[id] = place }
-            let lost = ids.count - places.count
+            let moved = try storage.compact(ids.compactMap { ranges[$0] })
+            for (id, range) in zip(ids, moved) { ranges[id] = range }
+            let lost = ids.count - ranges.count
             if lost > 0 { warnings.append("the outbox lost \(lost) messages to a damaged disk") }
-            liveBytes = places.values.reduce(0) { $0 + $1.count }
+            liveBytes = ranges.values.reduce(0) { $0 + $1.count }
             syncedEnd = storage.end
-            owedMarks = []
-            freshMarks = []
+            pendingMarks = []
+            unsyncedMarks = []
             deadLimit = OutboxFile.compactAbove
         } catch {
             // Tried again when there is as much more to gain.

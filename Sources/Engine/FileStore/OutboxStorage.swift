@@ -26,7 +26,7 @@ struct OutboxStorage: ~Copyable {
     /// True while bytes after `end` could not be cut off.
     private var hasExcess = false
     /// True until the folder has been synced, so that it lists the file.
-    private var owesFolder = false
+    private var folderNeedsSync = false
 
     private static let mode: mode_t = 0o600
     private static let copyBytes = 1 << 20
@@ -68,7 +68,7 @@ struct OutboxStorage: ~Copyable {
     /// Reads the whole file; a new one gets its first line. The caller must cut off what it cannot
     /// use at the end. The content may not be durable yet.
     mutating func load(limit: Int) throws(RealtimeError) -> [UInt8] {
-        owesFolder = true
+        folderNeedsSync = true
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure("cannot be read") }
         // Read only this much before it is known that the file is an outbox.
@@ -104,11 +104,11 @@ struct OutboxStorage: ~Copyable {
 
     /// Makes everything written so far durable. Run it without any lock, one at a time.
     var syncing: Syncing {
-        Syncing(descriptor: descriptor, folder: owesFolder ? folder : nil, disk: disk)
+        Syncing(descriptor: descriptor, folder: folderNeedsSync ? folder : nil, disk: disk)
     }
 
     /// Call when the file up to `end` is durable.
-    mutating func synced() { owesFolder = false }
+    mutating func synced() { folderNeedsSync = false }
 
     /// Removes everything after `offset`, at once or before the next write.
     mutating func cut(to offset: Int) {
@@ -119,7 +119,7 @@ struct OutboxStorage: ~Copyable {
 
     /// Replaces the file by one that has only these records, in this order, and is durable.
     /// - Returns: The new ranges; nil for a record that can no longer be read.
-    mutating func compact(_ places: [Range<Int>]) throws(RealtimeError) -> [Range<Int>?] {
+    mutating func compact(_ ranges: [Range<Int>]) throws(RealtimeError) -> [Range<Int>?] {
         let fresh = realPath + ".new"
         let headBytes = OutboxRecord.firstLine.count
         let isFree = Leftover.remove(fresh, headBytes: headBytes) { head in
@@ -136,7 +136,7 @@ struct OutboxStorage: ~Copyable {
         guard target >= 0 else { throw failure("cannot be compacted") }
         do throws(RealtimeError) {
             var moved: [Range<Int>?] = []
-            let size = try copy(places, to: target, &moved)
+            let size = try copy(ranges, to: target, &moved)
             var status = stat()
             if fstat(descriptor, &status) == 0 { _ = fchmod(target, status.st_mode & 0o777) }
             // Locked before anyone can find it by its name.
@@ -148,8 +148,8 @@ struct OutboxStorage: ~Copyable {
             end = size
             hasExcess = false
             // Until the folder is synced, a crash can restore the old file.
-            owesFolder = true
-            if OutboxStorage.sync(nil, folder, disk) == nil { owesFolder = false }
+            folderNeedsSync = true
+            if OutboxStorage.sync(nil, folder, disk) == nil { folderNeedsSync = false }
             return moved
         } catch {
             shim_private_close(target)
@@ -304,14 +304,14 @@ extension OutboxStorage {
     /// Copies records. Each is parsed and written again, because its checksum includes its offset.
     /// - Returns: The size of the target.
     private mutating func copy(
-        _ places: [Range<Int>], to target: Int32, _ moved: inout [Range<Int>?]
+        _ ranges: [Range<Int>], to target: Int32, _ moved: inout [Range<Int>?]
     ) throws(RealtimeError) -> Int {
         var bytes = OutboxRecord.firstLine
         var written = 0
-        for place in places {
-            let old = try read(place)
+        for range in ranges {
+            let old = try read(range)
             let record = old.withUnsafeBytes {
-                OutboxRecord.read($0, at: UInt64(place.lowerBound))?.record
+                OutboxRecord.read($0, at: UInt64(range.lowerBound))?.record
             }
             guard let record else {
                 moved.append(nil)

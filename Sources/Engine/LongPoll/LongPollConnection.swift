@@ -24,7 +24,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
     /// `restart` was called while a response was being delivered.
     var restartsAfterDelivery = false
     /// How many messages of the response were delivered.
-    @exclusivity(unchecked) var told = 0
+    @exclusivity(unchecked) var deliveredCount = 0
 
     package convenience init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
@@ -46,7 +46,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
     func found(id: String) { session?.found(id: id) }
 
     /// Called in the message handler: this batch contains no message.
-    func foundNothing() { told -= 1 }
+    func foundNothing() { deliveredCount -= 1 }
 
     package override func start() throws(RealtimeError) {
         try checkOpen()
@@ -90,18 +90,18 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
         case .unauthorized: askCredentials(HTTPResponse(head, body: body ?? []))
         case .failed(let failure):
             dropTransfer()
-            tell(failure)
+            report(failure)
         }
     }
 
     override func received(_ bytes: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
         guard transfer === self.transfer, !takeRefusal(bytes), let session else { return }
         do throws(RealtimeError) {
-            let goesOn = try self.session?.received(bytes, now: Loop.now()) ?? false
+            let continues = try self.session?.received(bytes, now: Loop.now()) ?? false
             if session.keepsBody { body.append(bytes) }
             updateTimer()
             // The body is not wanted; do not read an endless one.
-            if !goesOn { transferEnded(nil) }
+            if !continues { transferEnded(nil) }
         } catch {
             giveUp(error)
         }
@@ -126,7 +126,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
         case .nothing: dropTransfer()
         case .failed(let failure):
             dropTransfer()
-            tell(failure)
+            report(failure)
         }
         updateTimer()
     }
@@ -154,7 +154,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
             noteState(before)
         case .failed(let failure):
             dropConnection()
-            tell(failure)
+            report(failure)
         }
     }
 

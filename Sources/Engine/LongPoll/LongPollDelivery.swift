@@ -65,11 +65,11 @@ struct LongPollDelivery: ~Copyable {
     var isEmpty: Bool { batch == nil ? isOver : isChecked && next == nil }
 
     /// Delivers one message.
-    mutating func tell(_ handle: (LongPollMessage) -> Void) {
+    mutating func deliverNext(_ handle: (LongPollMessage) -> Void) {
         let bytes = content
         guard batch != nil else {
             isOver = true
-            return tell(bytes, texts[0], isLast: true, handle)
+            return deliver(bytes, texts[0], isLast: true, handle)
         }
         guard let part = next else { return }
         // Cannot fail, because the batch was checked.
@@ -79,12 +79,12 @@ struct LongPollDelivery: ~Copyable {
             UnsafeMutableRawPointer(mutating: base).storeBytes(
                 of: 0, toByteOffset: part.content.upperBound, as: UInt8.self)
         }
-        tell(
+        deliver(
             UnsafeRawBufferPointer(rebasing: bytes[part.content]),
             ContiguousArray(part.contentType.utf8) + [0], isLast: next == nil, handle)
     }
 
-    private func tell(
+    private func deliver(
         _ data: UnsafeRawBufferPointer, _ contentType: ContiguousArray<UInt8>, isLast: Bool,
         _ handle: (LongPollMessage) -> Void
     ) {

@@ -45,7 +45,7 @@ extension LongPollConnection {
         guard let session else { return }
         var whole = ByteBuffer()
         swap(&whole, &body)
-        told = 0
+        deliveredCount = 0
         do throws(RealtimeError) {
             delivery = try LongPollDelivery(
                 whole, contentType: session.contentType, id: session.messageID,
@@ -59,7 +59,7 @@ extension LongPollConnection {
     /// The response is malformed: the poll is repeated once.
     private func reject(_ error: RealtimeError) {
         let failure = session?.rejected(error, now: Loop.now(), random: randomFraction())
-        if let failure { tell(failure) }
+        if let failure { report(failure) }
         restartIfAsked()
     }
 
@@ -77,10 +77,10 @@ extension LongPollConnection {
                 bytesLeft > 0
             {
                 left -= 1
-                told += 1
-                current?.tell {
+                deliveredCount += 1
+                current?.deliverNext {
                     bytesLeft -= $0.data.count
-                    tell($0)
+                    deliver($0)
                 }
             }
         } catch {
@@ -95,13 +95,13 @@ extension LongPollConnection {
             if mayDeliver { loop.enqueue { [self] in deliver() } }
             return
         }
-        session?.delivered(isEmpty: told == 0, now: Loop.now())
+        session?.delivered(isEmpty: deliveredCount == 0, now: Loop.now())
         if let id = session?.lastEventID { publish(id: id) }
         updateTimer()
         restartIfAsked()
     }
 
-    private func tell(_ message: LongPollMessage) {
+    private func deliver(_ message: LongPollMessage) {
         if let handle = handlers.message {
             handle(message)
         } else if let inbox {
@@ -115,7 +115,7 @@ extension LongPollConnection {
 
     /// Checks the next parts. Once the whole response has proved valid, the state becomes open.
     private func prepare(_ current: inout LongPollDelivery?) throws(RealtimeError) {
-        guard told == 0 else { return }
+        guard deliveredCount == 0 else { return }
         try current?.check(parts: LongPollConnection.messagesPerTurn)
         if current?.isChecked == true { noteState(state) }
     }

@@ -19,7 +19,7 @@ package final class Loop: @unchecked Sendable {
     private let timerDescriptor: Int32
     private let wakeDescriptor: Int32
 
-    // The claim and the job queue; see LoopDoor.swift.
+    // The claim and the job queue; see LoopClaim.swift.
     let owner = Atomic<UInt>(0)
     let jobs = Mutex<[Job]>([])
     let jobCount = Atomic<Int>(0)
@@ -326,7 +326,7 @@ package final class Loop: @unchecked Sendable {
         isEnding = inCall
         tearDown()
         isEnding = false
-        giveBack()
+        releaseClaim()
         return true
     }
 

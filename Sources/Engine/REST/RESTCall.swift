@@ -104,7 +104,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             request.policy.attemptTimeout.readable
             + (request.policy.namesTimeout ? " (attempt_timeout)" : "")
         if let transfer, transfer.requestStarted == nil {
-            let error = CurlFailure.late(time, of: transfer.easy, on: transfer.handle.way)
+            let error = CurlFailure.late(time, of: transfer.easy, on: transfer.handle.route)
             drop(connectionToo: true)
             return end(HTTPFailure(error, precedesRequest: true))
         }
@@ -138,12 +138,12 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
 
     func pause(_ isPaused: Bool) {
         self.isPaused = isPaused
-        tellHeld()
+        updateHeld()
         transfer?.pause(isPaused)
     }
 
     /// Stops the attempt's clock while the caller delays the exchange.
-    private func tellHeld() {
+    private func updateHeld() {
         // A server that has responded does not wait for the rest of the request's body, unless both
         // bodies are streamed.
         let isHeld = isAnswered ? handlers.body != nil && (isPaused || wantsBody) : wantsBody
@@ -184,7 +184,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         httpVersion = transfer.httpVersion
         connection = transfer.connection
         isAnswered = true
-        if isPaused || wantsBody { tellHeld() }
+        if isPaused || wantsBody { updateHeld() }
         let reception = driver.session.received(
             head, of: id, isShared: httpVersion >= 20, isNew: transfer.madeConnection,
             now: Loop.now(), wallClock: Loop.wallClock(), random: randomFraction())
@@ -250,7 +250,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     func wantsBody(of transfer: HTTPTransfer) {
         guard mayCall else { return }
         wantsBody = false
-        tellHeld()
+        updateHeld()
         driver.session.bodyUsed(id)
         // Not the loop's buffer: we may be in a callback that received a part of it.
         withUnsafeTemporaryAllocation(byteCount: RESTCall.sourceBytes, alignment: 16) { space in
@@ -271,7 +271,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         case .end: transfer.endUpload()
         case .wait:
             wantsBody = true
-            tellHeld()
+            updateHeld()
         case .fail: transfer.endUpload(failed: true)
         }
     }

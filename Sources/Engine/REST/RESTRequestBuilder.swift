@@ -99,13 +99,13 @@ package final class RESTRequestBuilder {
         assigned: (UInt64) -> Void = { _ in }
     ) throws(RealtimeError) -> UInt64 {
         try client.checkOpen()
-        let (request, handlers) = try handOut()
+        let (request, handlers) = try copyRequest()
         return client.send(request, handlers, assigned)
     }
 
     /// Copies the request. A body's source can serve one request at a time, and is rewound for each
     /// but the first.
-    private func handOut() throws(RealtimeError) -> (RESTRequest, RESTHandlers) {
+    private func copyRequest() throws(RealtimeError) -> (RESTRequest, RESTHandlers) {
         guard case .stream = body else { return (try request(rewinds: false), handlers) }
         guard sourceLease == nil || isKnownUniquelyReferenced(&sourceLease) else {
             throw RealtimeError(

@@ -31,9 +31,9 @@ final class NetworkMonitor: @unchecked Sendable {
     private var token: UInt64?
     private let timer = LoopTimer()
     private var view: NetworkView
-    private var lookedAt: Instant
+    private var refreshedAt: Instant
     private var observers: [ObjectIdentifier: any NetworkObserver] = [:]
-    private var owesNews = false
+    private var hasUnreportedChange = false
 
     /// Whether a host given by name can be reached. Any thread.
     let isOnline: Atomic<Bool>
@@ -44,12 +44,12 @@ final class NetworkMonitor: @unchecked Sendable {
         let descriptor = shim_netlink_open(true)
         guard descriptor >= 0 else { throw NetworkMonitor.refusal(errno) }
         self.init(loop, descriptor)
-        switch NetworkMonitor.look() {
+        switch NetworkMonitor.snapshot() {
         case .failure(let cause): throw NetworkMonitor.refusal(cause)
-        case .success(let look):
-            view = look.view
+        case .success(let snapshot):
+            view = snapshot.view
             isOnline.store(view.isOnline, ordering: .relaxed)
-            owesNews = !look.isWhole
+            hasUnreportedChange = !snapshot.isConsistent
         }
     }
 
@@ -57,7 +57,7 @@ final class NetworkMonitor: @unchecked Sendable {
         self.loop = loop
         self.descriptor = descriptor
         isOnline = Atomic(true)
-        lookedAt = Loop.now()
+        refreshedAt = Loop.now()
         view = NetworkView()
     }
 
@@ -77,8 +77,8 @@ final class NetworkMonitor: @unchecked Sendable {
     func attach() {
         guard token == nil, descriptor >= 0 else { return }
         watch()
-        if owesNews { lookSoon() }
-        owesNews = false
+        if hasUnreportedChange { refreshSoon() }
+        hasUnreportedChange = false
         Log.write(.debug, "the network is watched; it is \(view.isOnline ? "on" : "off")line")
     }
 
@@ -87,7 +87,7 @@ final class NetworkMonitor: @unchecked Sendable {
             token = try loop.add(self, descriptor: descriptor, events: PollEvents.readable)
         } catch {
             // Tried again when the timer fires.
-            lookSoon()
+            refreshSoon()
         }
     }
 
@@ -110,11 +110,11 @@ final class NetworkMonitor: @unchecked Sendable {
     func reaches(_ hosts: [NetworkView.Host]) -> Bool {
         let now = Loop.now()
         // Not for each of a thousand connections that failed together.
-        if now - lookedAt >= NetworkMonitor.freshness, descriptor >= 0,
+        if now - refreshedAt >= NetworkMonitor.freshness, descriptor >= 0,
             timer.isArmed || shim_netlink_drain(descriptor)
         {
-            lookAgain(now)
-            if owesNews { loop.schedule(self) }
+            refresh(now)
+            if hasUnreportedChange { loop.schedule(self) }
         }
         return hosts.contains { view.reaches($0) || isThisMachine($0) }
     }
@@ -143,83 +143,83 @@ final class NetworkMonitor: @unchecked Sendable {
 
     // MARK: Reading the kernel's state
 
-    private struct Look {
+    private struct Snapshot {
         var view: NetworkView
         /// Whether the network stayed the same while it was read.
-        var isWhole: Bool
+        var isConsistent: Bool
     }
 
     private enum Outcome {
-        case success(Look)
+        case success(Snapshot)
         case failure(errno: Int32)
     }
 
-    private func lookSoon() {
+    private func refreshSoon() {
         loop.arm(
             timer, self,
             at: max(
-                Loop.now() + NetworkMonitor.coalescing, lookedAt + NetworkMonitor.interval))
+                Loop.now() + NetworkMonitor.coalescing, refreshedAt + NetworkMonitor.interval))
     }
 
-    private func lookAgain(_ now: Instant) {
+    private func refresh(_ now: Instant) {
         loop.disarm(timer)
-        lookedAt = now
+        refreshedAt = now
         _ = shim_netlink_drain(descriptor)
         if token == nil { watch() }
-        switch NetworkMonitor.look() {
+        switch NetworkMonitor.snapshot() {
         case .failure(let cause):
             Log.write(.debug, NetworkMonitor.refusal(cause).message)
-            lookSoon()
-        case .success(let look):
-            if !look.isWhole { lookSoon() }
-            guard look.view != view else { return }
-            view = look.view
+            refreshSoon()
+        case .success(let snapshot):
+            if !snapshot.isConsistent { refreshSoon() }
+            guard snapshot.view != view else { return }
+            view = snapshot.view
             let isOnline = view.isOnline
             if self.isOnline.exchange(isOnline, ordering: .relaxed) != isOnline {
                 Log.write(.info, "the network is \(isOnline ? "there again" : "gone")")
             }
-            owesNews = true
+            hasUnreportedChange = true
         }
     }
 
-    private func tell() {
-        guard owesNews else { return }
-        owesNews = false
+    private func reportChange() {
+        guard hasUnreportedChange else { return }
+        hasUnreportedChange = false
         for observer in observers.values { observer.networkChanged() }
     }
 
     /// Requests the whole state. The kernel answers while the request is sent, so this never waits.
-    private static func look() -> Outcome {
+    private static func snapshot() -> Outcome {
         let descriptor = shim_netlink_open(false)
         guard descriptor >= 0 else { return .failure(errno: errno) }
         defer { _ = Glibc.close(descriptor) }
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: NetworkMonitor.datagramBytes, alignment: 8)
         defer { buffer.deallocate() }
-        var isWhole = true
+        var isConsistent = true
         var dump = NetlinkDump()
-        for (index, question) in NetlinkDump.Question.allCases.enumerated() {
-            switch ask(question, UInt32(index + 1), of: descriptor, &dump, buffer) {
+        for (index, request) in NetlinkDump.Question.allCases.enumerated() {
+            switch perform(request, UInt32(index + 1), of: descriptor, &dump, buffer) {
             case .done: break
-            case .interrupted: isWhole = false
+            case .interrupted: isConsistent = false
             case .refused(let cause): return .failure(errno: cause)
             case .more, .malformed: return .failure(errno: EPROTO)
             }
             // The view keeps no more than this.
             if dump.view.isCrowded { break }
         }
-        return .success(Look(view: dump.view, isWhole: isWhole))
+        return .success(Snapshot(view: dump.view, isConsistent: isConsistent))
     }
 
     /// The kernel's datagrams have at most 32 KiB; one that does not fit is an error.
     private static let datagramBytes = 64 << 10
 
-    private static func ask(
-        _ question: NetlinkDump.Question, _ sequence: UInt32, of descriptor: Int32,
+    private static func perform(
+        _ request: NetlinkDump.Question, _ sequence: UInt32, of descriptor: Int32,
         _ dump: inout NetlinkDump, _ buffer: UnsafeMutableRawBufferPointer
     ) -> NetlinkDump.Step {
         dump.begin(sequence)
-        guard shim_netlink_ask(descriptor, question.rawValue, sequence) == 0 else {
+        guard shim_netlink_ask(descriptor, request.rawValue, sequence) == 0 else {
             return .refused(errno)
         }
         while !dump.view.isCrowded {
@@ -238,10 +238,10 @@ extension NetworkMonitor: LoopSource {
     /// loop.
     func ready(_ events: UInt32) {
         unwatch()
-        lookSoon()
+        refreshSoon()
     }
 
-    func turn() { tell() }
+    func turn() { reportChange() }
 
     func loopClosed() {
         token = nil
@@ -253,7 +253,7 @@ extension NetworkMonitor: LoopSource {
 extension NetworkMonitor: TimerTarget {
     func timeReached(_ now: Instant) {
         guard descriptor >= 0 else { return }
-        lookAgain(now)
-        tell()
+        refresh(now)
+        reportChange()
     }
 }

@@ -34,7 +34,7 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
     // The loop's owner only.
     private var observers: [ObjectIdentifier: any ReachabilityObserver] = [:]
     private var onChange: ((_ isOnline: Bool) -> Void)?
-    private var toldOnline = true
+    private var reportedOnline = true
     /// A change has yet to be reported to the observers.
     private var isScheduled = false
     /// The number of changes, so that observers can ask once for each.
@@ -102,7 +102,7 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
         try loop.checkUsable()
         let isOnline = isOnline
         loop.perform { [self] in
-            toldOnline = isOnline
+            reportedOnline = isOnline
             replaceOnChange(with: handler)
             changed()
         }
@@ -166,10 +166,11 @@ extension Reachability: LoopSource, NetworkObserver {
         isScheduled = false
         for observer in observers.values { observer.reachabilityChanged() }
         let isOnline = isOnline
-        guard isOnline != toldOnline, !isAbandoned.load(ordering: .acquiring), loop.mayCall else {
+        guard isOnline != reportedOnline, !isAbandoned.load(ordering: .acquiring), loop.mayCall
+        else {
             return
         }
-        toldOnline = isOnline
+        reportedOnline = isOnline
         onChange?(isOnline)
     }
 

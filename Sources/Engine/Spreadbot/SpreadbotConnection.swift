@@ -24,7 +24,7 @@ package final class SpreadbotConnection:
     var epochs: [UInt64] = []
     package internal(set) var endedEpoch: UInt64 = 0
     /// Callbacks for the end of an establishment.
-    var endObservers: [(epoch: UInt64, tell: () -> Void)] = []
+    var endObservers: [(epoch: UInt64, notify: () -> Void)] = []
     /// Posts messages. If tokens are refused, its requests wait until the session has new ones.
     var sender: RESTClient?
     /// Requests new tokens.
@@ -40,7 +40,7 @@ package final class SpreadbotConnection:
     /// Callbacks for the end of a single send; called before the sent handler.
     var completions: [UInt64: (SpreadbotSent) -> Void] = [:]
     /// Sends that an earlier run left in the outbox, until `begin`.
-    var left: [SpreadbotSend] = []
+    var leftSends: [SpreadbotSend] = []
     /// Stores sends until the server has them. Any thread once it is set.
     private(set) var outbox: OutboxFile?
     /// The event of messages without one, NUL-terminated.
@@ -187,7 +187,7 @@ package final class SpreadbotConnection:
             guard outbox == nil else { throw RealtimeError(.state, "an outbox is already set") }
             let (outbox, entries) = try OutboxFile.open(path)
             self.outbox = outbox
-            left = entries.map { entry in
+            leftSends = entries.map { entry in
                 SpreadbotSend(entry, number: lastNumber.add(1, ordering: .relaxed).newValue)
             }
         }

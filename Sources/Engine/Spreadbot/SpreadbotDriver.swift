@@ -16,8 +16,8 @@ extension SpreadbotConnection: ReachabilityObserver {
         reachability?.add(self)
         setResident(true)
         session.networkChanged(isOnline: isReachable, now: Loop.now(), random: 0)
-        for send in left { session.restore(send) }
-        left = []
+        for send in leftSends { session.restore(send) }
+        leftSends = []
         publishState()
     }
 
@@ -74,7 +74,7 @@ extension SpreadbotConnection: ReachabilityObserver {
         case .dropProbe(let number):
             if probe?.number == number { dropProbe() }
         case .refresh(let token): refresh(token)
-        case .refreshed(let error): tellClients(error)
+        case .refreshed(let error): notifyClients(error)
         case .credential(let credential): setCredential(credential)
         case .write(let send):
             results[send.id] = nil
@@ -86,11 +86,11 @@ extension SpreadbotConnection: ReachabilityObserver {
         case .confirm(let id): confirm(id)
         case .post(let send): post(send)
         case .cancelPost: cancelPost()
-        case .opened, .transport, .failed, .tokens, .sent, .disconnected: tell(action)
+        case .opened, .transport, .failed, .tokens, .sent, .disconnected: report(action)
         }
     }
 
-    private func tell(_ action: SpreadbotSession.Action) {
+    private func report(_ action: SpreadbotSession.Action) {
         let name = configuration.base.displayName
         switch action {
         case .opened(let transport, let resumed):
@@ -116,7 +116,7 @@ extension SpreadbotConnection: ReachabilityObserver {
             if !epochs.isEmpty { endedEpoch = epochs.removeFirst() }
             let ended = endedEpoch
             handlers.disconnected?(error)
-            tellEnd()
+            reportEnd()
             inbox?.finish(
                 error ?? RealtimeError(.closed, "the connection was disconnected"), epoch: ended)
         default: break
@@ -340,7 +340,7 @@ extension SpreadbotConnection: ReachabilityObserver {
         refresher?.close()
         leaveClients()
         dropHandlers()
-        tellEnd(isOver: true)
+        reportEnd(isOver: true)
         abandonSends()
         setResident(false)
         // The sender's handlers retain this object.
@@ -355,10 +355,10 @@ extension SpreadbotConnection: ReachabilityObserver {
     }
 
     /// - Parameter isOver: true if nothing more follows.
-    private func tellEnd(isOver: Bool = false) {
+    private func reportEnd(isOver: Bool = false) {
         let ended = endObservers.filter { isOver || $0.epoch <= endedEpoch }
         endObservers.removeAll { isOver || $0.epoch <= endedEpoch }
-        for observer in ended { observer.tell() }
+        for observer in ended { observer.notify() }
     }
 
     /// Completes the sends that callers wait for. Durable ones stay in the outbox.

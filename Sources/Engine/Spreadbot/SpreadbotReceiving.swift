@@ -147,7 +147,7 @@ extension SpreadbotConnection {
         let name = event == nil ? pathText : eventText
         id.withUnsafeBytes { id in
             name.withUnsafeBytes { name in
-                tell(
+                deliver(
                     SpreadbotMessage(
                         id: UnsafeRawBufferPointer(rebasing: id.dropLast()), hadID: hadID,
                         event: UnsafeRawBufferPointer(rebasing: name.dropLast()), data: data))
@@ -155,7 +155,7 @@ extension SpreadbotConnection {
         }
     }
 
-    private func tell(_ message: SpreadbotMessage) {
+    private func deliver(_ message: SpreadbotMessage) {
         if let handle = handlers.message {
             handle(message)
         } else if let inbox {

@@ -11,7 +11,7 @@ extension SpreadbotConnection {
         results[send.id] = nil
         do throws(RealtimeError) {
             let client = try sendingClient()
-            let (url, type) = try place(of: send)
+            let (url, type) = try destination(of: send)
             let builder = try RESTRequestBuilder(client, "POST", url.text)
             // `path` lacks the user and password of the URL.
             builder.url = url
@@ -60,7 +60,7 @@ extension SpreadbotConnection {
         try? sender?.cancel(number)
     }
 
-    private func place(of send: SpreadbotSend) throws(RealtimeError) -> (HTTPURL, String) {
+    private func destination(of send: SpreadbotSend) throws(RealtimeError) -> (HTTPURL, String) {
         switch send.kind {
         case .text: return (try sendURL(send), "text/plain; charset=utf-8")
         case .binary: return (try sendURL(send), "application/octet-stream")
@@ -146,7 +146,7 @@ extension SpreadbotConnection {
         for client in clients { try? client.setCredential(credential) }
     }
 
-    func tellClients(_ error: RealtimeError?) {
+    func notifyClients(_ error: RealtimeError?) {
         for client in clients { try? client.credentialsAreReady(error == nil, because: error) }
     }
 

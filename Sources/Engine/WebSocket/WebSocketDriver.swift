@@ -98,7 +98,7 @@ extension WebSocketConnection {
         outgoingBytes.store(session?.pointee.outgoing.count ?? 0, ordering: .relaxed)
     }
 
-    private func tellDrained() {
+    private func reportDrained() {
         guard owesDrained.load(ordering: .relaxed), bufferedBytes == 0 else { return }
         _ = owesDrained.exchange(false, ordering: .acquiringAndReleasing)
         // Another thread's send between the two checks makes the event due again.
@@ -221,11 +221,11 @@ extension WebSocketConnection {
         switch next {
         case .nothing: break
         case .wait(let delay, let attempt): wait(ending, delay, attempt)
-        case .end: tell(ending)
+        case .end: reportEnd(ending)
         }
     }
 
-    private func tell(_ ending: WebSocketLife.Ending) {
+    private func reportEnd(_ ending: WebSocketLife.Ending) {
         setState(.closed)
         dropKept()
         // If it never connected, the reason is already in the log.
@@ -257,7 +257,7 @@ extension WebSocketConnection {
         flush()
         returnOutgoing()
         publishStatistics()
-        tellDrained()
+        reportDrained()
         updateInterest()
         updateTimer()
     }

@@ -83,7 +83,7 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
             each = nil
             switch newValue {
             case .nobody: break
-            case .each(let tell): each = tell
+            case .each(let handle): each = handle
             case .together, .inPieces: own().delivery = newValue
             }
         }

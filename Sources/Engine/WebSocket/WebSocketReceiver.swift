@@ -131,20 +131,20 @@ extension WebSocketConnection: WebSocketWalker {
         guard let base = input.baseAddress else { return nil }
         switch delivery {
         case .nobody: return nil
-        case .each(let tell):
-            return each(of: messages, from: start) { tell($0.messageKind, $0.bytes(at: base)) }
-        case .together(let tell):
+        case .each(let handle):
+            return each(of: messages, from: start) { handle($0.messageKind, $0.bytes(at: base)) }
+        case .together(let handle):
             switch verdict {
-            case .deliver: tell(base, messages)
+            case .deliver: handle(base, messages)
             case .wait:
                 session?.pointee.giveBack(messages)
                 return start
             case .drop: break
             }
             return nil
-        case .inPieces(let tell):
+        case .inPieces(let handle):
             return each(of: messages, from: start) {
-                tell($0.messageKind, $0.bytes(at: base), true, true)
+                handle($0.messageKind, $0.bytes(at: base), true, true)
             }
         }
     }
@@ -154,13 +154,14 @@ extension WebSocketConnection: WebSocketWalker {
     ///   nil.
     @inline(__always)
     private func each(
-        of messages: UnsafeBufferPointer<rt_message>, from start: Int, _ tell: (rt_message) -> Void
+        of messages: UnsafeBufferPointer<rt_message>, from start: Int,
+        _ handle: (rt_message) -> Void
     ) -> Int? {
         var used = start
         for index in messages.indices {
             let message = messages[index]
             switch verdict {
-            case .deliver: tell(message)
+            case .deliver: handle(message)
             case .wait:
                 session?.pointee.giveBack(UnsafeBufferPointer(rebasing: messages[index...]))
                 return used
@@ -176,10 +177,10 @@ extension WebSocketConnection: WebSocketWalker {
         _ kind: MessageKind, _ range: Range<Int>, _ isFirst: Bool, _ isLast: Bool
     ) {
         let base = session?.pointee.assembled.baseAddress ?? .ofNothing
-        if verdict != .drop, case .inPieces(let tell) = handlers.delivery {
+        if verdict != .drop, case .inPieces(let handle) = handlers.delivery {
             let bytes = UnsafeRawBufferPointer(
                 start: base + range.lowerBound, count: range.count)
-            tell(kind, bytes, isFirst, isLast)
+            handle(kind, bytes, isFirst, isLast)
         }
         session?.pointee.discardDelivered()
     }
@@ -239,8 +240,8 @@ extension WebSocketConnection: WebSocketWalker {
             let bytes = UnsafeRawBufferPointer(start: base + range.lowerBound, count: range.count)
             switch delivery {
             case .nobody, .together: break
-            case .each(let tell): tell(kind, bytes)
-            case .inPieces(let tell): tell(kind, bytes, true, true)
+            case .each(let handle): handle(kind, bytes)
+            case .inPieces(let handle): handle(kind, bytes, true, true)
             }
         }
         session?.pointee.discardDelivered()
@@ -251,8 +252,8 @@ extension WebSocketConnection: WebSocketWalker {
         guard !pool.batch.isEmpty else { return }
         // If all messages are empty, there is no buffer.
         let base = session?.pointee.assembled.baseAddress ?? .ofNothing
-        if verdict != .drop, case .together(let tell) = handlers.delivery {
-            pool.batch.withUnsafeBufferPointer { tell(base, $0) }
+        if verdict != .drop, case .together(let handle) = handlers.delivery {
+            pool.batch.withUnsafeBufferPointer { handle(base, $0) }
         }
         pool.batch.removeAll(keepingCapacity: true)
         session?.pointee.discardDelivered()
@@ -282,9 +283,9 @@ extension WebSocketConnection: WebSocketWalker {
         handlers.pong?(time)
         guard let first = awaitedPongs.first, first.number <= number else { return }
         let now = Loop.now()
-        let told = awaitedPongs.prefix { $0.number <= number }
-        awaitedPongs.removeFirst(told.count)
-        for pong in told { pong.answered(now - pong.sentAt) }
+        let answeredPings = awaitedPongs.prefix { $0.number <= number }
+        awaitedPongs.removeFirst(answeredPings.count)
+        for pong in answeredPings { pong.answered(now - pong.sentAt) }
     }
 
     /// The peer ended the stream, or reading failed.

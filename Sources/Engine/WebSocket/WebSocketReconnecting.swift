@@ -48,20 +48,20 @@ extension WebSocketConnection {
     /// The wait is over: the caller's handler may change options or prevent the attempt.
     func endWait(_ attempt: Int) {
         chosenReachability?.remove(self)
-        var goesOn = mayCall
+        var continues = mayCall
         do throws(RealtimeError) {
             if mayCall {
-                goesOn = try reconfiguring { () throws(RealtimeError) in
+                continues = try reconfiguring { () throws(RealtimeError) in
                     try handlers.reconnect?(attempt) ?? true
                 }
             }
         } catch {
-            goesOn = false
+            continues = false
             report(error)
         }
         // The handler may have closed or freed the connection.
         guard life.stage == .waiting else { return }
-        guard life.endWait(continues: goesOn && becomeConnecting()) else {
+        guard life.endWait(continues: continues && becomeConnecting()) else {
             return finish(life.ending)
         }
         dropSession()

@@ -43,7 +43,7 @@ extension WebSocketConnection {
         case .elsewhere:
             let copy = try reserve(bytes)
             postedMessages.add(1, ordering: .relaxed)
-            // Set after the bytes were counted; `tellDrained` checks in the opposite order.
+            // Set after the bytes were counted; `reportDrained` checks in the opposite order.
             if passesHighWater { owesDrained.store(true, ordering: .releasing) }
             oweDrainedAboveHighWater()
             // Dropped if closing has begun by then; the close callback reports that.

@@ -4,7 +4,7 @@ import Session
 import Wire
 
 /// The route to a host: direct, by a Unix socket, or through a proxy.
-struct CurlWay {
+struct CurlRoute {
     /// The proxy's URL as it was set.
     let proxyURL: String?
     /// Host and port, for messages.
@@ -48,7 +48,7 @@ struct CurlWay {
     }
 }
 
-extension CurlWay: CustomStringConvertible {
+extension CurlRoute: CustomStringConvertible {
     /// Host and port of the destination.
     var target: String { host }
     var description: String { host + detour }

@@ -43,14 +43,14 @@ extension Loop {
 
     func endCall() {
         settle()
-        giveBack()
+        releaseClaim()
         // If `close` ran after this call last checked `isClosed`, it found the loop claimed and
         // left the teardown to us. Both sides are sequentially consistent, so one of them sees the
         // other.
         if isClosed.load(ordering: .sequentiallyConsistent) { finishClosing() }
     }
 
-    func giveBack() { owner.store(0, ordering: .sequentiallyConsistent) }
+    func releaseClaim() { owner.store(0, ordering: .sequentiallyConsistent) }
 
     /// Claims the loop for a call that cannot be posted. Waits for other threads' short calls.
     /// Returns false while a thread dispatches.
