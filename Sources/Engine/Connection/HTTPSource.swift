@@ -250,7 +250,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         report(failure)
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     final func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
         guard transfer === self.transfer, !isClosed else { return }

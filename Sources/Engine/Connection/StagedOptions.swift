@@ -35,7 +35,7 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
     /// Changes options.
     /// - Parameters:
     ///   - begun: the event after which options can no longer be set, for messages: "the long poll
-    /// is started".
+    ///     is started".
     ///   - isAsked: true inside a handler that may change options.
     /// - Throws: `.state` if they may not be changed now.
     func change(

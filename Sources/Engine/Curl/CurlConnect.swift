@@ -248,7 +248,7 @@ private final class SocketKeeper {
         if let user {
             let me = Unmanaged<SocketKeeper>.fromOpaque(user).takeUnretainedValue()
             if me.kept == socket {
-                // Only once, because a later socket of libcurl's may get the same number.
+                // Only once, because a later libcurl socket may get the same number.
                 me.kept = CURL_SOCKET_BAD
                 return 0
             }

@@ -25,7 +25,7 @@ final class CurlHandle {
     @exclusivity(unchecked) private var hasCalls = false
     private let configuration: NetworkConfiguration
     private let network: CurlNetwork
-    /// The URL of the current exchange, as far as the origin.
+    /// A URL with the origin that is set on the handle.
     @exclusivity(unchecked) private var lastURL: HTTPURL
     @exclusivity(unchecked) private var origin: CurlOrigin
     @exclusivity(unchecked) private(set) var route: CurlRoute
@@ -34,7 +34,7 @@ final class CurlHandle {
     private let forkGeneration = shim_fork_generation()
     private let notes: UnsafeMutablePointer<shim_curl_notes>
     @exclusivity(unchecked) private var connection = CurlConnection()
-    // What is set; unchanged if the next request needs the same.
+    // The current settings; kept if the next request needs the same.
     @exclusivity(unchecked) private var settings: Settings?
     @exclusivity(unchecked) private var list: UnsafeMutablePointer<curl_slist>?
     /// Headers for a proxy that must open a tunnel.

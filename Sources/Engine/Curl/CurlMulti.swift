@@ -69,14 +69,14 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     @exclusivity(unchecked) private var isActing = false
     /// True if libcurl wants to be called again at once.
     @exclusivity(unchecked) private var isDue = false
-    /// The number of rounds in all turns so far.
+    /// How many rounds `turn` has made so far.
     @exclusivity(unchecked) private var rounds: UInt64 = 0
     /// The most rounds in one turn of the loop, before other objects get theirs.
     private static let roundsPerTurn: UInt64 = 16
     /// The most time for these rounds. libcurl reads up to a hundred times from a connection in a
     /// round, and a server can fill that with bytes without content, such as chunk extensions.
     private static let turnTime = Duration.milliseconds(5)
-    /// A call of libcurl that takes this long read bytes without content.
+    /// A call of libcurl that takes this long has read bytes without content.
     private static let longCall = Duration.milliseconds(3)
     /// Body bytes that owners received since the last turn ended. Limited, because an event can
     /// consist of just a few bytes.

@@ -39,7 +39,7 @@ final class CurlNetwork {
         if let caFile = trusted.file {
             _ = shim_curl_set_string(easy, CURLOPT_CAINFO, caFile)
             _ = shim_curl_set_string(easy, CURLOPT_PROXY_CAINFO, caFile)
-            // Otherwise a folder of the system's would be trusted besides the file.
+            // Otherwise the system's folder would be trusted as well.
             _ = shim_curl_set_string(easy, CURLOPT_CAPATH, trusted.folder)
             _ = shim_curl_set_string(easy, CURLOPT_PROXY_CAPATH, trusted.folder)
         } else if let caPath = trusted.folder {

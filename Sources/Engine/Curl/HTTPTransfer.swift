@@ -42,7 +42,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     private let started = Loop.now()
     @exclusivity(unchecked) var isOpen = true
 
-    // What libcurl passed to us and was not delivered yet.
+    // Data from libcurl that was not delivered yet.
     @exclusivity(unchecked) private var isNoted = false
     @exclusivity(unchecked) private(set) var headReader = CurlHead()
     @exclusivity(unchecked) private var head: ResponseHead?
@@ -66,7 +66,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     @exclusivity(unchecked) private var isDelivering = false
     /// The owner paused the body.
     @exclusivity(unchecked) private var isPaused = false
-    /// libcurl was paused: receiving by `isHeld`; `isSuspended` while other users have their turn.
+    /// libcurl is paused and reads no more; if `isSuspended`, until the transfer has its turn.
     @exclusivity(unchecked) var isHeld = false
     @exclusivity(unchecked) var isSuspended = false
     @exclusivity(unchecked) private var isUnpausing = false
@@ -198,7 +198,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         // libcurl passes all that it kept from inside this call. If we paused it meanwhile, it
         // would copy everything again.
         isUnpausing = true
-        // If the request's body is not there yet, keep sending paused.
+        // Sending stays paused while the request's body has no bytes.
         _ = curl_easy_pause(easy, requestBody.isAwaited ? CURLPAUSE_SEND : CURLPAUSE_CONT)
         isUnpausing = false
     }
@@ -220,7 +220,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
             head = refusal
             self.result = CURLE_OK
         }
-        // After what still has to be delivered.
+        // Delivers the rest and then ends the exchange.
         deliver()
         if hasCome { owner?.answerCame(by: self) }
     }
@@ -254,7 +254,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         owner?.loopClosed()
     }
 
-    /// Makes libcurl's caller call `deliver` when libcurl has returned.
+    /// Calls `deliver` once libcurl has returned.
     func note() {
         guard !isNoted else { return }
         isNoted = true
@@ -318,7 +318,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     func hold() {
         guard !isHeld else { return }
         isHeld = true
-        // If the request's body is not there yet, keep sending paused.
+        // Sending stays paused while the request's body has no bytes.
         _ = curl_easy_pause(easy, CURLPAUSE_RECV | (requestBody.isAwaited ? CURLPAUSE_SEND : 0))
     }
 

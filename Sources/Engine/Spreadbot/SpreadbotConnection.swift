@@ -197,7 +197,7 @@ package final class SpreadbotConnection:
     /// disk when this returns.
     /// - Parameters:
     ///   - assigned: called with the number of the send, before the sent handler can be called with
-    /// it.
+    ///     it.
     ///   - done: called with the result, before the sent handler.
     /// - Throws: with an outbox also `.queueFull`, `.tooLarge`, `.store`, and `.closed` before the
     ///   first `establish`.

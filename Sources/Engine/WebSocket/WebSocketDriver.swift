@@ -330,8 +330,7 @@ extension WebSocketConnection: LoopSource {
             return settle()
         }
         if life.owesEnd { finish(life.ending) }
-        // No handler is called any more. Handlers that retain an owner of this object would keep it
-        // alive.
+        // Release the handlers: one may retain an object that retains this one.
         release()
     }
 

@@ -6,8 +6,8 @@ package import Wire
 // The byte path of a message: one read into the loop's buffer, the session's steps over it, then
 // the handler with a pointer into it.
 extension WebSocketConnection: WebSocketWalker {
-    /// Reads until the socket is empty or this turn's share is used up. Both the bytes read and the
-    /// bytes that they inflate to count.
+    /// Reads until the socket is empty or this turn's share is used up. The share limits the bytes
+    /// read, and also the bytes after inflating them.
     func receive() {
         var share = loop.readShare
         session?.pointee.allow(inflating: share)
@@ -194,7 +194,8 @@ extension WebSocketConnection: WebSocketWalker {
 
     package var isOpen: Bool { @inline(__always) get { gate.isOpen } }
 
-    /// Where to stop: after the end everything counts as used, in a pause what was used up to here.
+    /// Returns how many bytes count as used if the walk must stop: all of them after the end,
+    /// `offset` in a pause. nil to continue.
     package func stops(
         _ input: UnsafeRawBufferPointer, _ offset: Int, _ taker: inout WebSocketHandlers.Delivery
     ) -> Int? {
