@@ -11,12 +11,12 @@ final class HTTPRefusal {
 
     /// The body is for people to read, so a short part, available soon, is enough.
     static let bodyLimit = 64 << 10
-    static let patience = Duration.seconds(2)
+    static let bodyTimeout = Duration.seconds(2)
 
     init(_ head: ResponseHead, _ requestStarted: Instant?, now: Instant) {
         self.head = head
         self.requestStarted = requestStarted
-        deadline = now + HTTPRefusal.patience
+        deadline = now + HTTPRefusal.bodyTimeout
     }
 
     func take(_ bytes: UnsafeRawBufferPointer) {

@@ -39,13 +39,13 @@ final class EventIDWriter: TimerTarget, LoopResident {
     private var due = Instant(nanoseconds: 0)
     /// How long sources that end may wait for the lock, because they cannot try again. All that end
     /// within a second share it.
-    private var lastPatience = EventIDWriter.longPatience
-    private var lastPatienceBegan = Instant(nanoseconds: 0)
+    private var lastLockTimeout = EventIDWriter.longLockTimeout
+    private var lastLockTimeoutBegan = Instant(nanoseconds: 0)
 
     private static let interval = Duration.seconds(1)
     /// Short, because a turn of the loop waits, and the ids can be written a second later.
-    private static let patience = Duration.milliseconds(40)
-    static let longPatience = Duration.milliseconds(500)
+    private static let lockTimeout = Duration.milliseconds(40)
+    static let longLockTimeout = Duration.milliseconds(500)
 
     /// The loop's writer for this file. Paths are compared as they were given.
     static func shared(_ path: String, on loop: Loop) -> EventIDWriter {
@@ -104,8 +104,8 @@ final class EventIDWriter: TimerTarget, LoopResident {
     func timeReached(_ now: Instant) {
         var failed: [(any EventIDSource, RealtimeError)] = []
         do throws(RealtimeError) {
-            var patience = EventIDWriter.patience
-            failed = try write(&patience)
+            var lockTimeout = EventIDWriter.lockTimeout
+            failed = try write(&lockTimeout)
         } catch {
             due = now + EventIDWriter.interval
             Log.write(.warning, error.message)
@@ -139,17 +139,17 @@ final class EventIDWriter: TimerTarget, LoopResident {
         of ending: (any EventIDSource)? = nil
     ) throws(RealtimeError) -> [(any EventIDSource, RealtimeError)] {
         let now = Loop.now()
-        if now >= lastPatienceBegan + EventIDWriter.interval {
-            (lastPatience, lastPatienceBegan) = (EventIDWriter.longPatience, now)
+        if now >= lastLockTimeoutBegan + EventIDWriter.interval {
+            (lastLockTimeout, lastLockTimeoutBegan) = (EventIDWriter.longLockTimeout, now)
         }
-        var patience = lastPatience
-        defer { lastPatience = patience }
-        return try write(&patience, of: ending)
+        var lockTimeout = lastLockTimeout
+        defer { lastLockTimeout = lockTimeout }
+        return try write(&lockTimeout, of: ending)
     }
 
     /// - Returns: the sources whose ids did not fit, with the error.
     private func write(
-        _ patience: inout Duration, of ending: (any EventIDSource)? = nil
+        _ lockTimeout: inout Duration, of ending: (any EventIDSource)? = nil
     ) throws(RealtimeError) -> [(any EventIDSource, RealtimeError)] {
         var written: [any EventIDSource] = []
         // The handler of another source's event may have ended this source; that event's id must
@@ -157,7 +157,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
         func isReady(_ source: any EventIDSource) -> Bool {
             source === ending || !source.isReading
         }
-        let refused = try store.save(&patience) {
+        let refused = try store.save(&lockTimeout) {
             written = waiting.filter(isReady)
             return written.map { (key: $0.idKey, id: $0.unstored.id ?? "") }
         }

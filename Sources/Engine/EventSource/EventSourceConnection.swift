@@ -35,7 +35,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     @exclusivity(unchecked) var attemptNumber = 0
     @exclusivity(unchecked) var hasDispatched = false
     /// `transfer.bytesReceived` when data last arrived.
-    var bytesHeard: UInt64 = 0
+    var notedBytes: UInt64 = 0
     /// `EventStreamParser.idCount` when the id was last taken over.
     var knownIDs: UInt64 = 0
     /// True inside `read`. If `endsBody` is set, `read` ends the parser's body when it returns.
@@ -193,8 +193,8 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         try loop.checkUsable()
         let location = idLocation
         guard let path = location.path else { throw RealtimeError(.state, "no id file is set") }
-        var patience = EventIDWriter.longPatience
-        try EventIDStore(path: path).save(&patience) { [(location.key, "")] }
+        var timeout = EventIDWriter.longLockTimeout
+        try EventIDStore(path: path).save(&timeout) { [(location.key, "")] }
         // Once more on the loop: an id that waits, or is being written now, would restore the
         // entry.
         loop.perform { [self] in forgetID() }
@@ -211,7 +211,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     override func dropTransfer() {
         super.dropTransfer()
         attemptNumber += 1
-        bytesHeard = 0
+        notedBytes = 0
         hasDispatched = false
         held.removeAll(keeping: 0)
         heldEnd = nil
@@ -243,7 +243,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     override func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
         guard transfer === self.transfer, !takeRefusal(body) else { return }
         if configuration.idleTimeout > .zero {
-            bytesHeard = transfer.bytesReceived
+            notedBytes = transfer.bytesReceived
             session?.received(now: Loop.now())
             updateTimer()
         }
@@ -291,7 +291,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         guard !isClosed else { return }
         if unstored.unreported != nil, now >= unstored.due { reportID() }
         if refusalReached(now) { return }
-        hearBytes(now)
+        noteBytes(now)
         let event = session?.timeReached(
             now, requestStarted: transfer?.requestStarted, random: randomFraction())
         switch event {

@@ -155,11 +155,11 @@ extension EventSourceConnection {
     }
 
     /// Counts bytes before decoding, because empty blocks keep a compressed stream alive.
-    func hearBytes(_ now: Instant) {
+    func noteBytes(_ now: Instant) {
         guard configuration.idleTimeout > .zero, let bytes = transfer?.bytesReceived,
-            bytes != bytesHeard
+            bytes != notedBytes
         else { return }
-        bytesHeard = bytes
+        notedBytes = bytes
         session?.received(now: now)
     }
 

@@ -27,14 +27,14 @@ struct EventIDStore {
     }
 
     /// Stores ids; "" removes the key. A damaged id file is replaced by a new one.
-    /// - Parameter patience: how long to wait for the lock; reduced by the time that was spent.
+    /// - Parameter lockTimeout: how long to wait for the lock; reduced by the time that was spent.
     /// - Parameter ids: called once the lock is held.
     /// - Returns: the indices of ids that do not fit: a larger file could not be read again.
     @discardableResult func save(
-        _ patience: inout Duration, _ ids: () -> [(key: String, id: String)]
+        _ lockTimeout: inout Duration, _ ids: () -> [(key: String, id: String)]
     ) throws(RealtimeError) -> Set<Int> {
         _ = try read()
-        let lock = try lock(&patience)
+        let lock = try lock(&lockTimeout)
         // A child forked meanwhile has the descriptor, too, so closing ours would not release the
         // lock.
         defer {
@@ -161,14 +161,14 @@ struct EventIDStore {
         return descriptor
     }
 
-    private func lock(_ patience: inout Duration) throws(RealtimeError) -> Int32 {
+    private func lock(_ lockTimeout: inout Duration) throws(RealtimeError) -> Int32 {
         let descriptor = try openLock()
-        let end = Loop.now() + patience
+        let end = Loop.now() + lockTimeout
         while true {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
-            guard errno == EWOULDBLOCK || errno == EINTR, patience > .zero else { break }
+            guard errno == EWOULDBLOCK || errno == EINTR, lockTimeout > .zero else { break }
             usleep(1000)
-            patience = end - Loop.now()
+            lockTimeout = end - Loop.now()
         }
         let error = failure("is locked by another process")
         _ = close(descriptor)

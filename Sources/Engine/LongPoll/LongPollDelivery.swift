@@ -8,7 +8,7 @@ import Wire
 struct LongPollDelivery: ~Copyable {
     private var body: ByteBuffer
     /// The parser that checks a batch; nil once the whole batch was checked.
-    private var rehearsal: Multipart?
+    private var checker: Multipart?
     /// The parser that delivers a batch; nil if the body is one message.
     private var batch: Multipart?
     private var isOver = false
@@ -28,10 +28,10 @@ struct LongPollDelivery: ~Copyable {
         hadID = !id.isEmpty
         let type = MediaType(contentType)
         if let type, type.matches("multipart/mixed") {
-            rehearsal = try Multipart(type)
+            checker = try Multipart(type)
             batch = try Multipart(type)
         } else {
-            rehearsal = nil
+            checker = nil
             batch = nil
         }
         body.append(0)
@@ -46,17 +46,17 @@ struct LongPollDelivery: ~Copyable {
     }
 
     /// True once messages may be delivered.
-    var isChecked: Bool { rehearsal == nil }
+    var isChecked: Bool { checker == nil }
 
     /// Checks the next parts of a batch, at most `parts` of them.
     /// - Throws: `.protocolViolation` for a batch that is truncated or malformed.
     mutating func check(parts: Int) throws(RealtimeError) {
         let bytes = content
         var left = parts
-        while rehearsal != nil, left > 0 {
+        while checker != nil, left > 0 {
             left -= 1
-            if try rehearsal?.next(bytes) != nil { continue }
-            rehearsal = nil
+            if try checker?.next(bytes) != nil { continue }
+            checker = nil
             next = try batch?.next(bytes)
         }
     }

@@ -20,7 +20,7 @@ package enum OwnLoop {
 
     private static let state = Mutex(State())
     /// How long process exit waits for these threads; a callback may delay their end.
-    private static let patience = Duration.milliseconds(500)
+    private static let exitTimeout = Duration.milliseconds(500)
 
     /// Returns the loop, for one more object, which must call `leave` when it is freed.
     package static func join() throws(RealtimeError) -> Loop {
@@ -82,7 +82,7 @@ package enum OwnLoop {
     /// while one still runs. Then leak checkers find nothing, and other exit handlers tear down
     /// nothing in use.
     private static func waitAtExit() {
-        let deadline = Loop.now() + patience
+        let deadline = Loop.now() + exitTimeout
         var isWaiting = true
         while isWaiting {
             isWaiting = state.withLock { state in

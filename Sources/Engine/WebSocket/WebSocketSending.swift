@@ -24,7 +24,7 @@ extension WebSocketConnection {
             throw RealtimeError(.state, "a message is being sent in pieces; end it first")
         }
         let buffered = bufferedBytes
-        try checkRoom(bytes.count, behind: buffered)
+        try checkRoom(bytes.count, besides: buffered)
         let passesHighWater = bytes.count > sendLimits.highWater - buffered
         guard isOpen else { return try keep(kind, bytes, compression) }
         switch loop.enter() {
@@ -99,7 +99,7 @@ extension WebSocketConnection {
         let posted = postedBytes.add(cost, ordering: .relaxed).newValue
         do throws(RealtimeError) {
             let others = posted - cost + outgoingBytes.load(ordering: .relaxed)
-            try checkRoom(cost, behind: others)
+            try checkRoom(cost, besides: others)
         } catch {
             release(bytes.count)
             throw error
@@ -114,7 +114,7 @@ extension WebSocketConnection {
 
     /// Throws if `sendLimit` would be exceeded. A single message may be larger than the limit,
     /// because it could never be sent otherwise.
-    private func checkRoom(_ count: Int, behind buffered: Int) throws(RealtimeError) {
+    private func checkRoom(_ count: Int, besides buffered: Int) throws(RealtimeError) {
         let limit = sendLimits.bytes
         guard limit > 0, buffered > 0, count > limit - buffered else { return }
         // A refused caller may wait for the drained event, whatever the high-water mark is.
@@ -137,7 +137,7 @@ extension WebSocketConnection {
                 .tooLarge, "a ping's payload has \(payload.count) bytes, 125 are allowed")
         }
         // Counts like a message, so that pings to a peer that does not read are limited too.
-        try checkRoom(payload.count + FrameWriter.maximumHeaderSize, behind: bufferedBytes)
+        try checkRoom(payload.count + FrameWriter.maximumHeaderSize, besides: bufferedBytes)
         let copy = try reserve(payload)
         loop.perform { [self] in
             defer { release(copy.count) }
@@ -167,7 +167,7 @@ extension WebSocketConnection {
     /// Sends the next piece of the current message. Any thread.
     package func continueMessage(_ bytes: UnsafeRawBufferPointer) throws(RealtimeError) {
         try checkConnected()
-        try checkRoom(bytes.count, behind: bufferedBytes)
+        try checkRoom(bytes.count, besides: bufferedBytes)
         try checkStreamed(bytes, endsMessage: false)
         post(bytes, endsMessage: false)
     }
