@@ -8,7 +8,6 @@
 #include <openssl/crypto.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -111,7 +110,7 @@ void shim_random_bytes(void *buffer, size_t length) {
   }
 }
 
-_Atomic uint32_t shim_fork_count;
+uint32_t shim_fork_count;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 // Files that a forked child closes. It sets their `fd` to -1, because it must not allocate or free.
@@ -126,7 +125,7 @@ static void before_fork(void) { pthread_mutex_lock(&private_lock); }
 static void after_fork(void) { pthread_mutex_unlock(&private_lock); }
 
 static void in_child(void) {
-  atomic_fetch_add_explicit(&shim_fork_count, 1, memory_order_relaxed);
+  __atomic_fetch_add(&shim_fork_count, 1, __ATOMIC_RELAXED);
   for (struct private_file *file = private_files; file; file = file->next) {
     if (file->fd >= 0) close(file->fd);
     file->fd = -1;

@@ -54,11 +54,11 @@ void shim_random_bytes(void *buffer, size_t length);
 
 /// Starts counting this process's forks.
 void shim_fork_watch(void);
-extern _Atomic uint32_t shim_fork_count;
+extern uint32_t shim_fork_count;
 /// The number of forks since `shim_fork_watch`. Inline, like the next one, because each call of a
 /// handle needs it.
 static inline uint32_t shim_fork_generation(void) {
-  return __c11_atomic_load(&shim_fork_count, __ATOMIC_RELAXED);
+  return __atomic_load_n(&shim_fork_count, __ATOMIC_RELAXED);
 }
 
 /// open() for a file that is locked by flock(2). A forked child closes its copy of the descriptor
