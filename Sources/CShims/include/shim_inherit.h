@@ -1,4 +1,4 @@
-// Descriptors that a program which the host executes must not inherit; environment variables.
+// Keeps descriptors from programs that the host executes; reads environment variables.
 #ifndef SHIM_INHERIT_H
 #define SHIM_INHERIT_H
 

@@ -49,7 +49,7 @@ uint64_t shim_monotonic_nanoseconds(void);
 /// send() without SIGPIPE.
 ssize_t shim_send(int fd, const void *data, size_t length);
 
-/// Fills the buffer from libcrypto's generator, which the kernel seeds. Never fails.
+/// Fills the buffer with random bytes from the kernel. Never fails.
 void shim_random_bytes(void *buffer, size_t length);
 
 /// Starts counting this process's forks.
