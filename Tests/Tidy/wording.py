@@ -12,11 +12,6 @@ from collections.abc import Iterator
 
 from source import C_LIKE, Complaint, Source, tree
 
-# Folders that still have such phrases. Remove a folder once it is clean, and the list at the end.
-UNCHECKED = (
-    "Sources/CShims/",
-    "Sources/Engine/",
-)
 ALLOWED = "Tests/Tidy/wording_allowed.txt"
 # The rule, its tests and its samples contain the phrases on purpose.
 OWN = "Tests/Tidy/wording"
@@ -138,7 +133,7 @@ def phrases(source: Source) -> Iterator[tuple[str, int, str, str]]:
                 yield name, match.start(), " ".join(match[0].split()), advice
 
 
-def wording(sources: list[Source], unchecked: tuple[str, ...] = UNCHECKED) -> Iterator[Complaint]:
+def wording(sources: list[Source]) -> Iterator[Complaint]:
     """Complains about phrases, except those that a line `path: words around the phrase` of the list
     allows; and about lines of that list that allow nothing."""
     allowed = [
@@ -162,7 +157,7 @@ def wording(sources: list[Source], unchecked: tuple[str, ...] = UNCHECKED) -> It
                 if any(first <= offset < end for first, end in found)
             }
             used |= entries
-            if not entries and not source.path.startswith(unchecked):
+            if not entries:
                 yield Complaint(source.path, source.line_of(offset), f"“{words}”: {advice}")
     for number, path, text in allowed:
         if number not in used:
