@@ -104,6 +104,8 @@ class Build:
     def _swift_examples(self) -> pathlib.Path:
         scratch = ROOT / "build" / "examples-swift"
         command = ["swift", "build", "--package-path", str(ROOT / "examples-swift")]
+        # A cached plan misses files that were added to or removed from the library.
+        command += ["--disable-build-manifest-caching"]
         result = subprocess.run(
             [*command, "--scratch-path", str(scratch)], capture_output=True, text=True
         )

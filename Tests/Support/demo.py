@@ -158,7 +158,8 @@ def build(library: pathlib.Path, folder: pathlib.Path) -> list[Program]:
         run([*command, f"-L{library}", "-lrealtime"])
     scratch = ROOT / "build" / "examples-swift"
     swift = ["swift", "build", "--package-path", str(SWIFT_PACKAGE), "--scratch-path", str(scratch)]
-    run([*swift, "--product", "subscribe"])
+    # A cached plan misses files that were added to or removed from the library.
+    run([*swift, "--disable-build-manifest-caching", "--product", "subscribe"])
     if not PYTHON_SOURCE.exists():
         raise DemoError(f"{PYTHON_SOURCE.relative_to(ROOT)} is missing")
     programs = [
