@@ -123,14 +123,18 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
         withExtendedLifetime(old) {}
     }
 
-    /// Notifies `observer` of changes, and retains it until it is removed. The loop's owner only.
+    /// Notifies `observer` of changes, and retains it until it is removed or the loop ends. The
+    /// loop's owner only.
     func add(_ observer: some ReachabilityObserver) {
+        guard !loop.isTornDown else { return }
         observers[ObjectIdentifier(observer)] = observer
+        loop.addResident(self)
         observeNetwork()
     }
 
     func remove(_ observer: some ReachabilityObserver) {
         observers[ObjectIdentifier(observer)] = nil
+        if observers.isEmpty { loop.removeResident(self) }
         observeNetwork()
     }
 
@@ -161,7 +165,7 @@ package final class Reachability: LoopLocal, @unchecked Sendable {
     }
 }
 
-extension Reachability: LoopSource, NetworkObserver {
+extension Reachability: LoopSource, LoopResident, NetworkObserver {
     func turn() {
         isScheduled = false
         for observer in observers.values { observer.reachabilityChanged() }
