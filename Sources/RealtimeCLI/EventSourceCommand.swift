@@ -72,7 +72,8 @@ struct EventSourceCommand: AsyncParsableCommand {
     /// Everything is written on the loop's thread, so the output has the order of the events.
     private func addHandlers(to source: EventSource, _ completion: Completion) {
         let console = shared.console
-        source.onOpen { [unowned source] _ in
+        source.onOpen { [weak source] _ in
+            guard let source else { return }
             console.note(
                 "connected to \(source.origin)", JSONLine("open").with("origin", source.origin))
         }
@@ -85,7 +86,8 @@ struct EventSourceCommand: AsyncParsableCommand {
         let left = Countdown(count)
         // As bytes, because Swift considers canonically equivalent strings equal.
         let types = Set(event.map { Array($0.utf8) })
-        source.onAny { [unowned source] received in
+        source.onAny { [weak source] received in
+            guard let source else { return }
             guard types.isEmpty || types.contains(Array(received.event.utf8)), !left.isOver
             else { return }
             console.emit(

@@ -118,7 +118,8 @@ struct ListenCommand: AsyncParsableCommand {
                 "connected by \(transport.title)" + (resumed ? ", after the last id" : ""),
                 JSONLine("open").with("transport", transport.rawValue).with("resumed", resumed))
         }
-        spreadbot.onError { [unowned spreadbot] failure in
+        spreadbot.onError { [weak spreadbot] failure in
+            guard let spreadbot else { return }
             let isEnd = attempts.failed(failure)
             guard !failure.isFatal else { return }
             if isEnd {
@@ -132,7 +133,8 @@ struct ListenCommand: AsyncParsableCommand {
         }
         spreadbot.onDisconnected { completion.end($0.map(attempts.cause)) }
         let left = Countdown(count)
-        spreadbot.onMessage { [unowned spreadbot] id, event, data in
+        spreadbot.onMessage { [weak spreadbot] id, event, data in
+            guard let spreadbot else { return }
             guard !left.isOver else { return }
             console.emit(data, JSONLine("message").with("id", id).with("name", event))
             if left.countsDown() { spreadbot.closeConnection() }

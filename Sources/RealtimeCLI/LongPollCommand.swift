@@ -82,7 +82,8 @@ struct LongPollCommand: AsyncParsableCommand {
             console.reportLoss(failure.error, failure.retryIn, failure.attempt)
         }
         let left = Countdown(count)
-        poll.onMessage { [unowned poll] message in
+        poll.onMessage { [weak poll] message in
+            guard let poll else { return }
             guard !left.isOver else { return }
             console.emit(
                 message.data,
