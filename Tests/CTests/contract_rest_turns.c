@@ -193,23 +193,35 @@ static void on_cancelled(rt_rest_response *response, void *user) {
   ++*(int *)user;
 }
 
-/* A response to a request whose body waits is delayed, because the previous call took long. libcurl
- * neither sends nor receives for this request now, so it does not ask for a call itself. */
-static void a_delayed_answer_is_delivered(rt_loop *loop) {
+static void on_body(const uint8_t *bytes, size_t length, void *user) {
+  (void)bytes, (void)length, (void)user;
+  CHECK(!"delivered during a pause");
+}
+
+/* A response is delayed, because the previous call took long: of a request whose body waits, so that
+ * libcurl neither sends nor receives for it now and does not ask for a call itself; or of one whose
+ * response is paused, which delays the body but not the head. */
+static void a_delayed_answer_is_delivered(rt_loop *loop, bool pauses) {
   static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
   char url[64];
   int server = listening(url, sizeof url), first, second, sources = 0, heads = 0, ended = 0;
+  uint64_t id;
   rt_rest *rest;
   rt_rest_request *post, *get;
   CHECK_OK(rt_rest_new(loop, url, &rest));
   CHECK_OK(rt_rest_set_attempt_timeout_ms(rest, 60000));
   CHECK_OK(rt_rest_set_deadline_ms(rest, 60000));
   CHECK_OK(rt_rest_request_new(rest, "POST", "", &post));
-  CHECK_OK(rt_rest_request_set_body_source(post, -1, waits, NULL, &sources, NULL));
+  if (pauses) {
+    CHECK_OK(rt_rest_request_on_body(post, on_body, NULL, NULL));
+  } else {
+    CHECK_OK(rt_rest_request_set_body_source(post, -1, waits, NULL, &sources, NULL));
+  }
   CHECK_OK(rt_rest_request_on_head(post, on_head, &heads, NULL));
-  CHECK_OK(rt_rest_request_send(post, on_cancelled, &ended, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(post, on_cancelled, &ended, NULL, &id));
   first = asked(loop, server);
-  TURN_UNTIL(loop, sources == 1);
+  if (pauses) CHECK_OK(rt_rest_pause(rest, id));
+  TURN_UNTIL(loop, pauses || sources == 1);
   settle(loop);
   CHECK_OK(rt_rest_request_new(rest, "GET", "", &get));
   CHECK_OK(rt_rest_request_send(get, on_cancelled, &ended, NULL, NULL));
@@ -271,7 +283,8 @@ int main(int argc, char **argv) {
   while (!in_time(loop, argv[1], "GET", 20)) CHECK(++attempts < 1000);
   attempts = 0;
   while (!together(loop, argv[1])) CHECK(++attempts < 50);
-  a_delayed_answer_is_delivered(loop);
+  a_delayed_answer_is_delivered(loop, false);
+  a_delayed_answer_is_delivered(loop, true);
   reachability_is_queried_once(loop);
   rt_loop_free(loop);
   return 0;

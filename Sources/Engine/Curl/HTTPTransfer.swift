@@ -69,6 +69,9 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     /// libcurl is paused and reads no more; if `isSuspended`, until the transfer has its turn.
     @exclusivity(unchecked) var isHeld = false
     @exclusivity(unchecked) var isSuspended = false
+    /// `suspend` paused libcurl, so the owner's pause must not prolong that: the head, which is
+    /// reported to a paused owner, may still be missing.
+    @exclusivity(unchecked) var isHeldForOthers = false
     @exclusivity(unchecked) private var isUnpausing = false
     @exclusivity(unchecked) private(set) var requestBody: RequestBody
     /// Limits the wait for the server's decision about the request's body (100 Continue).
@@ -194,7 +197,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     }
 
     private func unpause() {
-        isHeld = false
+        (isHeld, isHeldForOthers) = (false, false)
         // libcurl passes all that it kept from inside this call. If we paused it meanwhile, it
         // would copy everything again.
         isUnpausing = true
@@ -292,7 +295,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         guard isOpen, isBodyDelivered else { return }
         if let result {
             end(failure(result))
-        } else if isHeld, !isPaused, !isSuspended {
+        } else if isHeld, !isSuspended, !isPaused || isHeldForOthers {
             // libcurl calls the write callback from inside this, which notes what arrives.
             unpause()
         }

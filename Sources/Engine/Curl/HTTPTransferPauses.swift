@@ -4,7 +4,7 @@ import CShims
 extension HTTPTransfer {
     func suspend() -> Bool {
         guard isOpen, isConnected, result == nil, !isHeld else { return false }
-        isSuspended = true
+        (isSuspended, isHeldForOthers) = (true, true)
         hold()
         return true
     }
