@@ -198,8 +198,8 @@ static void on_body(const uint8_t *bytes, size_t length, void *user) {
   CHECK(!"delivered during a pause");
 }
 
-/* A response is delayed, because the previous call took long: of a request whose body waits, so that
- * libcurl neither sends nor receives for it now and does not ask for a call itself; or of one whose
+/* A response is delayed, because the previous call took long. Either the body of its request waits:
+ * libcurl neither sends nor receives for it now, so it does not ask for a call itself. Or the
  * response is paused, which delays the body but not the head. */
 static void a_delayed_answer_is_delivered(rt_loop *loop, bool pauses) {
   static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
