@@ -146,7 +146,7 @@ def documentation(function):
 )
 def test_defaults_of_deflate_are_those_of_c(field, setter):
     """``compression="deflate"`` leaves these settings to C."""
-    found = re.search(r"Default (\w+)", documentation(f"rt_websocket_set_{setter}"))[1]
+    found = re.search(r"Default: (\w+)", documentation(f"rt_websocket_set_{setter}"))[1]
     assert int(getattr(librealtime.Deflate(), field) or 0) == int(found.replace("false", "0"))
 
 
@@ -161,6 +161,6 @@ def test_defaults_of_deflate_are_those_of_c(field, setter):
 )
 def test_defaults_are_those_of_c(parameter, setter, part):
     """The defaults that Python always sets; the others are left to C."""
-    number, unit = re.search(r"Default (\d+) (KiB|MiB)", documentation(setter)).groups()
+    number, unit = re.search(r"Default: (\d+) (KiB|MiB)", documentation(setter)).groups()
     default = inspect.signature(librealtime.connect).parameters[parameter].default
     assert default == int(number) * {"KiB": 2**10, "MiB": 2**20}[unit] // part

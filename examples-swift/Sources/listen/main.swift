@@ -14,6 +14,8 @@ func run(_ base: String, _ path: String, count: Int?, id: String) async throws {
     var config = Spreadbot.Configuration(baseURL: base)
     config.accessToken = getenv("TOKEN").map { String(cString: $0) } ?? ""
     config.lastEventID = id
+    // Report a transport before its first message is printed.
+    config.executor = .loop
     let spreadbot = try Spreadbot(config: config)
     spreadbot.onOpen { transport, resumed, _ in
         complain("by \(transport)\(resumed ? ", after the last id" : "")")
