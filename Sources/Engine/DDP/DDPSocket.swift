@@ -1,0 +1,24 @@
+import Session
+import Wire
+
+/// A connection to a Meteor server that carries messages both ways. It tries once; its owner
+/// decides what follows from its end. It is used on its loop's thread, where it calls its owner,
+/// but never inside a call of the owner.
+protocol DDPSocket: AnyObject {
+    func start() throws(RealtimeError)
+    /// Sends a message in UTF-8, once the socket is open. If too many bytes wait to be sent, the
+    /// socket ends with `.bufferFull`.
+    func send(_ text: [UInt8])
+    /// Ends it once all messages are sent, or some seconds later; then `ended` is called.
+    func close()
+    /// Ends it at once, without a further call.
+    func drop()
+}
+
+/// Receives what a socket reports: `opened` at most once, then messages, then `ended` once.
+protocol DDPSocketOwner: AnyObject {
+    func opened(_ socket: any DDPSocket)
+    /// The text is in UTF-8, and valid until this returns.
+    func received(_ text: UnsafeRawBufferPointer, by socket: any DDPSocket)
+    func ended(_ end: DDPSocketEnd, of socket: any DDPSocket)
+}

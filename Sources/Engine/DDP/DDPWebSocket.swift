@@ -1,0 +1,96 @@
+import Session
+import Wire
+
+/// A connection to a Meteor server by WebSocket: each message is a text frame.
+final class DDPWebSocket: DDPSocket {
+    private let webSocket: WebSocketConnection
+    private let loop: Loop
+    private var owner: (any DDPSocketOwner)?
+    /// Why it failed, until its end is reported.
+    private var failure: RealtimeError?
+
+    convenience init(
+        _ configuration: DDPSocketConfiguration, on loop: Loop, owner: any DDPSocketOwner
+    ) throws(RealtimeError) {
+        let webSocket = try WebSocketConnection(url: configuration.address.webSocket.text, on: loop)
+        webSocket.isLeg = true
+        try webSocket.configure { (options) throws(RealtimeError) in
+            options.url = configuration.address.webSocket
+            for field in configuration.fields {
+                try options.addHeader(name: field.name, value: field.value)
+            }
+            options.network = configuration.network
+            options.redirects = configuration.redirects
+            options.compression.enabled = configuration.http.compression
+            options.limits.messageBytes = configuration.receiveLimit
+            options.sendLimit = configuration.unsentLimit
+            // The owner has times of its own for these.
+            options.openTimeout = .zero
+            options.pingInterval = .zero
+            options.closeTimeout = SockJSSession.closeTimeout
+        }
+        self.init(webSocket, on: loop, owner)
+    }
+
+    private init(
+        _ webSocket: WebSocketConnection, on loop: Loop, _ owner: any DDPSocketOwner
+    ) {
+        self.webSocket = webSocket
+        self.loop = loop
+        self.owner = owner
+    }
+
+    func start() throws(RealtimeError) {
+        try webSocket.setHandlers { handlers in
+            handlers.open = { [self] _ in owner?.opened(self) }
+            handlers.delivery = .each { [self] kind, bytes in
+                // Other frames have no meaning.
+                if kind == .text { owner?.received(bytes, by: self) }
+            }
+            handlers.failed = { [self] in failure = $0.error }
+            handlers.close = { [self] in ended($0) }
+        }
+        // The handlers retain this, so drop even one that could not start.
+        do throws(RealtimeError) {
+            try webSocket.start()
+        } catch {
+            drop()
+            throw error
+        }
+    }
+
+    private func ended(_ end: WebSocketEnd) {
+        let hasCode = failure == nil && end.code != .abnormal && end.code != .noStatus
+        report(
+            DDPSocketEnd(
+                closeCode: hasCode ? Int(end.code.rawValue) : nil, reason: end.reason,
+                error: failure))
+    }
+
+    private func report(_ end: DDPSocketEnd) {
+        let owner = owner
+        drop()
+        owner?.ended(end, of: self)
+    }
+
+    func send(_ text: [UInt8]) {
+        do throws(RealtimeError) {
+            try text.withUnsafeBufferPointer { (bytes) throws(RealtimeError) in
+                try webSocket.send(.text, UnsafeRawBufferPointer(bytes))
+            }
+        } catch {
+            // Otherwise it is closing, and its end is reported.
+            guard error.code == .bufferFull else { return }
+            loop.enqueue { [self] in report(DDPSocketEnd(error: error)) }
+        }
+    }
+
+    func close() {
+        try? webSocket.close(code: CloseCode.normal.rawValue, reason: "")
+    }
+
+    func drop() {
+        owner = nil
+        webSocket.abandon()
+    }
+}

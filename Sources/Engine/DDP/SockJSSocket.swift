@@ -1,0 +1,230 @@
+import Session
+import Wire
+
+/// A connection to a Meteor server by SockJS: does the I/O for `SockJSSession`. Its requests are
+/// never repeated, and follow no redirects.
+final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
+    private let configuration: DDPSocketConfiguration
+    private let loop: Loop
+    private let handles: CurlHandles
+    private let id: SockJSSessionID
+    private var owner: (any DDPSocketOwner)?
+    @exclusivity(unchecked) private var session: SockJSSession
+    private var polling: SockJSExchange?
+    private var sending: SockJSExchange?
+    private let timer = LoopTimer()
+    private var isScheduled = false
+
+    init(
+        _ configuration: DDPSocketConfiguration, on loop: Loop, owner: any DDPSocketOwner
+    ) {
+        self.configuration = configuration
+        self.loop = loop
+        self.owner = owner
+        handles = CurlHandles(configuration.network, on: loop)
+        id = SockJSSessionID(random: randomFraction())
+        session = SockJSSession(
+            name: configuration.address.sockJS.displayName, unsentLimit: configuration.unsentLimit)
+    }
+
+    // MARK: DDPSocket
+
+    func start() throws(RealtimeError) {
+        loop.addResident(self)
+        session.start(now: Loop.now())
+        schedule()
+    }
+
+    func send(_ text: [UInt8]) {
+        session.send(text, now: Loop.now())
+        schedule()
+    }
+
+    func close() {
+        session.close(now: Loop.now())
+        schedule()
+    }
+
+    func drop() {
+        guard owner != nil else { return }
+        owner = nil
+        dropExchanges()
+        loop.disarm(timer)
+        handles.removeAll()
+        loop.removeResident(self)
+    }
+
+    // MARK: Driving
+
+    private func schedule() {
+        guard !isScheduled, owner != nil else { return }
+        isScheduled = true
+        loop.schedule(self)
+    }
+
+    func turn() {
+        isScheduled = false
+        while let owner, let action = session.nextAction() {
+            switch action {
+            case .poll: polling = begin(.poll, nil)
+            case .send(let body): sending = begin(.send, body)
+            case .opened: owner.opened(self)
+            case .received(let messages): deliver(messages)
+            case .ended(let end):
+                drop()
+                owner.ended(end, of: self)
+            }
+        }
+        updateTimer()
+    }
+
+    private func deliver(_ messages: [[UInt8]]) {
+        for message in messages {
+            // The owner may drop the socket.
+            message.withUnsafeBytes { owner?.received($0, by: self) }
+        }
+    }
+
+    private func updateTimer() {
+        guard owner != nil else { return }
+        if let time = session.wakeUp {
+            loop.arm(timer, self, at: time)
+        } else {
+            loop.disarm(timer)
+        }
+    }
+
+    func timeReached(_ now: Instant) {
+        session.timeReached(now)
+        turn()
+    }
+
+    /// Not called, because it has no descriptor.
+    func ready(_ events: UInt32) {}
+
+    func loopClosed() { drop() }
+
+    // MARK: Requests
+
+    private func begin(_ action: SockJSAction, _ body: [UInt8]?) -> SockJSExchange? {
+        do throws(RealtimeError) {
+            let url = try configuration.address.url(of: id, action)
+            var request = HTTPRequest("POST", url, body: .bytes(body ?? []))
+            if body != nil { request.set("Content-Type", SockJSBody.mediaType) }
+            request.lay(over: configuration.fields)
+            var options = HTTPTransferOptions()
+            options.connectTimeout = configuration.http.connectTimeout
+            options.decodes = configuration.http.compression
+            options.offersHTTP2 = configuration.http.http2
+            options.prefersSharing = options.offersHTTP2 && url.isSecure
+            options.goesOutOnce = true
+            return try SockJSExchange(
+                action, request, options, by: handles, configuration.receiveLimit, of: self)
+        } catch {
+            session.failed(error)
+            schedule()
+            return nil
+        }
+    }
+
+    private func dropExchanges() {
+        polling?.drop()
+        sending?.drop()
+        (polling, sending) = (nil, nil)
+    }
+
+    fileprivate func heard(_ exchange: SockJSExchange) {
+        if exchange === polling { session.heard(now: Loop.now()) }
+    }
+
+    fileprivate func answered(
+        _ exchange: SockJSExchange, _ head: ResponseHead, _ body: UnsafeRawBufferPointer
+    ) {
+        guard isCurrent(exchange) else { return }
+        session.answered(exchange.action, head, body, now: Loop.now())
+        turn()
+    }
+
+    fileprivate func failed(_ exchange: SockJSExchange, _ error: RealtimeError) {
+        guard isCurrent(exchange) else { return }
+        session.failed(error)
+        turn()
+    }
+
+    private func isCurrent(_ exchange: SockJSExchange) -> Bool {
+        exchange === polling || exchange === sending
+    }
+}
+
+/// One request of a SockJS session.
+private final class SockJSExchange: HTTPTransferOwner {
+    let action: SockJSAction
+    private let limit: Int
+    private var socket: SockJSSocket?
+    private var transfer: HTTPTransfer?
+    private var head: ResponseHead?
+    private var body = ByteBuffer()
+
+    convenience init(
+        _ action: SockJSAction, _ request: HTTPRequest, _ options: HTTPTransferOptions,
+        by handles: CurlHandles, _ limit: Int, of socket: SockJSSocket
+    ) throws(RealtimeError) {
+        let handle = try handles.take(for: request.url)
+        let multi = try handles.multi()
+        self.init(action, limit, socket)
+        do throws(RealtimeError) {
+            transfer = try HTTPTransfer(
+                request, options, by: handle, backTo: handles, multi: multi, owner: self)
+        } catch {
+            drop()
+            throw error
+        }
+    }
+
+    private init(_ action: SockJSAction, _ limit: Int, _ socket: SockJSSocket) {
+        self.action = action
+        self.limit = limit
+        self.socket = socket
+    }
+
+    func drop() {
+        transfer?.close()
+        (transfer, socket) = (nil, nil)
+    }
+
+    func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
+        self.head = head
+        socket?.heard(self)
+    }
+
+    func received(_ bytes: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
+        socket?.heard(self)
+        let isFrame = head?.status == 200 && action == .poll
+        let room = (isFrame ? limit : HTTPRefusal.bodyLimit) - body.count
+        guard bytes.count > room else { return body.append(bytes) }
+        guard !isFrame else {
+            return fail(
+                RealtimeError(.tooLarge, "a SockJS frame has more than \(limit) bytes"))
+        }
+        // The beginning of a refusal is enough.
+        body.append(UnsafeRawBufferPointer(rebasing: bytes[..<room]))
+        end(nil)
+    }
+
+    func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) { end(failure) }
+
+    private func end(_ failure: HTTPFailure?) {
+        if let failure { return fail(failure.error) }
+        guard let socket, let head else { return }
+        drop()
+        socket.answered(self, head, body.readable)
+    }
+
+    private func fail(_ error: RealtimeError) {
+        let socket = socket
+        drop()
+        socket?.failed(self, error)
+    }
+
+    func loopClosed() { socket?.loopClosed() }
+}
