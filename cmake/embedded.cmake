@@ -19,24 +19,25 @@ endif()
 get_filename_component(swift_tools ${SWIFTC_EXECUTABLE} REALPATH)
 get_filename_component(swift_tools ${swift_tools} DIRECTORY)
 
+set(embedded_flags
+    -target ${swift_triple} -swift-version 6 -parse-as-library -wmo -O
+    -Xfrontend -function-sections
+    -enable-experimental-feature Embedded -enable-experimental-feature RawLayout
+    -enable-builtin-module -enable-upcoming-feature ExistentialAny
+    -enable-upcoming-feature InternalImportsByDefault
+    -enable-upcoming-feature MemberImportVisibility
+    -package-name librealtime -suppress-warnings)
+
 function(add_embedded_library target)
   set(folder ${PROJECT_BINARY_DIR}/embedded)
   set(overlay ${PROJECT_SOURCE_DIR}/Sources/Embedded)
-  set(flags
-      -target ${swift_triple} -swift-version 6 -parse-as-library -wmo -O
-      -Xfrontend -function-sections
-      -enable-experimental-feature Embedded -enable-experimental-feature RawLayout
-      -enable-builtin-module -enable-upcoming-feature ExistentialAny
-      -enable-upcoming-feature InternalImportsByDefault
-      -enable-upcoming-feature MemberImportVisibility
-      -package-name librealtime -suppress-warnings)
 
   set(modules)
   foreach(module Wire Session Engine)
     file(WRITE ${folder}/${module}.swift "")
     add_custom_command(
       OUTPUT ${folder}/${module}.swiftmodule
-      COMMAND ${SWIFTC_EXECUTABLE} ${flags} -module-name ${module} -emit-module
+      COMMAND ${SWIFTC_EXECUTABLE} ${embedded_flags} -module-name ${module} -emit-module
               -emit-module-path ${folder}/${module}.swiftmodule ${folder}/${module}.swift
       VERBATIM)
     list(APPEND modules ${folder}/${module}.swiftmodule)
@@ -64,7 +65,7 @@ function(add_embedded_library target)
        "module CShims { umbrella \"${PROJECT_SOURCE_DIR}/Sources/CShims/include\" export * }\n")
   add_custom_command(
     OUTPUT ${folder}/realtime.o
-    COMMAND ${SWIFTC_EXECUTABLE} ${flags} -module-name RealtimeABI -g
+    COMMAND ${SWIFTC_EXECUTABLE} ${embedded_flags} -module-name RealtimeABI -g
             -Xcc -I${overlay}/C -Xcc -I${folder}/include
             -Xcc -I${PROJECT_SOURCE_DIR}/Sources/CShims/include
             -Xcc -ffunction-sections -I ${folder}

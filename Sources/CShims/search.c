@@ -104,3 +104,94 @@ size_t shim_find_byte(const uint8_t *text, size_t count, uint8_t byte) {
   const uint8_t *found = count ? memchr(text, byte, count) : NULL;
   return found ? (size_t)(found - text) : count;
 }
+
+// What the character after a backslash stands for; 0 for characters that are not an escape of one
+// character.
+static const uint8_t escapes[256] = {
+    ['"'] = '"',   ['\\'] = '\\', ['/'] = '/',   ['b'] = '\b',
+    ['f'] = '\f', ['n'] = '\n',   ['r'] = '\r', ['t'] = '\t',
+};
+
+static inline _Bool is_escape(const uint8_t *text, size_t i, size_t count) {
+  return count - i >= 2 && text[i] == '\\' && escapes[text[i + 1]];
+}
+
+#if defined(__x86_64__)
+static inline uint32_t equal(__m128i block, char byte) {
+  return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(block, _mm_set1_epi8(byte)));
+}
+#endif
+
+size_t shim_json_string(const uint8_t *text, size_t count, _Bool *plain) {
+  size_t i = 0;
+#if defined(__x86_64__)
+  const __m128i control = _mm_set1_epi8(0x1F);
+  while (count - i >= 16) {
+    __m128i block = _mm_loadu_si128((const __m128i *)(text + i));
+    uint32_t quotes = equal(block, '"'), slashes = equal(block, '\\');
+    uint32_t controls = (uint32_t)_mm_movemask_epi8(
+        _mm_cmpeq_epi8(_mm_min_epu8(block, control), block));
+    if (!controls && quotes == (slashes << 1 & 0xFFFF)) {
+      // Each quotation mark is escaped, and nothing else is, as in JSON within JSON. The last
+      // backslash may precede the next block.
+      if (quotes) *plain = 0;
+      i += 16 - (slashes >> 15);
+      continue;
+    }
+    uint32_t found = controls | quotes | slashes;
+    size_t next = i + 16;
+    while (found) {
+      unsigned place = (unsigned)__builtin_ctz(found);
+      if (!is_escape(text, i + place, count)) return i + place;
+      *plain = 0;
+      if (place == 15) next++;
+      found &= ~(uint32_t)3 << place;
+    }
+    i = next;
+  }
+#endif
+  while (i < count) {
+    if (is_escape(text, i, count)) {
+      *plain = 0;
+      i += 2;
+    } else if (text[i] < 0x20 || text[i] == '"' || text[i] == '\\') {
+      return i;
+    } else {
+      i++;
+    }
+  }
+  return count;
+}
+
+size_t shim_json_unescape(uint8_t *restrict target, const uint8_t *restrict text, size_t count,
+                          size_t *read) {
+  size_t from = 0, to = 0;
+#if defined(__x86_64__)
+  // `to` is never above `from`, so a block of the text has room.
+  while (count - from > 16) {
+    __m128i block = _mm_loadu_si128((const __m128i *)(text + from));
+    _mm_storeu_si128((__m128i *)(target + to), block);
+    uint32_t slashes = equal(block, '\\');
+    size_t length = slashes ? (size_t)__builtin_ctz(slashes) : 16;
+    from += length;
+    to += length;
+    if (!slashes) continue;
+    uint8_t character = escapes[text[from + 1]];
+    if (!character) break;
+    target[to++] = character;
+    from += 2;
+  }
+#endif
+  while (from < count) {
+    if (text[from] != '\\') {
+      target[to++] = text[from++];
+    } else if (is_escape(text, from, count)) {
+      target[to++] = escapes[text[from + 1]];
+      from += 2;
+    } else {
+      break;
+    }
+  }
+  *read = from;
+  return to;
+}

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "rt_types.h"
+#include "rt_types_pusher.h"
 #include "shim_codings.h"
 #include "shim_error.h"
 #include "shim_inherit.h"
@@ -15,6 +16,7 @@
 #include "shim_platform.h"
 #include "shim_search.h"
 #include "shim_simd.h"
+#include "shim_sodium.h"
 #include "shim_tls.h"
 
 #endif

@@ -1,4 +1,4 @@
-// Storage that grows in place.
+// Storage that grows in place, and the end of secrets.
 #ifndef SHIM_MEMORY_H
 #define SHIM_MEMORY_H
 
@@ -9,5 +9,8 @@ void *shim_grow(void *storage, size_t size);
 
 /// Frees memory from shim_grow(); NULL is allowed.
 void shim_free(void *storage);
+
+/// Overwrites memory that holds a secret with zeros, even if it is not read again.
+void shim_wipe(void *memory, size_t length);
 
 #endif

@@ -21,4 +21,15 @@ double shim_double(const char *text);
 /// The index of the first such byte in `text`, or `count` if there is none.
 size_t shim_find_byte(const uint8_t *text, size_t count, uint8_t byte);
 
+/// Skips the content of a JSON string with its escapes of one character, such as \n: the index of
+/// the first byte in `text` that is a quotation mark, a control character or the backslash of
+/// another escape, or `count`. Sets `plain` to false if it skips an escape; never sets it to true.
+size_t shim_json_string(const uint8_t *text, size_t count, _Bool *plain);
+
+/// Copies the content of a JSON string and decodes its escapes of one character, up to another
+/// escape or the end. `target` has room for `count` bytes. Sets `read` to the number of bytes that
+/// were decoded. Returns the number that were written.
+size_t shim_json_unescape(uint8_t *restrict target, const uint8_t *restrict text, size_t count,
+                          size_t *read);
+
 #endif

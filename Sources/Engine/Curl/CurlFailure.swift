@@ -94,7 +94,7 @@ enum CurlFailure {
         guard isPlain else { return "TLS: \(cause)" }
         return route.isProxySecure
             ? "the proxy or the server does not speak TLS at this port"
-            : "the server does not speak TLS at this port: use http:// or ws:// for plain text"
+            : "the server does not speak TLS at this port: use http:// or ws://, or turn TLS off"
     }
 
     /// What is wrong with a response's head or trailers; nil for nothing.

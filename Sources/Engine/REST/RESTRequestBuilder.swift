@@ -5,8 +5,8 @@ package import Wire
 /// One thread at a time.
 package final class RESTRequestBuilder {
     package let client: RESTClient
-    private let method: String
-    private let path: String
+    @exclusivity(unchecked) private var method: String
+    @exclusivity(unchecked) private var path: String
     @exclusivity(unchecked) private var query = ""
     /// The URL made of path and query; nil until it is needed.
     @exclusivity(unchecked) var url: HTTPURL?
@@ -27,13 +27,29 @@ package final class RESTRequestBuilder {
         self.init(client, method, path, try client.url(of: path))
     }
 
-    private init(_ client: RESTClient, _ method: String, _ path: String, _ url: HTTPURL) {
+    /// - Parameter url: nil if `setTarget` sets it.
+    convenience init(_ client: RESTClient, _ method: String, to url: HTTPURL?) {
+        self.init(client, method, url?.text ?? "", url)
+    }
+
+    private init(_ client: RESTClient, _ method: String, _ path: String, _ url: HTTPURL?) {
         self.client = client
         self.method = method
         self.path = path
         self.url = url
         policy = client.options.read { options in options.pointee.policy }
         policy.isOfRequest = true
+    }
+
+    /// Whether there is a URL to send to.
+    var hasTarget: Bool { url != nil || !path.isEmpty }
+
+    /// Changes the method and the URL. Query parameters that were added are dropped.
+    /// - Parameter url: relative to the client's base URL, or an absolute URL.
+    package func setTarget(_ method: String, _ url: String) throws(RealtimeError) {
+        let method = try checkedMethod(method)
+        self.url = try client.url(of: url)
+        (self.method, path, query) = (method, url, "")
     }
 
     package func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
@@ -60,6 +76,26 @@ package final class RESTRequestBuilder {
         if let type { try setHeader("Content-Type", type) }
         body = .bytes(bytes)
         setSource(nil, rewind: nil)
+    }
+
+    /// Adds a parameter to a body that is a form; without a body, begins a form.
+    /// - Throws: `.state` for another body.
+    package func addFormParameter(_ name: String, _ value: String) throws(RealtimeError) {
+        var form: [UInt8]
+        switch body {
+        case .none: form = []
+        case .bytes(let bytes) where isForm: form = bytes
+        case .bytes, .stream: throw RealtimeError(.state, "the request's body is not a form")
+        }
+        if !form.isEmpty { form.append(UInt8(ascii: "&")) }
+        form += "\(formEncoded(name))=\(formEncoded(value))".utf8
+        // The type may have a charset.
+        try setBody(form, type: isForm ? nil : formMediaType)
+    }
+
+    private var isForm: Bool {
+        let type = headers.all.first { $0.name.equalsIgnoringASCIICase("Content-Type") }
+        return type.flatMap { MediaType($0.value) }?.matches(formMediaType) ?? false
     }
 
     /// Sets a body that `source` produces. Without a length it is sent chunked.

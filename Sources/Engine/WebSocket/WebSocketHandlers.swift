@@ -57,12 +57,14 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
         init(copying other: Rare? = nil) {
             guard let other else { return }
             (reconnect, drained, pong) = (other.reconnect, other.drained, other.pong)
+            activity = other.activity
             delivery = other.delivery
         }
 
         var reconnect: ((_ attempt: Int) throws(RealtimeError) -> Bool)?
         var drained: (() -> Void)?
         var pong: ((_ roundTrip: Duration) -> Void)?
+        var activity: (() -> Void)?
         /// Unless it is `each`.
         var delivery = Delivery.nobody
     }
@@ -101,6 +103,11 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
     package var pong: ((_ roundTrip: Duration) -> Void)? {
         get { rare?.pong }
         set { own().pong = newValue }
+    }
+    /// Bytes of any kind arrived; called before what they contain is delivered.
+    var activity: (() -> Void)? {
+        get { rare?.activity }
+        set { own().activity = newValue }
     }
     package var takeMessages: Bool { delivery.isSomebody }
 

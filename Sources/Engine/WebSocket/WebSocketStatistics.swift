@@ -26,6 +26,7 @@ extension WebSocketConnection {
     func received(_ bytes: Int) {
         counters.wireBytesReceived.grow(by: UInt64(truncatingIfNeeded: bytes))
         loop.counters.wireBytesReceived.grow(by: UInt64(truncatingIfNeeded: bytes))
+        handlers.activity?()
     }
 
     /// Adds the session's new counts to the totals, once per turn. The loop's thread only.

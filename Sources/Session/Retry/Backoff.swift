@@ -40,8 +40,18 @@ package struct BackoffConfiguration: Sendable, Equatable {
     /// No delay is shorter than the initial one. The first is longer by up to a fifth at random;
     /// later ones grow from at least 250 ms (docs/eventsource.md, C9). `jitter` is not used.
     package private(set) var isAboveInitial = false
+    /// The delays are the squares of consecutive whole numbers, which begin with this one, times
+    /// the initial delay. Neither `factor` nor `jitter` is used. nil for delays that grow by the
+    /// factor.
+    package private(set) var squaresFrom: Int?
 
     package init() {}
+
+    /// Delays of n² seconds, without jitter.
+    package init(squaresFrom first: Int, maximum: Duration) {
+        self.maximum = maximum
+        squaresFrom = first
+    }
 
     package init(
         initial: Duration = .seconds(1), maximum: Duration, isAboveInitial: Bool = false
@@ -82,7 +92,12 @@ package struct Backoff: Sendable {
 
     /// The delay after the failures so far; with none, the same as after the first.
     package mutating func delay(random: Double) -> Duration {
-        previous = configuration.isAboveInitial ? aboveInitial(random) : spread(random)
+        previous =
+            if let first = configuration.squaresFrom {
+                square(Double(first + max(failures, 1) - 1))
+            } else {
+                configuration.isAboveInitial ? aboveInitial(random) : spread(random)
+            }
         return .nanoseconds(Int64(previous))
     }
 
@@ -101,6 +116,11 @@ package struct Backoff: Sendable {
         case .full: random * delay
         case .decorrelated: min(maximum, initial + random * (3 * previous - initial))
         }
+    }
+
+    private func square(_ number: Double) -> Double {
+        let delay = number * number * nanoseconds(configuration.initial)
+        return min(delay, nanoseconds(configuration.maximum))
     }
 
     private func aboveInitial(_ random: Double) -> Double {

@@ -341,7 +341,9 @@ private func isPlain(_ byte: UInt8) -> Bool {
     }
 }
 
-/// Encodes a form's name or value (application/x-www-form-urlencoded). A space becomes %20, which
+package let formMediaType = "application/x-www-form-urlencoded"
+
+/// Encodes a form's name or value. A space becomes %20, which
 /// every server understands, in a query and in a body.
 package func formEncoded(_ text: String) -> String { percentEncoded(text, keeping: isUnreserved) }
 

@@ -50,7 +50,7 @@ package struct JSONNode {
         UnsafeRawBufferPointer(rebasing: text[Int(token.pointee.start)..<Int(token.pointee.end)])
     }
 
-    private var span: JSONSpan {
+    var span: JSONSpan {
         JSONSpan(source: source, kind: token.pointee.kind, isPlain: token.pointee.isPlain)
     }
 
@@ -91,6 +91,15 @@ package struct JSONNode {
     /// object.
     package var members: Members {
         Members(of: token.pointee.kind == .object ? self : nil)
+    }
+
+    /// The last member with this name; nil if there is none, or the value is not an object.
+    package func member(_ name: StaticString) -> JSONNode? {
+        var found: JSONNode?
+        for member in members where member.name.withString({ $0.isWord(name) }) ?? false {
+            found = member.value
+        }
+        return found
     }
 
     fileprivate func node(at index: UInt32) -> JSONNode {

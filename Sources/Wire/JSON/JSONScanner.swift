@@ -1,3 +1,5 @@
+import CShims
+
 /// Reads the tokens of a JSON text that is valid UTF-8. It never reads past the end.
 struct JSONScanner {
     private let text: UnsafeRawBufferPointer
@@ -80,9 +82,11 @@ struct JSONScanner {
         offset += 1
         var isPlain = true
         while true {
-            if byte != UInt8(ascii: "\\") { skipPlain() }
+            if let bytes = text.baseAddress?.assumingMemoryBound(to: UInt8.self) {
+                offset += shim_json_string(bytes + offset, end - offset, &isPlain)
+            }
             switch byte {
-            case UInt8(ascii: "\"") where offset < end:
+            case UInt8(ascii: "\""):
                 offset += 1
                 return isPlain
             case UInt8(ascii: "\\"):
@@ -151,34 +155,6 @@ struct JSONScanner {
         }
         offset += 1
         return unit
-    }
-
-    /// Skips unescaped bytes of a string, eight at a time, up to a quotation mark, a backslash, a
-    /// control character or the end.
-    private mutating func skipPlain() {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let highs = ones << 7
-        while end - offset >= 8 {
-            let word = UInt64(
-                littleEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-            let quotes = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
-            let slashes = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
-            // The high bit of each byte that is zero, or less than a space. A borrow can set wrong
-            // bits, but only above the first right one.
-            let found =
-                (((quotes &- ones) & ~quotes) | ((slashes &- ones) & ~slashes)
-                    | ((word &- (ones << 5)) & ~word)) & highs
-            if found != 0 {
-                offset += found.trailingZeroBitCount / 8
-                return
-            }
-            offset += 8
-        }
-        while offset < end {
-            let byte = text[offset]
-            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return }
-            offset += 1
-        }
     }
 }
 

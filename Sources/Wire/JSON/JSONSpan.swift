@@ -29,6 +29,17 @@ struct JSONSpan {
         return isPlain ? Array(inside) : JSONString.unescaped(inside)
     }
 
+    /// The bytes of a string, which are those of the source if it has no escapes. Otherwise they
+    /// are appended to `scratch`, whose reserved room must suffice for the source.
+    func string(in scratch: inout ByteBuffer) -> UnsafeRawBufferPointer? {
+        guard kind == .string else { return nil }
+        if isPlain { return inside }
+        let room = scratch.reserve(inside.count)
+        let count = JSONString.unescape(inside, into: room)
+        scratch.commit(count)
+        return UnsafeRawBufferPointer(rebasing: room[..<count])
+    }
+
     /// The bytes between a string's quotation marks.
     private var inside: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: source[1..<source.count - 1])
@@ -38,30 +49,45 @@ struct JSONSpan {
     var compact: [UInt8] {
         if isPlain { return Array(source) }
         return [UInt8](unsafeUninitializedCapacity: source.count) { bytes, count in
-            var isInString = false
-            var index = 0
-            while index < source.count {
-                let byte = source[index]
-                index += 1
-                switch byte {
-                case 0x20, 0x0A, 0x0D, 0x09:
-                    if !isInString { continue }
-                case UInt8(ascii: "\""):
-                    isInString.toggle()
-                case UInt8(ascii: "\\"):
-                    // Backslashes occur only in strings, and an escaped byte does not end the
-                    // string.
-                    bytes[count] = byte
-                    bytes[count + 1] = source[index]
-                    count += 2
-                    index += 1
-                    continue
-                default:
-                    break
-                }
-                bytes[count] = byte
-                count += 1
-            }
+            count = writeCompact(UnsafeMutableRawBufferPointer(bytes))
         }
+    }
+
+    /// Like `compact`, but appends the text to `scratch`, whose reserved room must suffice for the
+    /// source.
+    func compact(in scratch: inout ByteBuffer) -> UnsafeRawBufferPointer {
+        if kind != .array && kind != .object { return source }
+        let room = scratch.reserve(source.count)
+        let count = writeCompact(room)
+        scratch.commit(count)
+        return UnsafeRawBufferPointer(rebasing: room[..<count])
+    }
+
+    private func writeCompact(_ bytes: UnsafeMutableRawBufferPointer) -> Int {
+        var count = 0
+        var isInString = false
+        var index = 0
+        while index < source.count {
+            let byte = source[index]
+            index += 1
+            switch byte {
+            case 0x20, 0x0A, 0x0D, 0x09:
+                if !isInString { continue }
+            case UInt8(ascii: "\""):
+                isInString.toggle()
+            case UInt8(ascii: "\\"):
+                // Backslashes occur only in strings, and an escaped byte does not end the string.
+                bytes[count] = byte
+                bytes[count + 1] = source[index]
+                count += 2
+                index += 1
+                continue
+            default:
+                break
+            }
+            bytes[count] = byte
+            count += 1
+        }
+        return count
     }
 }

@@ -1,3 +1,5 @@
+import CShims
+
 /// Reads and writes the escapes of JSON strings (RFC 8259 §7).
 enum JSONString {
     /// Decodes the inside of a string that a scanner has accepted. The result is never longer.
@@ -12,47 +14,18 @@ enum JSONString {
     static func unescape(
         _ inside: UnsafeRawBufferPointer, into bytes: UnsafeMutableRawBufferPointer
     ) -> Int {
+        guard let text = inside.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            let target = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        else { return 0 }
         var count = 0
         var index = 0
         while true {
-            copyPlain(inside, &index, bytes, &count)
+            var read = 0
+            count += shim_json_unescape(target + count, text + index, inside.count - index, &read)
+            index += read
             guard index + 1 < inside.count else { return count }
-            let escape = inside[index + 1]
             index += 2
-            switch escape {
-            case UInt8(ascii: "b"): bytes[count] = 0x08
-            case UInt8(ascii: "f"): bytes[count] = 0x0C
-            case UInt8(ascii: "n"): bytes[count] = 0x0A
-            case UInt8(ascii: "r"): bytes[count] = 0x0D
-            case UInt8(ascii: "t"): bytes[count] = 0x09
-            case UInt8(ascii: "u"):
-                writeScalar(inside, &index, bytes, &count)
-                continue
-            default: bytes[count] = escape
-            }
-            count += 1
-        }
-    }
-
-    /// Copies up to the next backslash or the end, eight bytes at a time.
-    private static func copyPlain(
-        _ inside: UnsafeRawBufferPointer, _ index: inout Int,
-        _ bytes: UnsafeMutableRawBufferPointer, _ count: inout Int
-    ) {
-        if index < inside.count, inside[index] == UInt8(ascii: "\\") { return }
-        while inside.count - index >= 8 {
-            let word = UInt64(
-                littleEndian: inside.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-            bytes.storeBytes(of: word.littleEndian, toByteOffset: count, as: UInt64.self)
-            let found = word.firstByte(UInt8(ascii: "\\"))
-            index += found
-            count += found
-            if found < 8 { return }
-        }
-        while index < inside.count, inside[index] != UInt8(ascii: "\\") {
-            bytes[count] = inside[index]
-            index += 1
-            count += 1
+            writeScalar(inside, &index, bytes, &count)
         }
     }
 
@@ -119,14 +92,5 @@ enum JSONString {
         }
         index += 4
         return unit
-    }
-}
-
-extension UInt64 {
-    /// The position of a byte among eight that were read little-endian; 8 if it does not occur.
-    fileprivate func firstByte(_ byte: UInt8) -> Int {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let other = self ^ (ones &* UInt64(byte))
-        return ((other &- ones) & ~other & (ones << 7)).trailingZeroBitCount / 8
     }
 }

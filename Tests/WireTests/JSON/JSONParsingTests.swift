@@ -96,7 +96,7 @@ struct JSONParsingTests {
         }
     }
 
-    /// A fault at every offset within the eight bytes that are checked together.
+    /// Escapes and faults at every offset within the bytes that are read together.
     @Test func stringsOfEveryLengthAreReadToTheirEnd() throws {
         for count in 0...40 {
             let inside = String(repeating: "x", count: count)
@@ -105,12 +105,18 @@ struct JSONParsingTests {
             for place in 0...count {
                 for (raw, meaning) in [
                     ("\\\"", "\""), ("é", "é"), ("\u{7F}", "\u{7F}"), ("!", "!"),
+                    ("\\\\", "\\"), ("\\\\\\\"", "\\\""), ("\\\"\\\"a\\\"", "\"\"a\""),
+                    ("\\n\\/", "\n/"), ("\\\"\\u00e9\\\"", "\"é\""), ("\\\\n", "\\n"),
                 ] {
                     let head = inside.prefix(place)
                     let tail = inside.dropFirst(place)
                     let value = try JSONValue(parsing: "\"\(head)\(raw)\(tail)\"")
                     #expect(value == .string("\(head)\(meaning)\(tail)"))
                 }
+                let unknown = "\"\(inside.prefix(place))\\x\(inside.dropFirst(place))\""
+                #expect(throws: RealtimeError.self) { try JSONValue(parsing: unknown) }
+                let open = "\"\(inside.prefix(place))\\\""
+                #expect(throws: RealtimeError.self) { try JSONValue(parsing: open) }
                 let broken = "\"\(inside.prefix(place))\u{1F}\(inside.dropFirst(place))\""
                 let error = #expect(throws: RealtimeError.self) { try JSONValue(parsing: broken) }
                 #expect(error?.message.hasPrefix("JSON, byte \(place + 1): ") == true)

@@ -1,0 +1,374 @@
+import CShims
+package import Session
+import Synchronization
+package import Wire
+
+/// A connection to a Pusher server on a loop: does the I/O for `PusherSession`. Any thread may call
+/// it; its work (PusherDriver.swift) runs on the loop's thread.
+///
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
+package final class PusherConnection:
+    ActionDriver<PusherSession, PusherConfiguration, PusherHandlers>, PusherChannelOwner,
+    PusherAuthorizationOwner, @unchecked Sendable
+{
+    // Any thread.
+    private let shared = Mutex(Shared())
+    private let registry = Mutex(Registry())
+    private let lastBinding = Atomic<UInt64>(0)
+    /// The client events that are not sent yet.
+    private let unsentEvents = PusherUnsentEvents()
+    /// The handlers of all events.
+    let bindings = PusherBindings<PusherChannelHandle>()
+    /// The handlers of the user's events.
+    let userBindings = PusherBindings<PusherChannelHandle>()
+    private let lazyPush = AtomicLazyReference<PushInterests>()
+
+    // The loop's owner only.
+    @exclusivity(unchecked) var socket: PusherSocket?
+    @exclusivity(unchecked) var reader = PusherEnvelopeReader()
+    @exclusivity(unchecked) var batch = PusherBatch()
+    @exclusivity(unchecked) var channels: [UInt64: PusherChannelHandle] = [:]
+    /// The numbers of these channels.
+    var numbers: [String: UInt64] = [:]
+    var reachability: Reachability?
+    var hasBegun = false
+    /// Makes the requests for authorization.
+    var authorizer: RESTClient?
+    /// The client's numbers of requests, by the session's.
+    var authorizations: [UInt64: UInt64] = [:]
+
+    /// State that the caller may read at any time.
+    struct Shared {
+        var state = PusherState.disconnected
+        var socketID: String?
+        var reconnectAttempts = 0
+        var userID: String?
+        /// Tells how much waits for the server.
+        var webSocket: WebSocketConnection?
+    }
+
+    /// The channels that are subscribed, or are to be.
+    private struct Registry {
+        var channels: [String: PusherChannelHandle] = [:]
+        var lastNumber: UInt64 = 0
+        /// The connection is freed.
+        var isEnded = false
+    }
+
+    package convenience init(key: String, on loop: Loop) throws(RealtimeError) {
+        try loop.checkUsable()
+        self.init(try PusherConfiguration(key: key), on: loop)
+    }
+
+    private init(_ configuration: PusherConfiguration, on loop: Loop) {
+        super.init(PusherSession(configuration), configuration, on: loop)
+    }
+
+    // MARK: ActionDriver
+
+    override class var begun: String { "the connection is used" }
+
+    override var mayAct: Bool { !isClosed }
+
+    override func performNext() -> Bool {
+        guard let action = session.nextAction() else { return false }
+        perform(action)
+        return true
+    }
+
+    override func acted() {
+        deliverBatch()
+        publishState()
+    }
+
+    override func takeHandlers() {
+        super.takeHandlers()
+        session.wantsLog = handlers.debug != nil
+    }
+
+    /// Nothing is reported once the loop is freed.
+    override func loopClosed() {
+        gate.close()
+        closeNow()
+    }
+
+    // MARK: State; any thread
+
+    package var state: PusherState {
+        loop.isClosed.load(ordering: .acquiring) ? .disconnected : shared.withLock { $0.state }
+    }
+
+    /// What the server calls this connection; nil while it is not connected.
+    package var socketID: String? { shared.withLock { $0.socketID } }
+
+    /// Failed attempts in a row.
+    package var reconnectAttempts: Int { shared.withLock { $0.reconnectAttempts } }
+
+    /// The user who is signed in; nil for none.
+    package var userID: String? { shared.withLock { $0.userID } }
+
+    /// The URL of the WebSocket, with its port.
+    /// - Throws: `.invalidArgument` or `.invalidURL` for options that make none.
+    package func url() throws(RealtimeError) -> String {
+        try options.read { options throws(RealtimeError) in try options.pointee.urlText }
+    }
+
+    func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
+
+    // MARK: Connecting; any thread
+
+    /// Connects, or makes the next attempt at once.
+    /// - Throws: as `url`.
+    package func connect() throws(RealtimeError) {
+        try checkOpen()
+        _ = try url()
+        start()
+        onLoop { [self] in session.connect(now: Loop.now()) }
+    }
+
+    /// Ends the connection and all attempts. Channels and handlers stay.
+    package func disconnect() throws(RealtimeError) {
+        try checkOpen()
+        guard wasStarted else { return }
+        onLoop { [self] in session.disconnect(now: Loop.now()) }
+    }
+
+    /// Takes over what the program knows about the network.
+    package func networkChanged(isReachable: Bool) throws(RealtimeError) {
+        try checkOpen()
+        guard wasStarted else { return }
+        onLoop { [self] in session.hostReportsNetwork(isReachable: isReachable, now: Loop.now()) }
+    }
+
+    /// Changes the limits of reconnecting, at any time.
+    /// - Parameters:
+    ///   - max: attempts in a row; nil for no limit.
+    ///   - gap: the longest delay between them; nil for no limit.
+    package func setReconnectLimits(max: Int?, gap: Duration?) throws(RealtimeError) {
+        try checkOpen()
+        guard wasStarted else {
+            return try configure { (options) throws(RealtimeError) in
+                options.reconnectAttemptsMax = max
+                options.maxReconnectGap = gap
+            }
+        }
+        onLoop { [self] in session.configureRetries(max: max, gap: gap) }
+    }
+
+    override func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
+        try checkOpen()
+        if gate.pause(pause) { onLoop { [self] in pauseChanged() } }
+    }
+
+    override func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
+        try checkOpen()
+        if gate.resume(pause) { onLoop { [self] in pauseChanged() } }
+    }
+
+    var isPaused: Bool { gate.isPaused }
+
+    // MARK: Channels; any thread
+
+    /// Subscribes to a channel as soon as the connection is established, and again after each loss.
+    /// - Parameters:
+    ///   - name: if the channel is registered, this returns its handle; a failed subscription is
+    ///     then tried again.
+    ///   - answer: an authorization to use once.
+    /// - Throws: `.invalidArgument` for a name that Pusher would refuse, `.system` for an encrypted
+    ///   channel if libsodium is not installed.
+    package func subscribe(
+        _ name: String, answer: PusherAuthorizationAnswer? = nil
+    ) throws(RealtimeError) -> PusherChannelHandle {
+        try checkOpen()
+        let longest = options.read { $0.pointee.maxChannelNameLength }
+        let channel = try PusherChannelName(name, maximumLength: longest)
+        if channel.kind == .encrypted { try PusherSecretBox.checkLibrary() }
+        start()
+        let found = registry.withLock { registry -> PusherChannelHandle? in
+            if registry.isEnded { return nil }
+            if let handle = registry.channels[name] { return handle }
+            registry.lastNumber += 1
+            let handle = PusherChannelHandle(channel, registry.lastNumber, of: self)
+            registry.channels[name] = handle
+            return handle
+        }
+        guard let handle = found else {
+            throw RealtimeError(.closed, "the connection is closed")
+        }
+        onLoop { [self] in subscribeNow(handle, answer) }
+        return handle
+    }
+
+    /// - Returns: false if no such channel is registered.
+    @discardableResult
+    package func unsubscribe(_ name: String) throws(RealtimeError) -> Bool {
+        try checkOpen()
+        guard let handle = channel(named: name) else { return false }
+        try unsubscribe(handle)
+        return true
+    }
+
+    package func unsubscribeAll() throws(RealtimeError) {
+        try checkOpen()
+        for handle in allChannels { try unsubscribe(handle) }
+    }
+
+    func unsubscribe(_ handle: PusherChannelHandle) throws(RealtimeError) {
+        try checkOpen()
+        registry.withLock { registry in
+            if registry.channels[handle.name] === handle { registry.channels[handle.name] = nil }
+        }
+        guard handle.end() else { return }
+        onLoop { [self] in unsubscribeNow(handle) }
+    }
+
+    /// The registered channel of this name.
+    package func channel(named name: String) -> PusherChannelHandle? {
+        registry.withLock { $0.channels[name] }
+    }
+
+    /// All registered channels, in the order in which they were.
+    package var allChannels: [PusherChannelHandle] {
+        registry.withLock { Array($0.channels.values) }.sorted { $0.number < $1.number }
+    }
+
+    func trigger(
+        _ handle: PusherChannelHandle, _ event: String, _ data: UnsafeRawBufferPointer
+    ) throws(RealtimeError) {
+        try checkOpen()
+        try PusherEventName.checkClientEvent(event)
+        guard handle.channel.allowsClientEvents else {
+            throw RealtimeError(
+                .invalidArgument,
+                "client events are sent only to private and presence channels, and not to"
+                    + " \(handle.name.quoted(upTo: 60))")
+        }
+        let data = try JSONText(checking: data)
+        let written = shared.withLock { $0.webSocket }?.bufferedBytes ?? 0
+        let room = try unsentEvents.take(
+            event.utf8.count + handle.name.utf8.count + data.bytes.count, besides: written,
+            for: handle.name)
+        onLoop { [self] in
+            session.trigger(handle.number, event, data, room: room, now: Loop.now())
+        }
+    }
+
+    /// Ends all channels and bindings for good.
+    func endHandles() {
+        let handles = registry.withLock { registry in
+            defer { registry.channels = [:] }
+            registry.isEnded = true
+            return Array(registry.channels.values)
+        }
+        for handle in handles { handle.end() }
+        bindings.removeAll(forGood: true)
+        userBindings.removeAll(forGood: true)
+    }
+
+    // MARK: Handlers; any thread
+
+    /// Binds a handler to an event of any channel, or to all events.
+    /// - Parameter event: nil for all.
+    /// - Returns: a number for `unbind`.
+    package func bind(
+        _ event: String?, _ handle: @escaping PusherHandler
+    ) throws(RealtimeError) -> UInt64 {
+        try bind(event, handle, in: bindings)
+    }
+
+    /// - Returns: whether it was bound.
+    @discardableResult
+    package func unbind(_ id: UInt64) -> Bool { bindings.remove(id) }
+    package func unbindAll() { bindings.removeAll() }
+
+    /// Binds a handler to an event of the signed-in user, or to all of them.
+    /// - Parameter event: nil for all.
+    package func bindUser(
+        _ event: String?, _ handle: @escaping PusherHandler
+    ) throws(RealtimeError) -> UInt64 {
+        try bind(event, handle, in: userBindings)
+    }
+
+    @discardableResult
+    package func unbindUser(_ id: UInt64) -> Bool { userBindings.remove(id) }
+    package func unbindAllUser() { userBindings.removeAll() }
+
+    private func bind(
+        _ event: String?, _ handle: @escaping PusherHandler,
+        in bindings: borrowing PusherBindings<PusherChannelHandle>
+    ) throws(RealtimeError) -> UInt64 {
+        try checkOpen()
+        let id = newBinding()
+        guard bindings.add(id, event, handle) else {
+            throw RealtimeError(.closed, "the connection is closed")
+        }
+        return id
+    }
+
+    func newBinding() -> UInt64 { lastBinding.add(1, ordering: .relaxed).newValue }
+
+    // MARK: The user, and push notifications; any thread
+
+    /// Signs the user in, now or with the next connection, and again after each loss.
+    package func signIn() throws(RealtimeError) {
+        try checkOpen()
+        start()
+        onLoop { [self] in session.signIn(now: Loop.now()) }
+    }
+
+    /// Ends what `signIn` began, and delivers no more events for the user.
+    package func signOut() throws(RealtimeError) {
+        try checkOpen()
+        guard wasStarted else { return }
+        onLoop { [self] in session.signOut(now: Loop.now()) }
+    }
+
+    /// Push notifications, which are independent of the connection.
+    package var push: PushInterests {
+        if let push = lazyPush.load() { return push }
+        let new = PushInterests(options.read { $0.pointee }, on: loop)
+        try? new.setReachability(options.reachability)
+        let push = lazyPush.storeIfNil(new)
+        // The connection may have been freed meanwhile.
+        if isClosed { push.close() }
+        return push
+    }
+
+    var pushIfUsed: PushInterests? { lazyPush.load() }
+
+    // MARK: The end
+
+    /// Marks the connection as used: the next job on the loop begins it.
+    func start() { _ = options.start() }
+
+    /// Runs on the loop's thread, after `begin` once the connection is used. Its actions follow in
+    /// the loop's turn.
+    func onLoop(_ work: @escaping () -> Void) {
+        loop.perform { [self] in
+            guard !isClosed else { return }
+            // Another thread's job may run before that of the thread that called `start`.
+            if !hasBegun, wasStarted { begin() }
+            work()
+            publishState()
+            schedule()
+        }
+    }
+
+    /// Passes on the answer to a request for authorization. Any thread.
+    func authorized(_ number: UInt64, _ outcome: PusherAuthorizationOutcome) {
+        guard !loop.isForked else { return }
+        onLoop { [self] in
+            session.authorized(number, outcome, now: Loop.now())
+        }
+    }
+
+    /// Frees the connection. No callback begins after this has returned; on the loop's thread one
+    /// may still be running.
+    package func close() {
+        guard !loop.isForked, gate.close() else { return }
+        publish { $0 = Shared() }
+        // Now, because handles retain the connection, and the loop may end before `closeNow` runs.
+        endHandles()
+        loop.perform { [self] in closeNow() }
+    }
+}

@@ -1,0 +1,147 @@
+import Session
+import Wire
+
+// What a Pusher connection tells the application: events, in the order of the wire, and what its
+// session reports.
+extension PusherConnection {
+    /// Handles a message of the socket.
+    func receive(_ kind: MessageKind, _ bytes: UnsafeRawBufferPointer, _ socket: PusherSocket) {
+        guard socket === self.socket, !isClosed else { return }
+        guard kind == .text else {
+            return debug("a binary message of \(bytes.count) bytes is ignored")
+        }
+        if handlers.debug != nil { debugMessage("received", bytes) }
+        do throws(RealtimeError) {
+            let isHandled = try reader.read(bytes) { envelope -> Bool in
+                switch session.received(envelope, on: socket.number, now: Loop.now()) {
+                case .handled: return true
+                case .deliver(let number):
+                    deliver(PusherEventView(envelope), number)
+                    return false
+                }
+            }
+            if isHandled { act() }
+        } catch {
+            Log.write(.debug, "a message of the Pusher server is skipped: \(error.message)")
+            session.receivedMalformed(error, on: socket.number, now: Loop.now())
+            act()
+        }
+    }
+
+    /// Calls the handlers of an event: those of the connection, then those of its channel. Handlers
+    /// that they bind wait for the next event.
+    @inline(__always)
+    private func deliver(_ view: PusherEventView, _ number: PusherSession.ChannelID?) {
+        var channel: PusherChannelHandle?
+        if let number {
+            guard let found = channels[number] else { return }
+            channel = found
+        }
+        let ofAll = bindings.handlers(of: view.event)
+        let ofChannel = channel?.bindings.handlers(of: view.event)
+        ofAll.call(view, channel, gate)
+        ofChannel?.call(view, channel, gate)
+        guard handlers.events != nil, !isClosed else { return }
+        batch.append(view, channel: number ?? 0)
+        if batch.isFull { deliverBatch() } else { schedule() }
+    }
+
+    func deliverBatch() {
+        guard !batch.isEmpty else { return }
+        guard let events = handlers.events else { return batch.removeAll() }
+        var taken = PusherBatch()
+        swap(&taken, &batch)
+        taken.take(events)
+        // Its storage is used again.
+        if batch.isEmpty { swap(&taken, &batch) }
+    }
+
+    // MARK: The session's reports
+
+    func report(_ action: PusherSession.Action) {
+        switch action {
+        case .stateChanged(let change): report(change)
+        case .failed(let error):
+            let code = error.code.map { " \($0)" } ?? ""
+            Log.write(.warning, "the Pusher server reports an error\(code)")
+            handlers.error?(error)
+        case .event(let event, let number):
+            PusherEventView.of(event) { deliver($0, number) }
+        case .userEvent(let event):
+            PusherEventView.of(event) {
+                userBindings.handlers(of: $0.event).call($0, nil, gate)
+            }
+        case .signedIn(let id, let data): handlers.signedIn?(id, Array(data.utf8))
+        case .signInFailed(let failure):
+            Log.write(.warning, "the sign-in failed: \(failure.error.message)")
+            handlers.signInFailed?(failure)
+        case .watchlist(let event): handlers.watchlist?(event)
+        default: reportOnChannel(action)
+        }
+    }
+
+    private func report(_ change: PusherStateChange) {
+        publish { $0.state = change.new }
+        if change.new == .connected { pauseChanged() }
+        let retry =
+            change.retryIn.map { ", next attempt \($0.fromNow)" } ?? ""
+        let why = change.error.map { ": \($0.message)" } ?? ""
+        Log.write(
+            change.error == nil ? .info : .warning,
+            "the Pusher connection is \(change.new.name)\(retry)\(why)")
+        debug("\(change.old.name) → \(change.new.name)\(retry)\(why)")
+        handlers.state?(change)
+    }
+
+    private func reportOnChannel(_ action: PusherSession.Action) {
+        switch action {
+        case .channelState(let number, let state):
+            channels[number]?.publish { $0.state = state }
+        case .members(let number, let change):
+            channels[number]?.publish { $0.members.apply(change) }
+        case .subscriptionCount(let number, let count):
+            guard let channel = channels[number] else { return }
+            channel.publish { $0.subscriptionCount = count }
+            handlers.subscriptionCount?(channel, count)
+        case .subscribed(let number):
+            guard let channel = channels[number] else { return }
+            debug("subscribed to \(channel.name)")
+            handlers.subscribed?(channel)
+        case .subscriptionFailed(let number, let failure):
+            guard let channel = channels[number] else { return }
+            Log.write(
+                .warning, "the subscription of \(channel.name) failed: \(failure.error.message)")
+            debug("the subscription of \(channel.name) failed: \(failure.error.message)")
+            handlers.subscriptionFailed?(channel, failure)
+        case .memberAdded(let number, let member):
+            if let channel = channels[number] { handlers.memberAdded?(channel, member) }
+        case .memberRemoved(let number, let member):
+            if let channel = channels[number] { handlers.memberRemoved?(channel, member) }
+        case .decryptionFailed(let number, let event, let data):
+            guard let channel = channels[number] else { return }
+            Log.write(.warning, "an event of \(channel.name) could not be decrypted")
+            handlers.decryptionFailed?(channel, event, data)
+        case .triggerFailed(let number, let event, let error):
+            guard let channel = channels[number] else { return }
+            Log.write(.warning, "a client event of \(channel.name) is dropped: \(error.message)")
+            handlers.triggerFailed?(channel, event, error)
+        default: break
+        }
+    }
+
+    // MARK: The debug log
+
+    /// Passes a line to the caller's log. It must not contain a secret.
+    func debug(_ line: @autoclosure () -> String) {
+        handlers.debug?("[PUSHER DEBUG] \(line())")
+    }
+
+    func debugMessage(_ what: String, _ message: [UInt8]) {
+        guard handlers.debug != nil else { return }
+        message.withUnsafeBytes { debugMessage(what, $0) }
+    }
+
+    private func debugMessage(_ what: String, _ message: UnsafeRawBufferPointer) {
+        debug("\(what): \(PusherRedaction.text(of: message))")
+    }
+}

@@ -1,0 +1,180 @@
+import Session
+import Wire
+
+// The work of a Pusher connection on its loop's thread: its socket and its session's actions.
+// Events are in PusherDelivery.swift, requests in PusherRequests.swift.
+extension PusherConnection: ReachabilityObserver {
+    func begin() {
+        hasBegun = true
+        takeConfiguration()
+        session = PusherSession(configuration)
+        takeHandlers()
+        reachability = chosenReachability
+        reachability?.add(self)
+        setResident(true)
+        session.networkChanged(isOnline: isReachable, now: Loop.now(), random: 0)
+    }
+
+    private var isReachable: Bool {
+        guard let url = session.url ?? (try? configuration.url(isSecure: configuration.usesTLS))
+        else { return true }
+        return reachability?.isReachable(url, by: configuration.network) ?? true
+    }
+
+    func reachabilityChanged() {
+        guard !isClosed else { return }
+        session.networkChanged(isOnline: isReachable, now: Loop.now(), random: randomFraction())
+        act()
+    }
+
+    func publishState() {
+        guard !isClosed else { return }
+        publish {
+            $0.state = session.state
+            $0.socketID = session.socketID
+            $0.reconnectAttempts = session.reconnectAttempts
+            $0.userID = session.userID
+        }
+    }
+
+    func subscribeNow(_ handle: PusherChannelHandle, _ answer: PusherAuthorizationAnswer?) {
+        // Another thread may have unsubscribed meanwhile.
+        guard handle.isRegistered else { return }
+        // Or unsubscribed an earlier channel of this name, which comes only after this.
+        if let earlier = numbers[handle.name].flatMap({ channels[$0] }), earlier !== handle {
+            unsubscribeNow(earlier)
+        }
+        channels[handle.number] = handle
+        numbers[handle.name] = handle.number
+        session.subscribe(handle.number, handle.channel, answer: answer, now: Loop.now())
+    }
+
+    func unsubscribeNow(_ handle: PusherChannelHandle) {
+        channels[handle.number] = nil
+        if numbers[handle.name] == handle.number { numbers[handle.name] = nil }
+        session.unsubscribe(handle.number, now: Loop.now())
+    }
+
+    func perform(_ action: PusherSession.Action) {
+        switch action {
+        case .connect(let attempt): open(attempt)
+        case .send(let number, let message): send(message, on: number)
+        case .ping(let number):
+            debug("a ping frame is sent")
+            current(number)?.ping()
+        case .close(let number): current(number)?.close()
+        case .drop(let number): if current(number) != nil { dropSocket() }
+        case .authorize(let request): authorize(request)
+        case .cancelAuthorization(let number): cancelAuthorization(number)
+        case .log(let line): debug(line)
+        case .stateChanged, .failed, .event, .channelState, .subscribed, .subscriptionFailed,
+            .members, .memberAdded, .memberRemoved, .subscriptionCount, .decryptionFailed,
+            .triggerFailed, .signedIn, .signInFailed, .signedOut, .userEvent, .watchlist:
+            report(action)
+        }
+    }
+
+    private func current(_ number: UInt64) -> PusherSocket? {
+        socket.flatMap { $0.number == number ? $0 : nil }
+    }
+
+    // MARK: The socket
+
+    private func open(_ attempt: PusherSession.Attempt) {
+        dropSocket()
+        Log.write(.info, "\(attempt.url.displayName): connecting to the Pusher server")
+        debug("connecting to \(attempt.url.displayName)")
+        // A logging function may have closed the connection.
+        guard !isClosed else { return }
+        do throws(RealtimeError) {
+            let socket = try PusherSocket(attempt, configuration, on: loop)
+            self.socket = socket
+            publish { $0.webSocket = socket.webSocket }
+            try socket.webSocket.setHandlers { setHandlers(&$0, socket) }
+            try socket.webSocket.setReachability(reachability)
+            try socket.webSocket.start()
+        } catch {
+            dropSocket()
+            ended(attempt.number, PusherSocketEnd(error: error))
+        }
+    }
+
+    /// The socket's handlers retain it, so drop even one that could not start.
+    private func dropSocket() {
+        publish { $0.webSocket = nil }
+        socket?.drop()
+        socket = nil
+    }
+
+    private func setHandlers(_ handlers: inout WebSocketHandlers, _ socket: PusherSocket) {
+        handlers.open = { [self] _ in
+            guard socket === self.socket else { return }
+            session.opened(socket.number, now: Loop.now())
+            act()
+        }
+        handlers.activity = { [self] in
+            if socket === self.socket { session.activity(socket.number, now: Loop.now()) }
+        }
+        handlers.delivery = .each { [self] kind, bytes in receive(kind, bytes, socket) }
+        handlers.failed = { socket.failure = $0.error }
+        handlers.close = { [self] end in
+            guard socket === self.socket else { return }
+            let code = end.code
+            // After a failure, only a code of Pusher is surely that of the server.
+            let isFailure = code == .abnormal || code == .noStatus || socket.failure != nil
+            let hasCode = !isFailure || code.rawValue >= 4000
+            ended(
+                socket.number,
+                PusherSocketEnd(
+                    closeCode: hasCode ? code.rawValue : nil, reason: end.reason,
+                    error: socket.failure, wasClean: end.isClean))
+            act()
+        }
+    }
+
+    private func ended(_ number: UInt64, _ end: PusherSocketEnd) {
+        if current(number) != nil { dropSocket() }
+        debug("the socket has ended: \(end.error?.message ?? end.closeCode.map { "\($0)" } ?? "")")
+        session.ended(number, end, now: Loop.now())
+    }
+
+    private func send(_ message: [UInt8], on number: UInt64) {
+        guard let socket = current(number) else { return }
+        debugMessage("sent", message)
+        guard !socket.send(message) else { return }
+        let server = session.url?.displayName ?? "the server"
+        let limit = PusherConfiguration.unsentLimit >> 20
+        ended(
+            number,
+            PusherSocketEnd(
+                error: RealtimeError(
+                    .bufferFull, "\(server) does not read: more than \(limit) MiB wait for it")))
+    }
+
+    /// Pauses the socket once the connection is confirmed, or continues.
+    func pauseChanged() {
+        guard session.state == .connected else { return }
+        if isPaused { try? socket?.webSocket.pause() } else { try? socket?.webSocket.resume() }
+        session.setPaused(isPaused, now: Loop.now())
+    }
+
+    // MARK: The end
+
+    func closeNow() {
+        dropSocket()
+        disarm()
+        reachability?.remove(self)
+        authorizer?.close()
+        pushIfUsed?.close()
+        // The client's handlers retain this object.
+        authorizer = nil
+        authorizations = [:]
+        batch.removeAll()
+        (channels, numbers) = ([:], [:])
+        // Without the keys of channels.
+        session = PusherSession(configuration)
+        dropHandlers()
+        endHandles()
+        setResident(false)
+    }
+}

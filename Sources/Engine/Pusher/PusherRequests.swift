@@ -1,0 +1,180 @@
+import Session
+import Wire
+
+// The authorizations of a Pusher connection: by the caller's function, by the secret, or by an
+// endpoint, in this order.
+extension PusherConnection {
+    func authorize(_ request: PusherAuthorizationRequest) {
+        let isBatch = configuration.authBatchSize > 1
+        let isAsked =
+            request.channels.isEmpty ? handlers.authorizesUser : handlers.authorizesChannels
+        if isAsked, let authorize = handlers.authorize {
+            return authorize(PusherAuthorization(request, isBatch: isBatch, for: self))
+        }
+        if let secret = configuration.secret {
+            return finish(request, sign(request, with: secret))
+        }
+        let isUser = request.channels.isEmpty
+        let endpoint = isUser ? configuration.userAuthEndpoint : configuration.authEndpoint
+        guard endpoint != nil || handlers.prepareAuthorization != nil else {
+            let what = isUser ? "a sign-in" : "private and presence channels"
+            return finish(
+                request,
+                .failed(RealtimeError(.auth, "\(what) need an auth method, and none is set")))
+        }
+        do throws(RealtimeError) {
+            try send(request, to: endpoint, isBatch)
+        } catch {
+            finish(request, .failed(error))
+        }
+    }
+
+    private func finish(
+        _ request: PusherAuthorizationRequest, _ outcome: PusherAuthorizationOutcome
+    ) {
+        session.authorized(request.number, outcome, now: Loop.now())
+        schedule()
+    }
+
+    // MARK: The secret
+
+    private func sign(
+        _ request: PusherAuthorizationRequest, with secret: SecretBytes
+    ) -> PusherAuthorizationOutcome {
+        var user: PusherMember?
+        let isUser = request.channels.isEmpty
+        if isUser || request.channels.contains(where: { $0.kind == .presence }) {
+            user = handlers.userData?()
+        }
+        do throws(RealtimeError) {
+            let id = user?.id ?? request.socketID
+            let info = try user?.info.map { (text) throws(RealtimeError) in
+                try JSONText(checking: text)
+            }
+            guard !isUser else {
+                let data = PusherSignature.userData(id: id, userInfo: info)
+                let auth = try PusherSignature.user(
+                    data, socketID: request.socketID, key: configuration.key, secret: secret)
+                return .user(PusherUserAnswer(auth: auth, userData: data))
+            }
+            let memberData = PusherSignature.channelData(userID: id, userInfo: info)
+            return .channels(
+                request.channels.map { channel in
+                    sign(channel, request.socketID, memberData, with: secret)
+                })
+        } catch {
+            return .failed(error)
+        }
+    }
+
+    private func sign(
+        _ channel: PusherChannelName, _ socketID: String, _ memberData: String,
+        with secret: SecretBytes
+    ) -> Result<PusherAuthorizationAnswer, RealtimeError> {
+        do throws(RealtimeError) {
+            let data = channel.kind == .presence ? memberData : nil
+            let auth = try PusherSignature.channel(
+                channel.text, channelData: data, socketID: socketID, key: configuration.key,
+                secret: secret)
+            var key: SharedSecret?
+            if channel.kind == .encrypted {
+                guard let masterKey = configuration.masterKey else {
+                    throw RealtimeError(
+                        .auth,
+                        "an encrypted channel needs the encryption master key beside the secret")
+                }
+                key = try SharedSecret(channel: channel.text, masterKey: masterKey)
+            }
+            return .success(
+                PusherAuthorizationAnswer(auth: auth, channelData: data, sharedSecret: key))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    // MARK: The endpoint
+
+    private func send(
+        _ request: PusherAuthorizationRequest, to endpoint: HTTPURL?, _ isBatch: Bool
+    ) throws(RealtimeError) {
+        let builder = RESTRequestBuilder(try client(), "POST", to: endpoint)
+        for field in configuration.authHeaders.all {
+            try builder.addHeader(field.name, field.value)
+        }
+        try builder.setHeader("Accept", "application/json")
+        try builder.setBody(Array(form(request, isBatch).utf8), type: formMediaType)
+        guard handlers.prepareAuthorization?(request, builder) ?? true, builder.hasTarget else {
+            throw RealtimeError(.auth, "the request for authorization could not be built")
+        }
+        // The handler may have closed the connection.
+        guard !isClosed else { return }
+        builder.handlers.done = { [self] in answered($0, request, isBatch) }
+        authorizations[request.number] = try builder.send()
+    }
+
+    private func form(_ request: PusherAuthorizationRequest, _ isBatch: Bool) -> String {
+        let channels = request.channels.map { $0.text }
+        let parameters = configuration.authParameters
+        if channels.isEmpty {
+            return PusherForm.user(socketID: request.socketID, parameters: parameters)
+        }
+        return isBatch
+            ? PusherForm.channels(channels, socketID: request.socketID, parameters: parameters)
+            : PusherForm.channel(channels[0], socketID: request.socketID, parameters: parameters)
+    }
+
+    /// All requests go through one client, which keeps its connections.
+    private func client() throws(RealtimeError) -> RESTClient {
+        if let authorizer { return authorizer }
+        let client = try RESTClient(base: nil, on: loop)
+        let configuration = configuration
+        try client.configure { rest in configuration.setRequests(&rest) }
+        try client.setReachability(reachability)
+        authorizer = client
+        return client
+    }
+
+    private func answered(
+        _ result: RESTResult, _ request: PusherAuthorizationRequest, _ isBatch: Bool
+    ) {
+        authorizations[request.number] = nil
+        guard !isClosed else { return }
+        finish(request, outcome(of: result, request, isBatch))
+    }
+
+    private func outcome(
+        of result: RESTResult, _ request: PusherAuthorizationRequest, _ isBatch: Bool
+    ) -> PusherAuthorizationOutcome {
+        let host = result.outcome.url.displayName
+        guard let head = result.outcome.head else {
+            return .failed(
+                result.outcome.error ?? RealtimeError(.auth, "\(host) did not answer"))
+        }
+        // The beginning of the body, for people to read.
+        let shown = Array(result.body.bytes.prefix(PusherConnection.shownBytes))
+        let response = HTTPResponse(head, body: shown)
+        guard head.status == 200 || head.status == 201 else {
+            let error = result.outcome.error
+            guard error == nil || error?.code == .httpStatus else {
+                return .failed(error ?? RealtimeError(.auth, host))
+            }
+            return .failed(
+                RealtimeError(
+                    .auth, "\(host) refused the authorization with status \(head.status)",
+                    response: response))
+        }
+        if let error = result.outcome.error { return .failed(error) }
+        let outcome = PusherAuthorizationOutcome(
+            json: result.body.bytes, to: request, isBatch: isBatch)
+        guard case .failed(let error) = outcome else { return outcome }
+        return .failed(RealtimeError(.auth, "\(host): \(error.message)", response: response))
+    }
+
+    /// How much of a refusal's body is reported.
+    private static var shownBytes: Int { 64 << 10 }
+
+    func cancelAuthorization(_ number: UInt64) {
+        guard let id = authorizations.removeValue(forKey: number) else { return }
+        try? authorizer?.cancel(id)
+    }
+}

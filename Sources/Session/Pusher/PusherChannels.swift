@@ -1,0 +1,158 @@
+import Wire
+
+/// A channel that is registered, or whose subscription must still be undone.
+struct PusherChannelEntry: Sendable {
+    struct ClientEvent: Sendable {
+        let event: String
+        let data: JSONText?
+        let room: (any PusherEventRoom)?
+    }
+
+    let name: PusherChannelName
+    /// Channels are subscribed in the order of this number.
+    let order: UInt64
+    var state = PusherChannelState.idle
+    /// It was unsubscribed while the server's answer to its subscription was awaited.
+    var isCancelled = false
+    /// Given for the next subscription, or waiting for the user to be signed in.
+    var answer: PusherAuthorizationAnswer?
+    var waitsForUser = false
+    /// The number of the request for its authorization.
+    var request: UInt64?
+    /// How often the authorization was repeated.
+    var repetitions = 0
+    /// When the subscription was sent.
+    var sentAt = Instant(nanoseconds: 0)
+    var clientEvents: [ClientEvent] = []
+    var presence = PusherPresenceTable()
+    /// The user id in the channel's data.
+    var ownID: String?
+    var encryption = PusherEncryption()
+
+    init(name: PusherChannelName, order: UInt64) {
+        self.name = name
+        self.order = order
+    }
+
+    /// Takes over the subscription that was sent.
+    init(succeeding old: PusherChannelEntry, order: UInt64) {
+        self.init(name: old.name, order: order)
+        state = old.state
+        sentAt = old.sentAt
+        ownID = old.ownID
+        encryption.key = old.encryption.key
+    }
+
+    var isAuthorizationAwaited: Bool { state == .sent && name.needsAuthorization }
+}
+
+/// The channels of a connection, by id and by name.
+struct PusherChannels: Sendable {
+    typealias ID = PusherSession.ChannelID
+
+    /// What a message needs to know about its channel.
+    struct Route: Sendable {
+        /// 0 for the channel of the user.
+        let id: ID
+        let isEncrypted: Bool
+        let isCancelled: Bool
+    }
+
+    private var routes = ByteTable<Route>()
+    private var entries: [ID: PusherChannelEntry] = [:]
+    private var lastOrder: UInt64 = 0
+
+    static let userRoute = Route(id: 0, isEncrypted: false, isCancelled: false)
+
+    subscript(id: ID) -> PusherChannelEntry? {
+        get { entries[id] }
+        _modify { yield &entries[id] }
+    }
+
+    subscript(name: UnsafeRawBufferPointer) -> Route? { routes[name] }
+    subscript(name: String) -> Route? { routes[name] }
+
+    /// Whether the channel exists for the application.
+    func isRegistered(_ id: ID) -> Bool { entries[id].map { !$0.isCancelled } ?? false }
+
+    /// All channels in the order of their registration.
+    var ordered: [ID] {
+        let pairs = entries.map { ($1.order, $0) }
+        return pairs.sorted { $0.0 < $1.0 }.map { $0.1 }
+    }
+
+    /// Channels whose authorization the server is checking.
+    var awaitingAuthorization: [ID] {
+        entries.compactMap { $1.isAuthorizationAwaited ? $0 : nil }
+    }
+
+    mutating func add(_ id: ID, _ name: PusherChannelName) {
+        lastOrder += 1
+        entries[id] = PusherChannelEntry(name: name, order: lastOrder)
+        route(id)
+    }
+
+    mutating func remove(_ id: ID) -> PusherChannelEntry? {
+        guard let entry = entries.removeValue(forKey: id) else { return nil }
+        routes[entry.name.text] = nil
+        return entry
+    }
+
+    /// Keeps the channel only until the server answers its subscription.
+    mutating func cancel(_ id: ID) {
+        guard let old = entries[id] else { return }
+        entries[id] = PusherChannelEntry(succeeding: old, order: old.order)
+        entries[id]?.isCancelled = true
+        route(id)
+    }
+
+    /// Gives a cancelled channel to a new registration.
+    mutating func reinstate(_ id: ID, as new: ID) {
+        guard let old = entries.removeValue(forKey: id) else { return }
+        lastOrder += 1
+        entries[new] = PusherChannelEntry(succeeding: old, order: lastOrder)
+        route(new)
+    }
+
+    mutating func addUser(_ name: String) { routes[name] = PusherChannels.userRoute }
+    mutating func removeUser(_ name: String) { routes[name] = nil }
+
+    private mutating func route(_ id: ID) {
+        guard let entry = entries[id] else { return }
+        routes[entry.name.text] = Route(
+            id: id, isEncrypted: entry.name.kind == .encrypted, isCancelled: entry.isCancelled)
+    }
+}
+
+/// Subscriptions that were sent, in their order. Each is reported once if it is not answered in
+/// time.
+struct PusherUnanswered: Sendable {
+    private var sent: [(time: Instant, id: PusherChannels.ID)] = []
+    private var first = 0
+
+    mutating func add(_ id: PusherChannels.ID, _ now: Instant) { sent.append((now, id)) }
+
+    /// When the oldest is due.
+    mutating func due(_ channels: PusherChannels) -> Instant? {
+        while first < sent.count, !isUnanswered(sent[first], channels) { first += 1 }
+        if first > sent.count / 2 {
+            sent.removeFirst(first)
+            first = 0
+        }
+        return first < sent.count ? sent[first].time + PusherConfiguration.answerTimeout : nil
+    }
+
+    /// Removes one that is due.
+    mutating func popDue(_ channels: PusherChannels, _ now: Instant) -> PusherChannels.ID? {
+        guard let due = due(channels), due <= now else { return nil }
+        first += 1
+        return sent[first - 1].id
+    }
+
+    private func isUnanswered(
+        _ one: (time: Instant, id: PusherChannels.ID), _ channels: PusherChannels
+    ) -> Bool {
+        guard let entry = channels[one.id] else { return false }
+        return entry.state == .sent && entry.sentAt == one.time
+    }
+}

@@ -1,0 +1,229 @@
+package import Wire
+
+// Which channels are subscribed, and when.
+extension PusherSession {
+    /// Registers a channel, and subscribes it as soon as there is a connection. A channel that
+    /// failed is tried again. The caller never has two registrations of one name.
+    /// - Parameter answer: an authorization that the caller has, used once; nil to request one.
+    package mutating func subscribe(
+        _ id: ChannelID, _ name: PusherChannelName, answer: PusherAuthorizationAnswer?, now: Instant
+    ) {
+        if channels.isRegistered(id) {
+            guard channels[id]?.state == .idle || channels[id]?.state == .failed else { return }
+            if let answer { channels[id]?.answer = answer }
+        } else if let cancelled = channels[name.text] {
+            guard cancelled.isCancelled else { return }
+            channels.reinstate(cancelled.id, as: id)
+            return act(.channelState(id, .sent))
+        } else {
+            channels.add(id, name)
+            channels[id]?.answer = answer
+        }
+        if connection != nil { begin(id, now) }
+    }
+
+    /// Ends a registration. Nothing about it is reported any more.
+    package mutating func unsubscribe(_ id: ChannelID, now: Instant) {
+        guard let entry = channels[id], !entry.isCancelled else { return }
+        switch entry.state {
+        case .idle, .failed: break
+        case .authorizing:
+            if let request = entry.request { forget(id, in: request) }
+        case .sent:
+            cancelKeyRequest(entry)
+            return channels.cancel(id)
+        case .subscribed:
+            cancelKeyRequest(entry)
+            send(PusherMessage.unsubscribe(entry.name.text))
+        }
+        _ = channels.remove(id)
+    }
+
+    /// The state of a registered channel; nil for another one.
+    package func channelState(_ id: ChannelID) -> PusherChannelState? {
+        channels.isRegistered(id) ? channels[id]?.state : nil
+    }
+
+    // MARK: Subscribing
+
+    mutating func subscribeAll(_ now: Instant) {
+        for id in channels.ordered { begin(id, now) }
+    }
+
+    /// Requests the authorization that a channel needs, or subscribes it at once.
+    mutating func begin(_ id: ChannelID, _ now: Instant) {
+        guard let entry = channels[id] else { return }
+        channels[id]?.repetitions = 0
+        guard entry.name.needsAuthorization else { return sendSubscription(id, nil, now) }
+        guard let answer = entry.answer else {
+            set(id, .authorizing)
+            return unrequested.append(id)
+        }
+        channels[id]?.answer = nil
+        if entry.name.kind == .encrypted, answer.sharedSecret == nil {
+            log("\(entry.name.text) has no shared secret: its first event requests one")
+        }
+        use(answer, for: id, now)
+    }
+
+    mutating func sendSubscription(
+        _ id: ChannelID, _ answer: PusherAuthorizationAnswer?, _ now: Instant
+    ) {
+        guard let name = channels[id]?.name else { return }
+        channels[id]?.sentAt = now
+        unanswered.add(id, now)
+        set(id, .sent)
+        send(PusherMessage.subscribe(name.text, answer))
+    }
+
+    mutating func set(_ id: ChannelID, _ state: PusherChannelState) {
+        guard channels[id]?.state != state else { return }
+        channels[id]?.state = state
+        act(.channelState(id, state))
+    }
+
+    /// - Parameter event: what the server sent; nil if the failure has another cause.
+    mutating func fail(
+        _ id: ChannelID, _ failure: PusherSubscriptionFailure, event: PusherEvent? = nil
+    ) {
+        guard let entry = channels[id] else { return }
+        guard !entry.isCancelled else {
+            _ = channels.remove(id)
+            return
+        }
+        cancelKeyRequest(entry)
+        loseHeldEvents(id)
+        channels[id]?.request = nil
+        channels[id]?.waitsForUser = false
+        channels[id]?.encryption = PusherEncryption()
+        set(id, .failed)
+        let event =
+            event ?? PusherEvent(failure, named: "pusher:subscription_error", channel: entry.name)
+        act(.event(event, id))
+        act(.subscriptionFailed(id, failure))
+    }
+
+    /// The connection has ended.
+    mutating func releaseChannels() {
+        for id in channels.ordered {
+            guard let entry = channels[id] else { continue }
+            if entry.isCancelled {
+                _ = channels.remove(id)
+                continue
+            }
+            if entry.state == .idle { continue }
+            loseHeldEvents(id)
+            channels[id]?.request = nil
+            // An answer that was not used yet was for the socket that has ended.
+            channels[id]?.answer = nil
+            channels[id]?.waitsForUser = false
+            channels[id]?.ownID = nil
+            channels[id]?.encryption = PusherEncryption()
+            set(id, .idle)
+            if entry.name.kind == .presence { clearMembers(id) }
+        }
+    }
+
+    // MARK: What the server answers
+
+    mutating func subscriptionSucceeded(_ envelope: PusherEnvelope, _ now: Instant) {
+        guard let channel = envelope.channel else { return }
+        guard let route = channels[channel] else {
+            // The subscription was undone before the server knew of it.
+            let name = String(decoding: channel, as: UTF8.self)
+            let longest = configuration.maxChannelNameLength
+            guard PusherChannelName.isPossible(name, maximumLength: longest) else {
+                return log("a subscription succeeded for a name that no channel can have")
+            }
+            return send(PusherMessage.unsubscribe(name))
+        }
+        guard route.id != 0 else { return user.isSubscribed = true }
+        guard let entry = channels[route.id] else { return }
+        guard !entry.isCancelled else {
+            _ = channels.remove(route.id)
+            return send(PusherMessage.unsubscribe(entry.name.text))
+        }
+        // An error that named no channel may have failed a subscription that succeeds now. The
+        // authorization of another attempt is then not needed.
+        if let request = entry.request { forget(route.id, in: request) }
+        channels[route.id]?.answer = nil
+        channels[route.id]?.waitsForUser = false
+        set(route.id, .subscribed)
+        if entry.name.kind == .presence { replaceMembers(route.id, envelope.data) }
+        act(.event(PusherEvent(envelope, named: "pusher:subscription_succeeded"), route.id))
+        act(.subscribed(route.id))
+        sendClientEvents(route.id, now)
+    }
+
+    mutating func subscriptionError(_ envelope: PusherEnvelope) {
+        let event = PusherEvent(envelope, named: "pusher:subscription_error")
+        guard let channel = envelope.channel else { return act(.event(event, nil)) }
+        guard let route = channels[channel], let entry = channels[route.id] else { return }
+        guard entry.state == .sent else { return act(.event(event, route.id)) }
+        let answer = PusherSubscriptionError(envelope.data)
+        let status = answer.status.map { " (status \($0))" } ?? ""
+        fail(
+            route.id,
+            refusal(
+                of: entry.name.text, (answer.error ?? "no reason given") + status, event,
+                status: answer.status),
+            event: event)
+    }
+
+    func refusal(
+        of channel: String, _ words: String, _ event: PusherEvent, status: Int? = nil
+    ) -> PusherSubscriptionFailure {
+        // Some servers quote signatures, which must not come into a log.
+        let words = PusherRedaction.text(of: words)
+        let error = RealtimeError(
+            .auth, "the server refused the subscription of \(channel.quoted()): \(words)")
+        return PusherSubscriptionFailure(error, body: event.dataBytes, status: status)
+    }
+
+    mutating func subscriptionCount(_ envelope: PusherEnvelope) {
+        guard let channel = envelope.channel, let route = channels[channel], route.id != 0 else {
+            return
+        }
+        guard let count = PusherSubscriptionCount.read(envelope.data) else {
+            return log("a subscription_count without a count")
+        }
+        act(.subscriptionCount(route.id, count))
+        act(.event(PusherEvent(envelope, named: "pusher:subscription_count"), route.id))
+    }
+
+    /// Subscriptions that the server has not answered stay, because the answer may still come.
+    mutating func reportUnanswered(_ now: Instant) {
+        while let id = unanswered.popDue(channels, now) {
+            guard let name = channels[id]?.name else { continue }
+            log(
+                "\(name.text) is unconfirmed: the server has not answered its subscription for"
+                    + " \(PusherConfiguration.answerTimeout.readable)")
+        }
+    }
+}
+
+extension PusherEvent {
+    /// An event of the server under the name that applications know.
+    init(_ envelope: PusherEnvelope, named name: String) {
+        self.init(envelope)
+        event = Array(name.utf8)
+        guard dataKind == .none else { return }
+        dataKind = .text
+        dataBytes = Array("{}".utf8)
+    }
+
+    /// An event about a failure, in the form that pusher-js gives it.
+    init(
+        _ failure: PusherSubscriptionFailure, named name: String, channel: PusherChannelName? = nil
+    ) {
+        var object = JSONObject()
+        object["type"] = .string("AuthError")
+        object["error"] = .string(failure.error.message)
+        object["status"] = failure.status.map { .integer(Int64($0)) }
+        object["body"] = failure.body.map { .string(String(decoding: $0, as: UTF8.self)) }
+        var bytes: [UInt8] = []
+        // Only text and a whole number, which can always be written.
+        try? JSONValue.object(object).write(to: &bytes)
+        self.init(name, channel: channel?.text, .json, bytes)
+    }
+}

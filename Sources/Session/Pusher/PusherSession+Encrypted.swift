@@ -1,0 +1,124 @@
+import Wire
+
+/// The key of an encrypted channel, and the events that wait for a new one.
+struct PusherEncryption: Sendable {
+    var key: SharedSecret?
+    /// The number of the request for a new key; events wait while there is one.
+    var request: UInt64?
+    /// In the order of their arrival. The request was made for the first one.
+    var held: [PusherEvent] = []
+    var heldBytes = 0
+
+    init() {}
+}
+
+extension PusherSession {
+    /// An event of an encrypted channel. It is delivered later, decrypted.
+    mutating func receivedEncrypted(_ envelope: PusherEnvelope, _ id: ChannelID) {
+        guard let encryption = channels[id]?.encryption else { return }
+        let event = PusherEvent(envelope)
+        guard encryption.request != nil else {
+            if !decrypt(event, id) { hold(event, id) }
+            return
+        }
+        let size = encryption.heldBytes + event.source.count
+        guard encryption.held.count < PusherConfiguration.heldEventLimit,
+            size <= PusherConfiguration.heldBytesLimit
+        else {
+            log("too many events wait for a new key of their channel")
+            return decryptionFailed(event, id)
+        }
+        channels[id]?.encryption.held.append(event)
+        channels[id]?.encryption.heldBytes = size
+    }
+
+    /// - Returns: false if a new key may help. Otherwise the event was delivered, or its failure
+    ///   reported.
+    private mutating func decrypt(_ event: PusherEvent, _ id: ChannelID) -> Bool {
+        guard let key = channels[id]?.encryption.key else { return false }
+        var box = PusherSecretBox()
+        do throws(RealtimeError) {
+            // The text must be copied before the box is used again.
+            let opened = try event.withData { data throws(RealtimeError) -> Decrypted in
+                switch try box.open(data, with: key) {
+                case .text(let text): .text(Array(text))
+                case .wrongKey: .wrongKey
+                case .malformed(let words): .malformed(words)
+                }
+            }
+            switch opened {
+            case .text(let text):
+                var event = event
+                (event.dataKind, event.dataBytes) = (.text, text)
+                act(.event(event, id))
+            case .wrongKey: return false
+            case .malformed(let words):
+                log("an event cannot be decrypted: \(words)")
+                decryptionFailed(event, id)
+            }
+        } catch {
+            log(error.message)
+            decryptionFailed(event, id)
+        }
+        return true
+    }
+
+    private enum Decrypted {
+        case text([UInt8])
+        case wrongKey
+        case malformed(String)
+    }
+
+    /// Requests a new key. This event, and all later ones of the channel, wait for it.
+    private mutating func hold(_ event: PusherEvent, _ id: ChannelID) {
+        let number = request(.key(id), of: [id])
+        channels[id]?.encryption.request = number
+        channels[id]?.encryption.held.insert(event, at: 0)
+        channels[id]?.encryption.heldBytes += event.source.count
+    }
+
+    /// The new key has come. The first event gets no other one.
+    mutating func renewed(_ key: SharedSecret?, _ id: ChannelID) {
+        guard channels[id]?.encryption.request != nil else { return }
+        channels[id]?.encryption.request = nil
+        if let key { channels[id]?.encryption.key = key }
+        guard let first = takeHeld(id) else { return }
+        if !decrypt(first, id) { decryptionFailed(first, id) }
+        continueHeld(id)
+    }
+
+    mutating func keyRefused(_ error: RealtimeError, _ id: ChannelID) {
+        log("no new key for an encrypted channel: \(error.message)")
+        renewed(nil, id)
+    }
+
+    /// Decrypts the events that waited, until one needs another key.
+    private mutating func continueHeld(_ id: ChannelID) {
+        while let event = takeHeld(id) {
+            if !decrypt(event, id) { return hold(event, id) }
+        }
+    }
+
+    private mutating func takeHeld(_ id: ChannelID) -> PusherEvent? {
+        guard let first = channels[id]?.encryption.held.first else { return nil }
+        channels[id]?.encryption.held.removeFirst()
+        channels[id]?.encryption.heldBytes -= first.source.count
+        return first
+    }
+
+    private mutating func decryptionFailed(_ event: PusherEvent, _ id: ChannelID) {
+        act(
+            .decryptionFailed(
+                id, event: String(decoding: event.event, as: UTF8.self),
+                data: event.dataKind == .none ? nil : event.dataBytes))
+    }
+
+    /// The connection has ended, so no key comes for the events that wait.
+    mutating func loseHeldEvents(_ id: ChannelID) {
+        while let event = takeHeld(id) { decryptionFailed(event, id) }
+    }
+
+    mutating func cancelKeyRequest(_ entry: PusherChannelEntry) {
+        if let number = entry.encryption.request { cancelRequest(number) }
+    }
+}

@@ -1,0 +1,114 @@
+import Wire
+
+/// When a ping is due, and until when an answer is expected.
+///
+/// The time of the check is not moved by each message: when it comes, `heardAt` tells whether there
+/// was silence.
+struct PusherKeepAlive: Sendable {
+    /// When to check; nil unless connected.
+    private var checkAt: Instant?
+    /// Nothing is read, so the server seems silent.
+    private(set) var isPaused = false
+    private var heardAt = Instant(nanoseconds: 0)
+    private var activityTimeout = Duration.zero
+    private var pongTimeout = Duration.zero
+    private var isPinging = false
+
+    var due: Instant? { isPaused ? nil : checkAt }
+
+    enum Step {
+        case nothing
+        case ping
+        case lost
+    }
+
+    /// - Parameter server: the timeout that the server asks for.
+    mutating func start(_ configuration: PusherConfiguration, server: Duration?, _ now: Instant) {
+        let own = configuration.activityTimeout
+        let asked = server.map { max($0, PusherConfiguration.leastActivityTimeout) }
+        activityTimeout =
+            own > .zero
+            ? min(own, asked ?? own) : asked ?? PusherConfiguration.defaultActivityTimeout
+        pongTimeout = configuration.pongTimeout
+        restart(now)
+    }
+
+    private mutating func restart(_ now: Instant) {
+        heardAt = now
+        isPinging = false
+        checkAt = now + activityTimeout
+    }
+
+    /// The connection has ended.
+    mutating func stop() {
+        isPinging = false
+        checkAt = nil
+    }
+
+    mutating func setPaused(_ isPaused: Bool, _ now: Instant) {
+        guard isPaused != self.isPaused else { return }
+        self.isPaused = isPaused
+        if checkAt != nil { restart(now) }
+    }
+
+    /// Something has come from the server.
+    mutating func heard(_ now: Instant) {
+        if isPinging { restart(now) } else { heardAt = now }
+    }
+
+    /// A ping is sent. Without a limit for its answer the next one follows after further silence.
+    /// - Returns: whether to send it: no answer is awaited.
+    mutating func ping(_ now: Instant) -> Bool {
+        guard !isPinging else { return false }
+        isPinging = pongTimeout > .zero
+        heardAt = now
+        checkAt = now + (isPinging ? pongTimeout : activityTimeout)
+        return true
+    }
+
+    mutating func check(_ now: Instant) -> Step {
+        guard let due, due <= now else { return .nothing }
+        if isPinging { return .lost }
+        guard heardAt + activityTimeout <= now else {
+            checkAt = heardAt + activityTimeout
+            return .nothing
+        }
+        return .ping
+    }
+}
+
+extension PusherSession {
+    /// Anything has arrived on the socket, such as a pong frame. `received` includes this.
+    package mutating func activity(_ number: UInt64, now: Instant) {
+        if stage == .connected(number) { keepAlive.heard(now) }
+    }
+
+    /// Receiving is paused, or continues. Silence during a pause does not count.
+    package mutating func setPaused(_ isPaused: Bool, now: Instant) {
+        keepAlive.setPaused(isPaused, now)
+    }
+
+    /// Asks the server for a sign of life, if connected.
+    mutating func ping(_ now: Instant) {
+        guard let connection, keepAlive.ping(now) else { return }
+        let isFrame = configuration.usesFramePings
+        act(isFrame ? .ping(connection) : .send(connection, PusherMessage.ping))
+    }
+
+    /// - Returns: false if the connection is lost.
+    mutating func checkKeepAlive(_ number: UInt64, _ now: Instant) -> Bool {
+        switch keepAlive.check(now) {
+        case .nothing: break
+        case .ping: ping(now)
+        case .lost:
+            act(.drop(number))
+            let error = RealtimeError(
+                .timeout,
+                "\(url?.displayName ?? "the server") did not answer a ping within"
+                    + " \(configuration.pongTimeout.readable) (pong_timeout)")
+            lose(error: error, now: now)
+            return false
+        }
+        return true
+    }
+}

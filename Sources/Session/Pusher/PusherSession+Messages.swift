@@ -1,0 +1,146 @@
+package import Wire
+
+// What the messages of the server mean.
+extension PusherSession {
+    /// A message on a socket. An event for the application is left to the driver, which delivers it
+    /// without a copy; everything else becomes actions.
+    package mutating func received(
+        _ envelope: PusherEnvelope, on number: UInt64, now: Instant
+    ) -> PusherReception {
+        switch stage {
+        case .connected(number): break
+        case .connecting(number):
+            greeted(envelope, number, now)
+            return .handled
+        default: return .handled
+        }
+        keepAlive.heard(now)
+        let name = PusherEventName(envelope.event)
+        switch name {
+        case .application, .cacheMiss, .otherProtocol: return event(envelope, name)
+        case .connectionEstablished: log("the server confirmed the connection twice")
+        case .error: errorReceived(envelope, now)
+        case .ping: send(PusherMessage.pong)
+        case .pong: break
+        case .subscriptionSucceeded: subscriptionSucceeded(envelope, now)
+        case .subscriptionError: subscriptionError(envelope)
+        case .subscriptionCount: subscriptionCount(envelope)
+        case .memberAdded: memberAdded(envelope)
+        case .memberRemoved: memberRemoved(envelope)
+        case .signInSuccess: signInSucceeded(envelope, now)
+        case .watchlistEvents: watchlistChanged(envelope)
+        case .otherInternal:
+            log("unknown internal event \(String(decoding: envelope.event, as: UTF8.self))")
+        }
+        return .handled
+    }
+
+    /// A text that is not a message: it is only logged.
+    package mutating func receivedMalformed(_ error: RealtimeError, on number: UInt64, now: Instant)
+    {
+        activity(number, now: now)
+        if isCurrent(number) { log(error.message) }
+    }
+
+    /// A message before the connection is confirmed.
+    private mutating func greeted(
+        _ envelope: PusherEnvelope, _ number: UInt64, _ now: Instant
+    ) {
+        switch PusherEventName(envelope.event) {
+        case .connectionEstablished: established(number, envelope, now)
+        case .error:
+            let message = PusherErrorMessage(envelope)
+            report(message, envelope, now)
+            // Some servers leave the socket open.
+            guard let code = message.code, PusherClosing.codesOfErrors.contains(code) else {
+                return
+            }
+            act(.drop(number))
+            lose(code: code, reason: message.message, now: now)
+        default: log("a message before the connection is confirmed")
+        }
+    }
+
+    /// An event of a channel, or of the connection.
+    private mutating func event(
+        _ envelope: PusherEnvelope, _ name: PusherEventName
+    ) -> PusherReception {
+        guard let channel = envelope.channel else {
+            if let event = PusherWatchlistEvent(bare: envelope) {
+                act(.watchlist(event))
+                return .handled
+            }
+            return deliver(envelope, nil)
+        }
+        guard let route = channels[channel], !route.isCancelled else {
+            log("an event of a channel that is not registered")
+            return .handled
+        }
+        if route.id == 0 {
+            if name == .application { act(.userEvent(PusherEvent(envelope))) }
+            return .handled
+        }
+        if route.isEncrypted, name.isEncrypted {
+            receivedEncrypted(envelope, route.id)
+            return .handled
+        }
+        return deliver(envelope, route.id)
+    }
+
+    /// Leaves an event to the driver, unless it must wait for earlier actions.
+    private mutating func deliver(
+        _ envelope: PusherEnvelope, _ id: ChannelID?
+    ) -> PusherReception {
+        guard hasActions else { return .deliver(id) }
+        act(.event(PusherEvent(envelope), id))
+        return .handled
+    }
+
+    private mutating func watchlistChanged(_ envelope: PusherEnvelope) {
+        do throws(RealtimeError) {
+            for event in try PusherWatchlistEvent.all(envelope.data) { act(.watchlist(event)) }
+        } catch {
+            log(error.message)
+        }
+    }
+
+    // MARK: Errors
+
+    private mutating func report(
+        _ message: PusherErrorMessage, _ envelope: PusherEnvelope, _ now: Instant
+    ) {
+        if let code = message.code, PusherClosing.codesOfErrors.contains(code) {
+            lastError = (code, message.message, now)
+        }
+        act(.event(PusherEvent(envelope), nil))
+        act(.failed(message))
+    }
+
+    /// An error on a confirmed connection. It is always reported, and may also answer a
+    /// subscription or a sign-in.
+    private mutating func errorReceived(_ envelope: PusherEnvelope, _ now: Instant) {
+        let message = PusherErrorMessage(envelope)
+        report(message, envelope, now)
+        let event = PusherEvent(envelope)
+        if let channel = message.channel {
+            guard let id = channels[channel]?.id, channels[id]?.state == .sent else { return }
+            return fail(id, refusal(of: channel, words(message), event))
+        }
+        let concernsChannel = message.code == nil || message.code == 4009
+        var subjects = concernsChannel ? channels.awaitingAuthorization : []
+        // Reverb, which knows no sign-in, answers it with 4200.
+        let concernsUser = concernsChannel || message.code == 4200
+        if concernsUser, user.stage == .sent {
+            guard subjects.isEmpty else { return }
+            let error = RealtimeError(.auth, "the server refused the sign-in: \(words(message))")
+            return failSignIn(PusherSubscriptionFailure(error, body: event.dataBytes))
+        }
+        guard let id = subjects.popLast(), subjects.isEmpty, let name = channels[id]?.name.text
+        else { return }
+        fail(id, refusal(of: name, words(message), event))
+    }
+
+    private func words(_ message: PusherErrorMessage) -> String {
+        message.message + (message.code.map { " (code \($0))" } ?? "")
+    }
+}

@@ -1,0 +1,153 @@
+import Wire
+
+/// The sign-in of the user.
+struct PusherSignIn: Sendable {
+    enum Stage: Equatable {
+        /// Not wanted, or not connected.
+        case none
+        case authorizing(request: UInt64)
+        /// The server has not answered yet.
+        case sent
+        case signedIn(id: String)
+        case failed
+    }
+
+    /// The application wants it on each connection.
+    var isWanted = false
+    var stage = Stage.none
+    /// A sign-in was sent on this connection. If it failed without being refused for certain, the
+    /// server may still confirm it.
+    var wasSent = false
+    /// The server has confirmed the channel of the user.
+    var isSubscribed = false
+    /// The time limit for the server's answer.
+    var due: Instant?
+
+    /// The user that is signed in.
+    var id: String? {
+        if case .signedIn(let id) = stage { return id }
+        return nil
+    }
+
+    var isPending: Bool {
+        switch stage {
+        case .authorizing, .sent: true
+        case .none: isWanted
+        case .signedIn, .failed: false
+        }
+    }
+}
+
+extension PusherSession {
+    /// The user that is signed in; nil if none is.
+    package var userID: String? { user.id }
+
+    /// Signs the user in, on this connection and on all that follow.
+    package mutating func signIn(now: Instant) {
+        user.isWanted = true
+        if user.stage == .failed { user.stage = .none }
+        signInIfWanted(now)
+    }
+
+    /// Forgets the user. The server has no message for this: it keeps the user until the connection
+    /// ends, but no event for the user is delivered any more.
+    package mutating func signOut(now: Instant) {
+        let isAwaited = user.isPending
+        user.isWanted = false
+        // Before its success, the channel is unsubscribed when that comes.
+        if let id = user.id, user.isSubscribed { send(PusherMessage.unsubscribe(userChannel(id))) }
+        endSignIn()
+        if isAwaited {
+            let error = RealtimeError(.cancelled, "the user was signed out")
+            act(.signInFailed(PusherSubscriptionFailure(error)))
+        }
+        failWaiting(RealtimeError(.auth, "the user was signed out"))
+    }
+
+    mutating func signInIfWanted(_ now: Instant) {
+        guard connection != nil, user.isWanted, user.stage == .none else { return }
+        user.stage = .authorizing(request: request(.user, of: []))
+    }
+
+    mutating func userAuthorized(_ outcome: PusherAuthorizationOutcome, _ now: Instant) {
+        switch outcome {
+        case .user(let answer):
+            user.stage = .sent
+            user.wasSent = true
+            user.due = now + PusherConfiguration.answerTimeout
+            send(PusherMessage.signIn(answer))
+        case .failed(let error): failSignIn(PusherSubscriptionFailure(error))
+        case .channels:
+            let error = RealtimeError(.auth, "the request for the user was answered for a channel")
+            failSignIn(PusherSubscriptionFailure(error))
+        }
+    }
+
+    mutating func signInSucceeded(_ envelope: PusherEnvelope, _ now: Instant) {
+        act(.event(PusherEvent(envelope), nil))
+        guard user.isWanted, user.wasSent, user.id == nil else {
+            return log("signed in without having asked for it")
+        }
+        // The sign-in may have failed by an error that meant something else, or by the time limit.
+        if case .authorizing(let number) = user.stage { cancelRequest(number) }
+        user.due = nil
+        do throws(RealtimeError) {
+            let confirmed = try PusherSignedInUser(envelope.data)
+            user.stage = .signedIn(id: confirmed.id)
+            let channel = userChannel(confirmed.id)
+            channels.addUser(channel)
+            act(.signedIn(userID: confirmed.id, userData: confirmed.userData))
+            send(PusherMessage.subscribe(channel, nil))
+        } catch {
+            return failSignIn(PusherSubscriptionFailure(error))
+        }
+        for id in channels.ordered where channels[id]?.waitsForUser ?? false {
+            guard let answer = channels[id]?.answer else { continue }
+            channels[id]?.answer = nil
+            channels[id]?.waitsForUser = false
+            use(answer, for: id, now)
+        }
+    }
+
+    mutating func failSignIn(_ failure: PusherSubscriptionFailure) {
+        user.stage = .failed
+        user.due = nil
+        act(.event(PusherEvent(failure, named: "pusher:signin_error"), nil))
+        act(.signInFailed(failure))
+        failWaiting(failure.error)
+    }
+
+    /// Channels that waited for the user cannot be subscribed.
+    private mutating func failWaiting(_ error: RealtimeError) {
+        for id in channels.ordered where channels[id]?.waitsForUser ?? false {
+            channels[id]?.answer = nil
+            fail(id, PusherSubscriptionFailure(error))
+        }
+    }
+
+    mutating func checkSignIn(_ now: Instant) {
+        guard let due = user.due, due <= now else { return }
+        let error = RealtimeError(
+            .timeout,
+            "the server has not answered the sign-in for"
+                + " \(PusherConfiguration.answerTimeout.readable)")
+        failSignIn(PusherSubscriptionFailure(error))
+    }
+
+    /// The connection has ended, and with it the sign-in.
+    mutating func releaseUser() { endSignIn() }
+
+    private mutating func endSignIn() {
+        if case .authorizing(let number) = user.stage { cancelRequest(number) }
+        if let id = user.id {
+            channels.removeUser(userChannel(id))
+            act(.signedOut)
+        }
+        user.stage = .none
+        user.wasSent = false
+        user.isSubscribed = false
+        user.due = nil
+    }
+
+    private func userChannel(_ id: String) -> String { PusherChannelName.serverToUser(id).text }
+}

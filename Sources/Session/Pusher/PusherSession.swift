@@ -1,0 +1,269 @@
+package import Wire
+
+/// The machine of a Pusher connection, protocol version 7. It decides when a socket is opened, what
+/// its end means, which channels are subscribed with which authorization, and what each message
+/// means. Its driver opens the sockets, makes the requests and calls the handlers.
+///
+/// The driver performs the actions of `nextAction` one after the other, also before it passes the
+/// next message. Sockets and requests are numbered; reports with an older number are ignored.
+package struct PusherSession: ActionMachine, Sendable {
+    enum Stage: Equatable {
+        case idle
+        /// Until the server confirms the connection.
+        case connecting(UInt64)
+        case connected(UInt64)
+        /// The closing handshake, requested by the application.
+        case closing(UInt64)
+        /// Until the next attempt is due, or until there is a network.
+        case waiting
+    }
+
+    /// A request for authorizations that was not answered yet.
+    struct Request: Sendable {
+        enum Purpose: Sendable {
+            case subscriptions([ChannelID])
+            /// A new key for an encrypted channel that is subscribed.
+            case key(ChannelID)
+            case user
+        }
+
+        let purpose: Purpose
+        /// The driver knows of it.
+        var isMade = false
+    }
+
+    package internal(set) var configuration: PusherConfiguration
+    /// Whether to make `log` actions.
+    package var wantsLog = false
+    private(set) var stage = Stage.idle
+    package internal(set) var socketID: String?
+    /// Of the latest attempt.
+    package private(set) var url: HTTPURL?
+
+    private var actions: [Action] = []
+    private var firstAction = 0
+    private var lastNumber: UInt64 = 0
+
+    // The attempt and its socket.
+    var attempts: Attempts
+    /// Whether TLS is used because the server asked for it.
+    var isUpgraded = false
+    /// The time limit of the stage.
+    var stageDue: Instant?
+    /// When the socket opened, or the attempt started if it has not.
+    var openedAt = Instant(nanoseconds: 0)
+    var connectedAt: Instant?
+    /// The latest `pusher:error` of this socket that may explain its end.
+    var lastError: (code: Int, message: String, time: Instant)?
+    /// The previous connection was renewed by the server, soon after it opened.
+    var wasShortLived = false
+    var keepAlive = PusherKeepAlive()
+
+    // Channels.
+    var channels = PusherChannels()
+    /// By number.
+    var requests: [UInt64: Request] = [:]
+    /// Channels that need a request.
+    var unrequested: [ChannelID] = []
+    /// Channels whose request is repeated later.
+    var retries: [(due: Instant, id: ChannelID)] = []
+    /// Subscriptions that were sent, in their order, until they are answered or reported.
+    var unanswered = PusherUnanswered()
+    var user = PusherSignIn()
+    /// Limits client events; nil without a limit.
+    var pacer: RequestPacer?
+    /// Channels that are subscribed, and have client events that the pacer delays.
+    var paced: [ChannelID] = []
+    /// The rooms of client events whose messages are among the actions.
+    var sentRooms: [any PusherEventRoom] = []
+
+    package init(_ configuration: PusherConfiguration) {
+        self.configuration = configuration
+        attempts = Attempts(configuration.delays)
+        pacer = PusherSession.pacer(configuration)
+    }
+
+    /// Changes the options. Those of attempts take effect with the next one.
+    package mutating func configure(_ configuration: PusherConfiguration) {
+        if configuration.clientEventRate != self.configuration.clientEventRate {
+            pacer = PusherSession.pacer(configuration)
+        }
+        self.configuration = configuration
+        attempts.configure(configuration.delays)
+    }
+
+    /// Changes the limits of reconnecting.
+    /// - Parameters:
+    ///   - max: attempts in a row; nil for no limit.
+    ///   - gap: the longest delay between them; nil for no limit.
+    package mutating func configureRetries(max: Int?, gap: Duration?) {
+        configuration.reconnectAttemptsMax = max
+        configuration.maxReconnectGap = gap
+        attempts.configure(configuration.delays)
+    }
+
+    // MARK: What it is
+
+    package var state: PusherState {
+        switch stage {
+        case .idle: .disconnected
+        case .connecting: .connecting
+        case .connected: .connected
+        case .closing: .disconnecting
+        case .waiting: .reconnecting
+        }
+    }
+
+    /// Failed attempts in a row.
+    package var reconnectAttempts: Int { attempts.failures }
+
+    /// The number of the connected socket.
+    var connection: UInt64? {
+        if case .connected(let number) = stage { return number }
+        return nil
+    }
+
+    /// Whether reports about a socket with this number are still wanted.
+    package func isCurrent(_ number: UInt64) -> Bool {
+        switch stage {
+        case .connecting(number), .connected(number), .closing(number): true
+        default: false
+        }
+    }
+
+    // MARK: Time
+
+    package var wakeUp: Instant? {
+        mutating get {
+            var time = stageDue
+            func consider(_ other: Instant?) {
+                if let other { time = time.map { min($0, other) } ?? other }
+            }
+            switch stage {
+            case .idle, .connecting, .closing: break
+            case .waiting: consider(attempts.wakeUp)
+            case .connected:
+                consider(keepAlive.due)
+                for retry in retries { consider(retry.due) }
+                consider(unanswered.due(channels))
+                consider(user.due)
+                if !paced.isEmpty { consider(pacer?.earliest) }
+            }
+            return time
+        }
+    }
+
+    package mutating func timeReached(_ now: Instant) {
+        switch stage {
+        case .idle: break
+        case .waiting:
+            if let due = attempts.wakeUp, due <= now { open(now) }
+        case .connecting(let number):
+            guard let due = stageDue, due <= now else { return }
+            act(.drop(number))
+            lose(error: connectTimedOut, now: now)
+        case .closing(let number):
+            guard let due = stageDue, due <= now else { return }
+            act(.drop(number))
+            enter(.idle)
+        case .connected(let number):
+            guard checkKeepAlive(number, now) else { return }
+            repeatRequests(now)
+            reportUnanswered(now)
+            checkSignIn(now)
+            sendPaced(now)
+        }
+    }
+
+    // MARK: Actions
+
+    /// The next action. Actions that became pointless since they were queued are left out.
+    package mutating func nextAction() -> Action? {
+        while true {
+            if firstAction == actions.count {
+                actions.removeAll(keepingCapacity: true)
+                firstAction = 0
+                if !sentRooms.isEmpty { sentRooms = [] }
+                // All channels that need an authorization by now share their requests.
+                requestAuthorizations()
+                if actions.isEmpty { return nil }
+            }
+            let action = actions[firstAction]
+            firstAction += 1
+            guard isWanted(action) else { continue }
+            if case .authorize(let request) = action { requests[request.number]?.isMade = true }
+            return action
+        }
+    }
+
+    /// Whether `nextAction` may return one.
+    package var hasActions: Bool { firstAction < actions.count }
+
+    mutating func act(_ action: Action) { actions.append(action) }
+
+    mutating func log(_ text: @autoclosure () -> String) {
+        if wantsLog { act(.log(text())) }
+    }
+
+    /// Sends on the connected socket.
+    mutating func send(_ bytes: [UInt8]) {
+        if let connection { act(.send(connection, bytes)) }
+    }
+
+    mutating func nextNumber() -> UInt64 {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    private func isWanted(_ action: Action) -> Bool {
+        switch action {
+        case .connect(let attempt): stage == .connecting(attempt.number)
+        // What was to be sent before a disconnect comes before the close frame.
+        case .send(let number, _): stage == .connected(number) || stage == .closing(number)
+        case .ping(let number): stage == .connected(number)
+        case .close(let number): stage == .closing(number)
+        case .authorize(let request): requests[request.number] != nil
+        case .event(_, let id?), .channelState(let id, _), .subscribed(let id),
+            .subscriptionFailed(let id, _), .members(let id, _), .memberAdded(let id, _),
+            .memberRemoved(let id, _), .subscriptionCount(let id, _),
+            .decryptionFailed(let id, _, _), .triggerFailed(let id, _, _):
+            channels.isRegistered(id)
+        default: true
+        }
+    }
+
+    // MARK: Stages
+
+    /// Moves to a stage, and reports the change of the state.
+    mutating func enter(
+        _ next: Stage, _ details: (inout PusherStateChange) -> Void = { _ in }
+    ) {
+        let old = state
+        stage = next
+        stageDue = nil
+        guard state != old else { return }
+        var change = PusherStateChange(old: old, new: state)
+        details(&change)
+        act(.stateChanged(change))
+    }
+
+    /// Starts an attempt.
+    mutating func open(_ now: Instant) {
+        let number = nextNumber()
+        attempts.begin()
+        openedAt = now
+        connectedAt = nil
+        lastError = nil
+        enter(.connecting(number))
+        if configuration.connectTimeout > .zero { stageDue = now + configuration.connectTimeout }
+        do throws(RealtimeError) {
+            let url = try configuration.url(isSecure: configuration.usesTLS || isUpgraded)
+            self.url = url
+            let subprotocol =
+                configuration.offersSubprotocol ? PusherConfiguration.subprotocol : nil
+            act(.connect(Attempt(number: number, url: url, subprotocol: subprotocol)))
+        } catch {
+            enter(.idle) { $0.error = error }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+/// A user on a presence channel.
+package struct PusherMember: Sendable, Equatable {
+    package let id: String
+    /// The member's `user_info` as JSON text; nil if there is none.
+    package let info: [UInt8]?
+
+    package init(id: String, info: [UInt8]?) {
+        self.id = id
+        self.info = info
+    }
+
+    /// The data of `member_added` and `member_removed`.
+    /// - Throws: `.protocolViolation` if the user id is missing.
+    package init(_ data: PusherData) throws(RealtimeError) {
+        self = try data.read { root throws(RealtimeError) in
+            guard let id = root.member("user_id")?.idText else {
+                throw RealtimeError(.protocolViolation, "a presence message has no user_id")
+            }
+            return PusherMember(id: id, info: PusherMember.info(root.member("user_info")))
+        }
+    }
+
+    fileprivate static func info(_ node: JSONNode?) -> [UInt8]? {
+        guard let node, node.kind != .null else { return nil }
+        return node.span.compact
+    }
+}
+
+/// The members of a presence channel by id, in the order in which they came
+/// (docs/pusher-rules.md, U9).
+package struct PusherPresenceTable: Sendable {
+    private var table = ByteTable<PusherMember>()
+
+    package init() {}
+
+    /// The data of `subscription_succeeded`: the members of `hash`, then those that are only in
+    /// `ids`. Without presence data the table is empty.
+    /// - Throws: `.protocolViolation` if the data is not JSON.
+    package init(_ data: PusherData) throws(RealtimeError) {
+        guard data.kind != .none else { return }
+        table = try data.read { root in
+            var table = ByteTable<PusherMember>()
+            guard let presence = root.member("presence") else { return table }
+            if let hash = presence.member("hash") {
+                for member in hash.members {
+                    guard let id = member.name.idText else { continue }
+                    table[id] = PusherMember(id: id, info: PusherMember.info(member.value))
+                }
+            }
+            for id in presence.member("ids")?.idTexts ?? [] where table[id] == nil {
+                table[id] = PusherMember(id: id, info: nil)
+            }
+            return table
+        }
+    }
+
+    package var count: Int { table.count }
+    package var members: [PusherMember] { table.values }
+
+    package subscript(id: String) -> PusherMember? { table[id] }
+
+    /// Adds a member, or replaces the info of one that is there.
+    /// - Returns: whether the member is new.
+    @discardableResult
+    package mutating func insert(_ member: PusherMember) -> Bool {
+        let count = table.count
+        table[member.id] = member
+        return table.count > count
+    }
+
+    /// - Returns: the member that was removed; nil if the id is unknown.
+    package mutating func remove(_ id: String) -> PusherMember? {
+        let member = table[id]
+        table[id] = nil
+        return member
+    }
+
+    package mutating func removeAll() { table.removeAll() }
+}

@@ -1,0 +1,287 @@
+import Session
+import Testing
+import Wire
+
+/// The sign-in of the user, the user's events, and the watchlist.
+struct PusherUserTests {
+    private static let success =
+        #"{"event":"pusher:signin_success","data":"{\"user_data\":\"{\\\"id\\\":\\\"u-1\\\"}\"}"}"#
+
+    private func signedIn() throws -> PusherModel {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        _ = model.receive(Self.success)
+        try #require(model.session.userID == "u-1")
+        return model
+    }
+
+    @Test func `a sign-in is authorized, sent, and confirmed by the server`() throws {
+        let model = try PusherModel.connected()
+        #expect(model.signIn() == ["authorize user for 1.1"])
+        #expect(model.signIn() == [])
+        #expect(model.authorizeUser() == ["send signin with KEY:2"])
+        #expect(model.session.userID == nil)
+        #expect(
+            model.receive(Self.success) == [
+                "event pusher:signin_success", "signed in u-1",
+                "send subscribe #server-to-user-u-1",
+            ])
+        #expect(model.signIn() == [])
+    }
+
+    @Test func `the data of the confirmation may be an object`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        let text = #"{"event":"pusher:signin_success","data":{"user_data":"{\"id\":\"u-1\"}"}}"#
+        #expect(model.receive(text).contains("signed in u-1"))
+    }
+
+    @Test func `a sign-in before there is a connection follows with it, and with each later one`()
+        throws
+    {
+        let model = try PusherModel()
+        #expect(model.signIn() == [])
+        #expect(try model.establish().last == "authorize user for 1.1")
+        _ = model.authorizeUser()
+        _ = model.receive(Self.success)
+        #expect(
+            model.end(after: .seconds(5)) == ["signed out", "connected → reconnecting in 0 s"])
+        #expect(model.session.userID == nil)
+        _ = try model.pass()
+        #expect(try model.establish("2.2").last == "authorize user for 2.2")
+    }
+
+    @Test(arguments: ["{}", #"{"user_data":"{}"}"#, #"{"user_data":"{\"id\":7}"}"#, "null"])
+    func `a confirmation without a user id is a failure`(data: String) throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        #expect(
+            model.receive(#"{"event":"pusher:signin_success","data":\#(data)}"#) == [
+                "event pusher:signin_success", "event pusher:signin_error",
+                "sign-in failed protocolViolation",
+            ])
+    }
+
+    @Test func `the endpoint refuses the user`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        #expect(
+            model.refuse(.auth, status: 403, body: "no") == [
+                "event pusher:signin_error", "sign-in failed auth",
+            ])
+        #expect(model.failure?.status == 403)
+        #expect(model.signIn() == ["authorize user for 1.1"])
+    }
+
+    @Test(arguments: [nil, 4009, 4200])
+    func `the server refuses the user with an error`(code: Int?) throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        #expect(
+            model.error(code).suffix(2) == ["event pusher:signin_error", "sign-in failed auth"])
+    }
+
+    @Test func `an error that may concern a channel does not refuse the user`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        _ = try model.subscribe("private-a")
+        _ = model.authorize()
+        #expect(model.error(4009).count == 2)
+        #expect(model.session.channelState(1) == .sent)
+    }
+
+    @Test func `an error about the watchlist does not refuse the user`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        #expect(model.error(4302).count == 2)
+        #expect(model.receive(Self.success).contains("signed in u-1"))
+    }
+
+    @Test func `a server that does not answer the sign-in refuses it after 30 s`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        #expect(model.wait == .seconds(30))
+        #expect(try model.pass() == ["event pusher:signin_error", "sign-in failed timeout"])
+    }
+
+    @Test(arguments: [nil, 4009, 4200])
+    func `a sign-in that is confirmed after an ambiguous error counts`(code: Int?) throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        _ = model.error(code)
+        #expect(model.receive(Self.success).contains("signed in u-1"))
+        #expect(model.session.userID == "u-1")
+        #expect(model.receive(Self.success) == ["event pusher:signin_success"])
+    }
+
+    @Test func `a sign-in that is confirmed while it is repeated counts`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        _ = model.error(nil)
+        #expect(model.signIn() == ["authorize user for 1.1"])
+        let done = model.receive(Self.success)
+        #expect(done.contains("cancel") && done.contains("signed in u-1"))
+    }
+
+    @Test func `a confirmation that nobody asked for is ignored`() throws {
+        let model = try PusherModel.connected()
+        #expect(model.receive(Self.success) == ["event pusher:signin_success"])
+        _ = model.signIn()
+        #expect(model.receive(Self.success) == ["event pusher:signin_success"])
+        #expect(model.session.userID == nil)
+    }
+
+    @Test func `events of the user are for the user's handlers only`() throws {
+        let model = try signedIn()
+        let channel = "#server-to-user-u-1"
+        #expect(model.succeed(channel) == [])
+        #expect(model.event("hello", channel) == ["user event hello"])
+        #expect(model.event("pusher:hidden", channel) == [])
+        #expect(model.event("pusher_internal:hidden", channel) == [])
+        #expect(model.event("hello", "#server-to-user-u-2") == [])
+    }
+
+    @Test func `watchlist events come one by one`() throws {
+        let model = try signedIn()
+        let data =
+            #"{\"events\":[{\"name\":\"online\",\"user_ids\":[\"u-3\",4]},{\"name\":\"offline\","#
+            + #"\"user_ids\":[]}]}"#
+        #expect(
+            model.receive(#"{"event":"pusher_internal:watchlist_events","data":"\#(data)"}"#) == [
+                "watchlist online u-3,4", "watchlist offline ",
+            ])
+    }
+
+    @Test func `bare watchlist events are the same`() throws {
+        let model = try signedIn()
+        #expect(
+            model.receive(#"{"event":"online","data":{"user_ids":["u-3"]}}"#) == [
+                "watchlist online u-3"
+            ])
+        #expect(model.receive(#"{"event":"online","data":{}}"#) == ["deliver"])
+    }
+
+    @Test func `a presence channel without channel data waits for the user`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        let user = try #require(model.request)
+        _ = try model.subscribe("presence-lobby")
+        #expect(model.authorize() == [])
+        #expect(model.session.channelState(1) == .authorizing)
+        _ = model.answer(.user(PusherUserAnswer(auth: "KEY:2", userData: "{}")), user)
+        #expect(
+            model.receive(Self.success).suffix(2) == [
+                "1 sent", "send subscribe presence-lobby with KEY:1",
+            ])
+        _ = model.succeed("presence-lobby")
+        #expect(model.members?.myID == "u-1")
+    }
+
+    @Test func `a presence channel that waits for the user fails with the sign-in`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        let user = try #require(model.request)
+        _ = try model.subscribe("presence-lobby")
+        _ = model.authorize()
+        #expect(
+            model.answer(.failed(RealtimeError(.auth, "no")), user).suffix(3) == [
+                "1 failed", "event pusher:subscription_error on 1", "1 refused auth",
+            ])
+    }
+
+    @Test func `a presence channel without channel data and user fails`() throws {
+        let model = try PusherModel.connected()
+        _ = try model.subscribe("presence-lobby")
+        #expect(model.authorize().last == "1 refused auth")
+    }
+
+    @Test func `a drop while a channel waits for the user starts both again`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = try model.subscribe("presence-lobby")
+        _ = model.authorize()
+        _ = model.end(after: .seconds(5))
+        _ = try model.pass()
+        #expect(
+            try model.establish("2.2").filter { $0.hasPrefix("authorize") } == [
+                "authorize user for 2.2", "authorize presence-lobby for 2.2",
+            ])
+    }
+
+    @Test func `an authorization that waits for the user is not used on another socket`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = try model.subscribe("presence-lobby")
+        _ = model.authorize()
+        // The server confirms a subscription that was not sent.
+        _ = model.succeed("presence-lobby")
+        _ = model.end(after: .seconds(5))
+        _ = try model.pass()
+        #expect(
+            try model.establish("2.2").filter { $0.contains("presence-lobby") } == [
+                "authorize presence-lobby for 2.2"
+            ])
+    }
+
+    @Test func `signing out ends the user's events`() throws {
+        let model = try signedIn()
+        _ = model.succeed("#server-to-user-u-1")
+        model.session.signOut(now: model.now)
+        #expect(model.done() == ["send unsubscribe #server-to-user-u-1", "signed out"])
+        #expect(model.event("hello", "#server-to-user-u-1") == [])
+        _ = model.end(after: .seconds(5))
+        _ = try model.pass()
+        #expect(try model.establish() == ["connecting → connected"])
+    }
+
+    @Test func `signing out before the user's channel is subscribed undoes that later`() throws {
+        let model = try signedIn()
+        model.session.signOut(now: model.now)
+        #expect(model.done() == ["signed out"])
+        #expect(
+            model.succeed("#server-to-user-u-1") == ["send unsubscribe #server-to-user-u-1"])
+    }
+
+    @Test func `signing out cancels the request`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        model.session.signOut(now: model.now)
+        #expect(model.done() == ["cancel", "sign-in failed cancelled"])
+        #expect(model.authorizeUser() == [])
+        model.session.signOut(now: model.now)
+        #expect(model.done() == [])
+    }
+
+    @Test func `signing out ends a sign-in that waits for a connection`() throws {
+        let model = try PusherModel()
+        _ = model.signIn()
+        model.session.signOut(now: model.now)
+        #expect(model.done() == ["sign-in failed cancelled"])
+        #expect(try model.establish() == ["connecting → connected"])
+    }
+
+    @Test func `signing out ends a sign-in that the server has not answered`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        model.session.signOut(now: model.now)
+        #expect(model.done() == ["sign-in failed cancelled"])
+        #expect(model.receive(Self.success) == ["event pusher:signin_success"])
+        #expect(model.session.userID == nil)
+    }
+
+    @Test func `a confirmation that nobody asked for is only an event`() throws {
+        let model = try PusherModel.connected()
+        #expect(model.receive(Self.success) == ["event pusher:signin_success"])
+        #expect(model.session.userID == nil)
+    }
+}

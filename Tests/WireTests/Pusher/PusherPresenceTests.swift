@@ -1,0 +1,82 @@
+import Testing
+import Wire
+
+/// docs/pusher-rules.md, U9.
+@Suite struct PusherPresenceTests {
+    private func read<Result>(
+        _ json: String, _ body: (PusherData) throws(RealtimeError) -> Result
+    ) throws(RealtimeError) -> Result {
+        let bytes = Array(json.utf8)
+        return try bytes.withUnsafeBufferPointer { bytes throws(RealtimeError) in
+            try body(PusherData(.text, UnsafeRawBufferPointer(bytes)))
+        }
+    }
+
+    /// The members as `id=info`.
+    private func members(_ json: String) throws -> [String] {
+        let table = try read(json) { data throws(RealtimeError) in try PusherPresenceTable(data) }
+        #expect(table.count == table.members.count)
+        return table.members.map { shown($0) }
+    }
+
+    private func shown(_ member: PusherMember) -> String {
+        member.id + (member.info.map { "=" + String(decoding: $0, as: UTF8.self) } ?? "")
+    }
+
+    @Test func aTable() throws {
+        let json =
+            #"{"presence":{"count":2,"ids":["u-3","u-17"],"#
+            + #""hash":{"u-3":{"name": "Ann"},"u-17":null}}}"#
+        #expect(try members(json) == [#"u-3={"name":"Ann"}"#, "u-17"])
+    }
+
+    @Test func idsAndHashMayDiffer() throws {
+        #expect(try members(#"{"presence":{"hash":{"a":1,"b":"x"}}}"#) == ["a=1", "b=\"x\""])
+        #expect(try members(#"{"presence":{"ids":["a",7,"a",null]}}"#) == ["a", "7"])
+        #expect(
+            try members(#"{"presence":{"ids":["c",7],"hash":{"7":{},"a":1}}}"#)
+                == ["7={}", "a=1", "c"])
+        #expect(try members(#"{"presence":{"hash":{"a":1,"a":2}}}"#) == ["a=2"])
+        // PHP's empty object.
+        #expect(try members(#"{"presence":{"count":0,"ids":[],"hash":[]}}"#) == [])
+    }
+
+    @Test(arguments: ["{}", "[]", "null", "1", #"{"presence":null}"#, #"{"presence":{}}"#])
+    func withoutPresenceDataTheTableIsEmpty(json: String) throws {
+        #expect(try members(json) == [])
+        #expect(try PusherPresenceTable(PusherData.none).members == [])
+    }
+
+    @Test func textThatIsNotJSONIsRefused() {
+        #expect(throws: RealtimeError.self) { try members("{") }
+    }
+
+    @Test func addedAndRemovedMembers() throws {
+        func member(_ json: String) throws -> String {
+            try read(json) { data throws(RealtimeError) in shown(try PusherMember(data)) }
+        }
+        #expect(
+            try member(#"{"user_id":"u-9","user_info":{"name":"Bo"}}"#) == #"u-9={"name":"Bo"}"#)
+        #expect(try member(#"{"user_id":9}"#) == "9")
+        #expect(try member(#"{"user_id":9,"user_info":null}"#) == "9")
+        for json in ["{}", "null", "[]", #"{"user_id":null}"#, #"{"user_id":""}"#, "x"] {
+            #expect(throws: RealtimeError.self) { try member(json) }
+        }
+    }
+
+    @Test func oneMemberForEachID() {
+        var table = PusherPresenceTable()
+        var isNew: [Bool] = []
+        isNew.append(table.insert(PusherMember(id: "a", info: nil)))
+        isNew.append(table.insert(PusherMember(id: "b", info: nil)))
+        isNew.append(table.insert(PusherMember(id: "a", info: [0x31])))
+        #expect(isNew == [true, true, false])
+        #expect(table.members.map { shown($0) } == ["a=1", "b"])
+        #expect(table["a"]?.info == [0x31])
+        let removed = [table.remove("a"), table.remove("a")]
+        #expect(removed[0]?.info == [0x31] && removed[1] == nil)
+        #expect(table.count == 1)
+        table.removeAll()
+        #expect(table.members.isEmpty)
+    }
+}
