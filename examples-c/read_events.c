@@ -1,9 +1,4 @@
-/*
- * Prints the events of a stream without callbacks or an event loop, until the server answers 204,
- * which tells clients to stop.
- *
- *   read_events https://example.org/events
- */
+/* Prints the events of a stream until the server answers 204, which tells clients to stop. */
 #include <realtime.h>
 #include <stdio.h>
 

@@ -85,6 +85,19 @@ public func rt_rest_request_free(_ request: rt_rest_request?) {
     RESTRequestBuilder.release(request) { _ in }
 }
 
+/// Changes the method and the URL, for a request that a callback receives
+/// (`rt_pusher_on_prepare_authorization`). Query parameters that were added are removed. Since 0.1.
+/// - Parameter method: and path, as in `rt_rest_request_new`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME.
+@_cdecl("rt_rest_request_set_target")
+public func rt_rest_request_set_target(
+    _ request: rt_rest_request?, _ method: UnsafePointer<CChar>?, _ path: UnsafePointer<CChar>?
+) -> rt_status {
+    builder(request) { (request) throws(RealtimeError) in
+        try request.setTarget(text(method, "method"), text(path, "path"))
+    }
+}
+
 /// Adds a header. The client's headers of that name are then not sent. With `Expect: 100-continue`,
 /// the body is sent once the server asks for it or has been silent for a second; if the server
 /// responds with 300 or more instead, the body is not sent and the request ends with that response.
@@ -125,6 +138,19 @@ public func rt_rest_request_add_query(
 ) -> rt_status {
     builder(request) { (request) throws(RealtimeError) in
         request.addQuery(try text(name, "name"), try text(value, "value"))
+    }
+}
+
+/// Adds a parameter to the body, a form (application/x-www-form-urlencoded), after those it has. A
+/// request without a body gets one. Name and value are percent-encoded. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE if the request has a body of another type;
+///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8.
+@_cdecl("rt_rest_request_add_form_parameter")
+public func rt_rest_request_add_form_parameter(
+    _ request: rt_rest_request?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
+) -> rt_status {
+    builder(request) { (request) throws(RealtimeError) in
+        try request.addFormParameter(text(name, "name"), text(value, "value"))
     }
 }
 

@@ -59,8 +59,19 @@ enum Abigen {
         let sources = SourceFiles(root: options.root)
         return try InterfaceReader.read(
             SymbolGraph(contentsOf: file), sources: sources,
-            structs: StructReader.read("Sources/CShims/include/rt_types.h", from: sources),
+            structs: structs(under: options.root, from: sources),
             library: "realtime", version: version(from: sources))
+    }
+
+    /// The structs of all headers that are named for them.
+    private static func structs(
+        under root: URL, from sources: SourceFiles
+    ) throws -> [StructReader.Found] {
+        let folder = "Sources/CShims/include"
+        let names = try FileManager.default.contentsOfDirectory(
+            atPath: root.appendingPathComponent(folder).path)
+        return try names.filter { $0.hasPrefix("rt_types") }.sorted()
+            .flatMap { try StructReader.read("\(folder)/\($0)", from: sources) }
     }
 
     /// The file VERSION alone has the version.

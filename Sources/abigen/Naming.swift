@@ -4,7 +4,7 @@ enum Naming {
     private static let subjects = [
         "General", "Loop", "Network", "Backoff", "Reachability", "Views", "WebSocket",
         "EventSource", "EventStreamParser", "LongPoll", "REST", "RESTResponse", "RESTRequest",
-        "Spreadbot",
+        "Spreadbot", "Pusher", "PusherChannel", "PusherAuthorization", "PusherUser", "PusherPush",
     ]
 
     /// The chapters of a subject, by the suffix of their names; creating and freeing are in the

@@ -39,9 +39,10 @@ def call(path: Path, *words: str, seconds: int = PROGRAM_SECONDS) -> str:
         tempfile.TemporaryDirectory() as folder,
         server() as address,
         server("contract_rest") as rest,
+        server("contract_pusher") as pusher,
     ):
         http = address.replace("ws:", "http:")
-        command = [path, *words, address, http, rest]
+        command = [path, *words, address, http, rest, pusher]
         return run(command, cwd=Path(folder), env=ENVIRONMENT, seconds=seconds)
 
 

@@ -1,5 +1,5 @@
-/* A request's body from a callback: it has the promised length, and serves one request at a time.
- * */
+/* Bodies of requests. A body from a callback has the promised length, and serves one request at a
+ * time. */
 #include "contract.h"
 
 typedef struct ending {
@@ -121,6 +121,31 @@ static void lengths(rt_loop *loop, rt_rest *rest) {
   }
 }
 
+/* The parameters of a form follow each other; another body has none. */
+static void forms(rt_loop *loop, rt_rest *rest) {
+  source s = {0};
+  ending e;
+  rt_rest_request *post;
+  CHECK_OK(rt_rest_request_new(rest, "POST", "/echo", &post));
+  CHECK_OK(rt_rest_request_add_form_parameter(post, "a b", "\xc3\xa9&"));
+  CHECK_OK(rt_rest_request_add_form_parameter(post, "c", ""));
+  send(post, &e);
+  TURN_UNTIL(loop, e.count);
+  CHECK(strstr(e.body, "\"a%20b=%C3%A9%26&c=\"") != NULL);
+  CHECK(strstr(e.body, "application/x-www-form-urlencoded\"") != NULL);
+  CHECK_OK(rt_rest_request_set_body(post, (const uint8_t *)"d=1", 3,
+                                    "Application/X-WWW-Form-Urlencoded; charset=utf-8"));
+  CHECK_OK(rt_rest_request_add_form_parameter(post, "e", "2"));
+  send(post, &e);
+  TURN_UNTIL(loop, e.count);
+  CHECK(strstr(e.body, "\"d=1&e=2\"") != NULL && strstr(e.body, "charset=utf-8") != NULL);
+  CHECK_OK(rt_rest_request_set_body(post, (const uint8_t *)"{}", 2, "application/json"));
+  CHECK_STATUS(rt_rest_request_add_form_parameter(post, "e", "2"), RT_ERROR_STATE);
+  CHECK_OK(rt_rest_request_set_body_source(post, 5, on_source, NULL, &s, on_destroy));
+  CHECK_STATUS(rt_rest_request_add_form_parameter(post, "e", "2"), RT_ERROR_STATE);
+  rt_rest_request_free(post);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop = new_loop();
   rt_rest *rest;
@@ -130,6 +155,7 @@ int main(int argc, char **argv) {
   again(loop, rest);
   once(loop, rest);
   lengths(loop, rest);
+  forms(loop, rest);
   rt_rest_free(rest);
   rt_loop_free(loop);
   return 0;

@@ -8,12 +8,12 @@ import re
 import pytest
 from suite import HERE, LIBRARY, ROOT, SCRATCH, compile_c, expect, run, server
 
-MAX_STRIPPED_BYTES = 5 << 19
+MAX_STRIPPED_BYTES = 4 << 20
 MAX_LOAD_MILLISECONDS = 5.0
 #: Without libcurl and what it needs, which take most of the time.
 MAX_OWN_LOAD_MILLISECONDS = 1.0
 #: With Swift's runtime and standard library inside.
-MAX_STATIC_STRIPPED_BYTES = 9 << 20
+MAX_STATIC_STRIPPED_BYTES = 11 << 20
 MAX_STATIC_LOAD_MILLISECONDS = 15.0
 
 

@@ -10,6 +10,7 @@ are answered without a WebSocket.
 /stall           reads nothing until somebody opens /release, then reads and discards
 /release         lets the stalled connections continue
 /push/N          sends N numbered text messages, then waits for the client to close
+/app/push-N      Pusher: answers the first subscription, and sends N events on its channel
 /close/CODE      closes at once with CODE and the reason "because"
 /headers         sends the request's headers as one text, one per line
 /drop            cuts the connection without a closing handshake
@@ -37,6 +38,7 @@ import asyncio
 import base64
 import functools
 import gzip
+import json
 import random
 import struct
 import sys
@@ -200,12 +202,25 @@ def zeros_frame() -> bytes:
     return b"\xc2\x7e" + len(data).to_bytes(2, "big") + data
 
 
+async def push_events(connection: ServerConnection, count: int) -> None:
+    greeting = json.dumps({"socket_id": "1.2", "activity_timeout": 120})
+    await connection.send(json.dumps({"event": "pusher:connection_established", "data": greeting}))
+    channel = json.loads(await connection.recv())["data"]["channel"]
+    subscribed = {"event": "pusher_internal:subscription_succeeded", "channel": channel}
+    await connection.send(json.dumps(subscribed | {"data": "{}"}))
+    for number in range(count):
+        data = json.dumps({"number": number, "text": "a\u00e9 \n"})
+        await connection.send(json.dumps({"event": "new", "channel": channel, "data": data}))
+
+
 async def answer(connection: ServerConnection) -> None:
     assert connection.request is not None
     _, action, *rest = connection.request.path.split("/")
     if action == "push":
         for number in range(int(rest[0])):
             await connection.send(str(number))
+    elif action == "app":
+        await push_events(connection, int(rest[0].partition("?")[0].removeprefix("push-")))
     elif action == "bombs":
         connection.transport.write(zeros_frame() * int(rest[0]))
     elif action == "headers":

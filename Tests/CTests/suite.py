@@ -97,8 +97,13 @@ def model() -> dict[str, Any]:
 @contextmanager
 def server(program: str = "") -> Iterator[str]:
     """Runs a contract program's peer; yields its address, ws://127.0.0.1:PORT except for REST."""
+    support = ROOT / "Tests" / "Support"
     is_rest = program.startswith("contract_rest")
-    script = ROOT / "Tests" / "Support" / "rest_server.py" if is_rest else HERE / "server.py"
+    script = HERE / "server.py"
+    if is_rest:
+        script = support / "rest_server.py"
+    elif program.startswith("contract_pusher"):
+        script = support / "pusher_server"
     with subprocess.Popen(
         [sys.executable, script],
         stdin=subprocess.PIPE,
@@ -110,7 +115,8 @@ def server(program: str = "") -> Iterator[str]:
         if not said:
             raise Failure(f"{script.name} did not start")
         try:
-            yield said if is_rest else f"ws://127.0.0.1:{said}"
+            # The Pusher server also prints what it needs for TLS.
+            yield said if is_rest else f"ws://127.0.0.1:{said.split()[0]}"
         finally:
             process.stdin.close()  # end of input ends it
             try:

@@ -52,7 +52,7 @@ enum OptionFiles {
         let first = parts.first ?? ""
         if ["Options", "Configuration"].contains(parts.last) { return "\(first)Options" }
         let folder = root.appendingPathComponent("Sources/RealtimeABI")
-        for name in [parts.joined(), first]
+        for name in [parts.joined(), first, "\(object.subjects.joined())Options"]
         where FileManager.default.fileExists(atPath: folder.path + "/\(name).swift") {
             return name
         }

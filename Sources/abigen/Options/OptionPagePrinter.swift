@@ -15,7 +15,7 @@ enum OptionPagePrinter {
         for object in objects {
             lines += [
                 "",
-                "## \(object.title)",
+                "## \(object.subjects.joined(separator: " "))",
                 "",
                 "| C: `rt_\(object.chapter)_set_…` | Swift | Python | default | |",
                 "|---|---|---|---|---|",
@@ -54,13 +54,5 @@ enum OptionPagePrinter {
         if option.isUnlimitedByZero, value.isZero { return option.zeroState }
         if case .choice = option.kind { return "`\(option.words(value))`" }
         return value.plainWords
-    }
-}
-
-extension OptionObject {
-    /// Without "Options", which each page of them has in its title.
-    fileprivate var title: String {
-        let parts = swiftType.components(separatedBy: ".")
-        return parts.filter { $0 != "Options" && $0 != "Configuration" }.joined(separator: " ")
     }
 }

@@ -52,6 +52,12 @@ struct OptionObject {
     var isOverride = false
     var options: [Option]
 
+    /// Swift's type without the words for options: `WebSocket`, `Pusher` for `PusherClientOptions`.
+    var subjects: [String] {
+        swiftType.components(separatedBy: ".")
+            .filter { $0 != "Options" && $0 != "Configuration" }
+            .map { $0.hasSuffix("ClientOptions") ? String($0.dropLast(13)) : $0 }
+    }
     /// As part of function names.
     var camelCased: String { chapter.camelCased }
     var isSetAtAnyTime: Bool { isValue || isOverride }

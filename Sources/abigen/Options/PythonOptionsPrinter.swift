@@ -77,9 +77,8 @@ enum PythonOptionsPrinter {
     }
 
     private static func className(_ object: OptionObject) -> String {
-        let words = object.swiftType.components(separatedBy: ".")
-        let name = words.filter { $0 != "Options" && $0 != "Configuration" && $0 != "Limits" }
-        return name.joined() + (object.isValue ? "Options" : "Keywords")
+        let name = object.subjects.filter { $0 != "Limits" }.joined()
+        return name + (object.isValue ? "Options" : "Keywords")
     }
 
     private static func initial(_ option: Option) -> String {

@@ -1,0 +1,131 @@
+public import CShims
+import Engine
+import Session
+import Wire
+
+// Chapter: pusher user. Signing in as a user, the user's own events, and the watchlist.
+
+/// Receives the signed-in user. Since 0.1.
+public typealias rt_pusher_user_fn =
+    @convention(c) (
+        _ signed_in: UnsafePointer<rt_pusher_user>?, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// Receives users who went online or offline. Since 0.1.
+public typealias rt_pusher_watchlist_fn =
+    @convention(c) (
+        _ watchlist: UnsafePointer<rt_pusher_watchlist>?, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// Signs in as a user, now or as soon as the connection is established, and again after each
+/// reconnect. The sign-in is authorized by `rt_pusher_set_user_auth_endpoint`,
+/// `rt_pusher_on_authorize` or `rt_pusher_set_secret`. The callbacks of `rt_pusher_on_signed_in`
+/// and `rt_pusher_on_sign_in_failed` report the result, never inside this call. Any thread. Since
+/// 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+@_cdecl("rt_pusher_sign_in")
+public func rt_pusher_sign_in(_ pusher: rt_pusher?) -> rt_status {
+    pusherCall(pusher) { (connection) throws(RealtimeError) in try connection.signIn() }
+}
+
+/// Ends `rt_pusher_sign_in`: events for the user are no longer delivered, and later connections do
+/// not sign in. A sign-in that has no result yet fails with RT_ERROR_CANCELLED. Bindings and
+/// channels stay. The protocol has no message for this: until the connection ends, the server
+/// considers the user signed in. Without a sign-in, the call has no effect. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+@_cdecl("rt_pusher_sign_out")
+public func rt_pusher_sign_out(_ pusher: rt_pusher?) -> rt_status {
+    pusherCall(pusher) { (connection) throws(RealtimeError) in try connection.signOut() }
+}
+
+/// Sets the callback for a successful sign-in. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_pusher_on_signed_in")
+public func rt_pusher_on_signed_in(
+    _ pusher: rt_pusher?, _ fn: rt_pusher_user_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return pusherHandlers(pusher) {
+        $0.signedIn = box.function.map { function in
+            { id, data in showUser(id, data, to: function, box.user) }
+        }
+    }
+}
+
+/// Sets the callback for a failed sign-in. It does not end the connection. Its status is
+/// RT_ERROR_CANCELLED after `rt_pusher_sign_out`. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_pusher_on_sign_in_failed")
+public func rt_pusher_on_sign_in_failed(
+    _ pusher: rt_pusher?, _ fn: rt_failure_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return pusherHandlers(pusher) {
+        $0.signInFailed = box.function.map { function in
+            { failure in failure.view.view { function($0, box.user) } }
+        }
+    }
+}
+
+/// Sets the callback for the watchlist of the signed-in user. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_pusher_on_watchlist")
+public func rt_pusher_on_watchlist(
+    _ pusher: rt_pusher?, _ fn: rt_pusher_watchlist_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return pusherHandlers(pusher) {
+        $0.watchlist = box.function.map { function in { $0.show(to: function, box.user) } }
+    }
+}
+
+/// Adds a callback for events that the server sends to the signed-in user, on any connection of
+/// this user. Any thread, at any time, also before the sign-in. Since 0.1.
+/// - Parameter event: the name, compared byte for byte; NULL for all events.
+/// - Parameter out: receives the id for `rt_pusher_user_unbind`; may be NULL.
+/// - Returns: as `rt_pusher_bind`.
+@_cdecl("rt_pusher_user_bind")
+public func rt_pusher_user_bind(
+    _ pusher: rt_pusher?, _ event: UnsafePointer<CChar>?, _ fn: rt_pusher_event_fn?,
+    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?,
+    _ out: UnsafeMutablePointer<UInt64>?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return pusherCall(pusher) { (connection) throws(RealtimeError) in
+        let id = try connection.bindUser(optionalText(event, "event"), eventHandler(box))
+        out?.pointee = id
+    }
+}
+
+/// Removes a binding of `rt_pusher_user_bind`. Any thread, also inside the binding's own function.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_NOT_FOUND if the binding does not exist, or no longer exists.
+@_cdecl("rt_pusher_user_unbind")
+public func rt_pusher_user_unbind(_ pusher: rt_pusher?, _ binding: UInt64) -> rt_status {
+    pusherCall(pusher) { (connection) throws(RealtimeError) in
+        guard connection.unbindUser(binding) else { throw noBinding(binding) }
+    }
+}
+
+/// Removes all bindings of `rt_pusher_user_bind`. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_pusher_user_unbind_all")
+public func rt_pusher_user_unbind_all(_ pusher: rt_pusher?) -> rt_status {
+    pusherCall(pusher) { $0.unbindAllUser() }
+}
+
+/// Copies the id of the signed-in user; "" while nobody is signed in. Any thread. Since 0.1.
+/// - Parameter buffer: as in `rt_pusher_get_socket_id`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_pusher_get_user_id")
+public func rt_pusher_get_user_id(
+    _ pusher: rt_pusher?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
+    _ out_length: UnsafeMutablePointer<Int>?
+) -> rt_status {
+    pusherCall(pusher) { (connection) throws(RealtimeError) in
+        try copy(text: connection.userID ?? "", to: buffer, size, out_length)
+    }
+}
