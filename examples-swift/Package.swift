@@ -2,9 +2,10 @@
 import PackageDescription
 
 let examples = [
-    "events", "eventsource_app", "fetch", "listen", "poll", "read_events", "read_messages",
-    "readme", "request", "subscribe",
+    "chat", "events", "eventsource_app", "fetch", "listen", "poll", "read_channel", "read_events",
+    "read_messages", "readme", "request", "subscribe",
 ]
+let apps = ["pusher_app", "spreadbot_app"]
 
 let package = Package(
     name: "examples",
@@ -12,9 +13,10 @@ let package = Package(
     targets: examples.map { name in
         .executableTarget(
             name: name, dependencies: [.product(name: "Realtime", package: "librealtime")])
-    } + [
-        .executableTarget(
-            name: "spreadbot_app",
-            dependencies: [.product(name: "RealtimeFoundation", package: "librealtime")])
-    ]
+    }
+        + apps.map { name in
+            .executableTarget(
+                name: name,
+                dependencies: [.product(name: "RealtimeFoundation", package: "librealtime")])
+        }
 )

@@ -20,6 +20,11 @@ package struct Handler<Function: Sendable>: Sendable {
         self.init(function.isolation, unsafeBitCast(function, to: Function.self))
     }
 
+    package init<A>(escaping function: @escaping @Sendable @isolated(any) (A) -> Void)
+    where Function == @Sendable (A) -> Void {
+        self.init(function.isolation, unsafeBitCast(function, to: Function.self))
+    }
+
     package init?<A>(_ function: (@Sendable @isolated(any) (A) -> Void)?)
     where Function == @Sendable (A) -> Void {
         guard let function else { return nil }

@@ -30,13 +30,23 @@ final class Mailbox<Element: MailboxElement>: Sendable {
         /// Tickets of waits that were cancelled before they began.
         var cancelled: Set<UInt64> = []
         var lastTicket: UInt64 = 0
+        /// How many messages were taken without waiting.
+        var taken: UInt64 = 0
 
         var count: Int { messages.count - head }
     }
 
+    private struct Taken {
+        let message: Element
+        /// Whether receiving may continue.
+        let mayResume: Bool
+        /// Whether other tasks on the caller's actor should run first.
+        let yields: Bool
+    }
+
     /// The result of looking into the box.
     private enum Look {
-        case message(Element, mayResume: Bool)
+        case message(Taken)
         case end(MailboxEnd)
         case nothing
     }
@@ -88,9 +98,17 @@ final class Mailbox<Element: MailboxElement>: Sendable {
         for continuation in waiting { Mailbox.resume(continuation, end) }
     }
 
-    /// Waits for the next message; nil at a normal end.
+    /// Waits for the next message; nil at a normal end. A message that is there is returned without
+    /// leaving the caller's actor, except after every 64th, so that the actor's other work runs.
     /// - Parameter onResume: called when receiving may continue.
-    func next(onResume: () -> Void) async throws -> Element? {
+    func next(
+        isolation actor: isolated (any Actor)? = #isolation, onResume: () -> Void
+    ) async throws -> Element? {
+        if let taken = contents.withLock({ take(&$0) }) {
+            if taken.mayResume { onResume() }
+            if taken.yields { await Task.yield() }
+            return taken.message
+        }
         let ticket = contents.withLock { contents -> UInt64 in
             contents.lastTicket += 1
             return contents.lastTicket
@@ -100,9 +118,9 @@ final class Mailbox<Element: MailboxElement>: Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 switch look(orWait: continuation, ticket) {
                 case .nothing: break
-                case .message(let message, let mayResume):
-                    if mayResume { onResume() }
-                    continuation.resume(returning: message)
+                case .message(let taken):
+                    if taken.mayResume { onResume() }
+                    continuation.resume(returning: taken.message)
                 case .end(let end): Mailbox.resume(continuation, end)
                 }
             }
@@ -113,24 +131,29 @@ final class Mailbox<Element: MailboxElement>: Sendable {
 
     private func look(orWait continuation: Continuation, _ ticket: UInt64) -> Look {
         contents.withLock { contents in
-            if contents.count > 0 {
-                // Moved out of its slot; the slots are freed in bulk.
-                var message = Element.taken
-                swap(&message, &contents.messages[contents.head])
-                contents.head += 1
-                contents.bytes -= message.count
-                Mailbox.compact(&contents)
-                let mayResume =
-                    contents.isPaused && contents.count <= maxMessages / 2
-                    && contents.bytes <= maxBytes / 2
-                if mayResume { contents.isPaused = false }
-                return .message(message, mayResume: mayResume)
-            }
+            if let taken = take(&contents) { return .message(taken) }
             if contents.cancelled.contains(ticket) { return .end(.failed(CancellationError())) }
             if let end = contents.end { return .end(end) }
             contents.waiting.append((ticket, continuation))
             return .nothing
         }
+    }
+
+    private func take(_ contents: inout Contents) -> Taken? {
+        guard contents.count > 0 else { return nil }
+        // Moved out of its slot; the slots are freed in bulk.
+        var message = Element.taken
+        swap(&message, &contents.messages[contents.head])
+        contents.head += 1
+        contents.bytes -= message.count
+        contents.taken += 1
+        Mailbox.compact(&contents)
+        let mayResume =
+            contents.isPaused && contents.count <= maxMessages / 2
+            && contents.bytes <= maxBytes / 2
+        if mayResume { contents.isPaused = false }
+        return Taken(
+            message: message, mayResume: mayResume, yields: contents.taken.isMultiple(of: 64))
     }
 
     /// Frees the slots of taken messages, at a constant cost per message.

@@ -115,6 +115,40 @@ extension Network {
     }
 }
 
+extension PusherClientOptions {
+    /// Checks and copies these options.
+    func applyPlain(
+        to target: inout PusherConfiguration
+    ) throws(RealtimeError) {
+        target.usesTLS = useTLS
+        target.port = try OptionCheck.within(0...65535, port, "port")
+        target.path = path.flatMap { $0.isEmpty ? nil : $0 }
+        target.offersSubprotocol = offerSubprotocol
+        target.upgradesOn4000 = upgradeOn4000
+        for one in headers { try target.addHeader(name: one.name, value: one.value) }
+        target.network = try network.configuration()
+        target.redirects.maximum = try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
+        target.redirects.allowsInsecure = allowInsecureRedirects
+        for one in safeHeaders { try target.redirects.addSafeName(one) }
+        target.compression = compression
+        target.http2 = http2
+        target.connectTimeout = try OptionCheck.limit(connectTimeout, "connectTimeout")
+        target.activityTimeout = try OptionCheck.limit(activityTimeout, "activityTimeout")
+        target.pongTimeout = try OptionCheck.limit(pongTimeout, "pongTimeout")
+        target.usesFramePings = framePings
+        target.autoReconnect = autoReconnect
+        target.authTimeout = try OptionCheck.limit(authTimeout, "authTimeout")
+        target.authRetries = try OptionCheck.within(0...16, authRetries, "authRetries")
+        target.authBatchSize = try OptionCheck.within(1...100, authBatchSize, "authBatchSize")
+        target.maxChannelNameLength =
+            try OptionCheck.atLeast(0, maxChannelNameLength, "maxChannelNameLength")
+        target.clientEventQueue = try OptionCheck.atLeast(0, clientEventQueue, "clientEventQueue")
+        target.clientEventRate =
+            try OptionCheck.within(0...1000, clientEventRate, "clientEventRate")
+        target.maxMessageBytes = try OptionCheck.atLeast(0, maxMessageBytes, "maxMessageBytes")
+    }
+}
+
 extension REST.Options {
     /// Checks and copies these options.
     func applyPlain(

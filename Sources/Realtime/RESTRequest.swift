@@ -120,6 +120,23 @@ extension REST {
             return builder
         }
 
+        /// Changes a builder into this request.
+        /// - Throws: `.invalidArgument` for a body that is a stream.
+        func apply(to builder: RESTRequestBuilder) throws {
+            switch body {
+            case .none, .bytes, .text, .json: break
+            case .source, .pieces:
+                throw RealtimeError(
+                    .invalidArgument, "a request for authorization cannot have a stream as body")
+            }
+            try builder.setTarget(method, path)
+            builder.clearHeaders()
+            try builder.setBody([], type: nil)
+            for (name, value) in query { builder.addQuery(name, value) }
+            for (name, value) in headers { try builder.addHeader(name, value) }
+            try setBody(of: builder)
+        }
+
         private func setBody(of builder: RESTRequestBuilder) throws {
             switch body {
             case .none: return

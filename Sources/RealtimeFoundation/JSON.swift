@@ -53,6 +53,16 @@ extension Spreadbot.Message {
     }
 }
 
+extension PusherEvent {
+    /// Decodes the data as JSON.
+    /// - Throws: `RealtimeError(.protocolViolation)`, which names the value that cannot be decoded.
+    public func decoded<Value: Decodable>(
+        as type: Value.Type = Value.self, by decoder: JSONDecoder = JSONDecoder()
+    ) throws(RealtimeError) -> Value {
+        try decoder.value(type, in: Data((data ?? "null").utf8), "the event \"\(eventName)\"")
+    }
+}
+
 extension JSONDecoder {
     /// - Parameter text: the name of the JSON text in the error.
     fileprivate func value<Value: Decodable>(

@@ -47,7 +47,7 @@ struct RESTServer: Sendable {
 
 /// A Python program that the tests talk to. It ends with this process, because its standard input
 /// closes then.
-private enum Peer {
+enum Peer {
     /// Kept, so that their pipes stay open.
     private static let running = Mutex<[Process]>([])
 

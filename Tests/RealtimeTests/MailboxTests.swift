@@ -95,6 +95,48 @@ private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) 
         #expect(await take(box) == .message(.text("for another")))
     }
 
+    /// Otherwise each message would cost two changes of the thread.
+    @Test @MainActor func messagesAreTakenWithoutLeavingTheActor() async {
+        let box = Mailbox<WebSocket.Message>(1000, 1000)
+        for number in 0..<63 { _ = box.put(.text(String(number))) }
+        let hasLeft = Atomic<Bool>(false)
+        let other = Task { @MainActor in hasLeft.store(true, ordering: .relaxed) }
+        for number in 0..<63 {
+            let message = try? await box.next {}
+            let left = hasLeft.load(ordering: .relaxed)
+            #expect(message == .text(String(number)) && !left)
+        }
+        await other.value
+    }
+
+    /// The actor's other work has turns, however many messages there are.
+    @Test @MainActor func aFullMailboxLeavesTurnsToOthers() async {
+        let box = Mailbox<WebSocket.Message>(.max, .max)
+        let isDone = Atomic<Bool>(false)
+        _ = box.put(.text(""))
+        let other = Task { @MainActor in isDone.store(true, ordering: .relaxed) }
+        while !isDone.load(ordering: .relaxed) {
+            _ = try? await box.next {}
+            _ = box.put(.text(""))
+        }
+        await other.value
+    }
+
+    @Test @MainActor func anActorReceivesEveryMessageInOrder() async {
+        let box = Mailbox<WebSocket.Message>(.max, .max)
+        let sending = Task.detached {
+            for number in 0..<20_000 { _ = box.put(.text(String(number))) }
+            box.finish(.normal)
+        }
+        var expected = 0
+        while let message = try? await box.next(onResume: {}) {
+            guard message == .text(String(expected)) else { break }
+            expected += 1
+        }
+        #expect(expected == 20_000)
+        await sending.value
+    }
+
     @Test func eachMessageGoesToOneOfManyTasks() async {
         let box = Mailbox<WebSocket.Message>(10_000, 1 << 20)
         let seen = await withTaskGroup(of: [String].self) { group in

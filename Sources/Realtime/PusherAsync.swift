@@ -1,0 +1,121 @@
+internal import Engine
+import Synchronization
+import Wire
+
+extension PusherChannel {
+    /// The events of the channel from now on, in order. When many wait, the server is slowed down;
+    /// see `PusherClientOptions.maxBufferedEvents`. Ends when the channel is unsubscribed, when its
+    /// connection is released, and when the iterating task is cancelled. While it exists, the
+    /// connection is kept.
+    /// - Parameter eventName: the exact name; nil for all events.
+    public func events(_ eventName: String? = nil) -> PusherEvents {
+        PusherEvents(eventName, connection, bindings) { [handle] in
+            try handle?.bind($0, $1)
+        } unbind: { [handle] in
+            handle?.unbind($0)
+        }
+    }
+
+    /// Waits until the server has confirmed the subscription.
+    /// - Throws: `RealtimeError`: why the subscription failed; `.closed` if the channel is
+    ///   unsubscribed or the connection ends; `CancellationError`.
+    public func subscribed() async throws {
+        // While a task waits, the connection stays.
+        let connection = connection
+        try await waiters.wait { result }
+        withExtendedLifetime(connection) {}
+    }
+
+    /// The result of the subscription; nil if there is none yet.
+    private var result: Result<Void, any Error>? {
+        if isSubscribed { return .success(()) }
+        if let failure = state.withLock({ $0.failure }) { return .failure(failure) }
+        return isRegistered ? nil : .failure(PusherChannel.gone(name))
+    }
+}
+
+extension Pusher {
+    /// The events of all channels and of the connection from now on, in order. When many wait, the
+    /// server is slowed down; see `PusherClientOptions.maxBufferedEvents`. Ends when the iterating
+    /// task is cancelled. While it exists, the connection is kept.
+    /// - Parameter eventName: the exact name; nil for all events.
+    public func events(_ eventName: String? = nil) -> PusherEvents {
+        let engine = connection.engine
+        return PusherEvents(eventName, connection, connection.bindings) {
+            try engine?.bind($0, $1)
+        } unbind: {
+            engine?.unbind($0)
+        }
+    }
+}
+
+/// The events of a channel or a connection.
+public struct PusherEvents: AsyncSequence, AsyncIteratorProtocol, Sendable {
+    public typealias Element = PusherEvent
+    public typealias Failure = Never
+
+    private let binding: Binding?
+
+    /// Bound until the sequence and its iterators are released.
+    private final class Binding: Sendable {
+        let connection: PusherConnection
+        let mailbox: Mailbox<PusherEvent>
+        private let unbind: @Sendable () -> Void
+
+        init(
+            _ connection: PusherConnection, _ mailbox: Mailbox<PusherEvent>,
+            unbind: @escaping @Sendable () -> Void
+        ) {
+            self.connection = connection
+            self.mailbox = mailbox
+            self.unbind = unbind
+        }
+
+        deinit {
+            unbind()
+            // It may have been full.
+            try? connection.engine?.resume()
+        }
+    }
+
+    init(
+        _ event: String?, _ connection: PusherConnection?, _ bindings: PusherBindingTable,
+        bind: (String?, @escaping PusherBindingTable.EngineHandler) throws -> UInt64?,
+        unbind: @escaping @Sendable (UInt64) -> Void
+    ) {
+        guard let connection, let engine = connection.engine else {
+            binding = nil
+            return
+        }
+        let options = connection.options
+        let mailbox = Mailbox<PusherEvent>(options.maxBufferedEvents, options.maxBufferedBytes)
+        let id = bindings.add(event, ended: { mailbox.finish(.normal) }, bind) {
+            [weak engine] event in
+            guard mailbox.put(event) else { return }
+            try? engine?.pause()
+            // If the mailbox was emptied meanwhile, `resume` was called before there was a pause.
+            if !mailbox.isPaused { try? engine?.resume() }
+        }
+        guard let id else {
+            binding = nil
+            return
+        }
+        binding = Binding(connection, mailbox) {
+            bindings.remove(id)
+            unbind(id)
+        }
+    }
+
+    public func makeAsyncIterator() -> PusherEvents { self }
+
+    public mutating func next() async -> PusherEvent? {
+        await next(isolation: nil)
+    }
+
+    public mutating func next(
+        isolation actor: isolated (any Actor)?
+    ) async throws(Never) -> PusherEvent? {
+        guard let binding else { return nil }
+        return try? await binding.mailbox.next { try? binding.connection.engine?.resume() }
+    }
+}

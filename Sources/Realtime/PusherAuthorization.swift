@@ -1,0 +1,123 @@
+/// How a connection gets permission to subscribe to private, encrypted and presence channels.
+public enum AuthMethod: Sendable {
+    /// Posts the socket id and the channel name to this URL, as a form.
+    case endpoint(authEndpoint: String)
+    /// Sends the request that the builder makes; the response has the same form.
+    case authRequestBuilder(authRequestBuilder: any PusherAuthRequestBuilder)
+    /// Signs with the app's secret. For development only: the program contains the secret.
+    case inline(secret: String)
+    /// Asks the program, which may answer later and on any thread.
+    case authorizer(authorizer: any Authorizer)
+    /// Only public channels can be used.
+    case noMethod
+
+    /// Asks an async function. An error that it throws fails the subscription.
+    public static func authorizer(
+        _ fetch:
+            @escaping @Sendable (_ socketID: String, _ channelName: String) async throws ->
+            PusherAuth
+    ) -> AuthMethod {
+        .authorizer(authorizer: AsyncAuthorizer(fetch: fetch))
+    }
+}
+
+/// The permission to subscribe to a channel, as a server signed it.
+public struct PusherAuth: Sendable {
+    public let auth: String
+    /// For presence channels: the JSON text with the user's id that the server signed.
+    public let channelData: String?
+    /// For encrypted channels: the channel's key in base64.
+    public let sharedSecret: String?
+
+    public init(auth: String, channelData: String? = nil, sharedSecret: String? = nil) {
+        self.auth = auth
+        self.channelData = channelData
+        self.sharedSecret = sharedSecret
+    }
+}
+
+/// Decides about subscriptions in the program.
+public protocol Authorizer: Sendable {
+    /// Called on the loop's thread for each channel that needs permission, again after each
+    /// reconnect.
+    /// - Parameter completionHandler: takes the permission, or nil to refuse. Call it once, at any
+    ///   time and on any thread.
+    func fetchAuthValue(
+        socketID: String, channelName: String,
+        completionHandler: @escaping @Sendable (PusherAuth?) -> Void)
+}
+
+/// Makes the request that asks for permission. `RealtimeFoundation` has the form with `URLRequest`:
+/// `AuthRequestBuilderProtocol`.
+public protocol PusherAuthRequestBuilder: Sendable {
+    /// Called on the loop's thread for each channel that needs permission, again after each
+    /// reconnect. A body that is a stream is not accepted.
+    /// - Returns: a request to an absolute URL; nil fails the subscription.
+    func authorizationRequest(socketID: String, channelName: String) -> REST.Request?
+}
+
+/// An authorizer whose errors keep their text.
+struct AsyncAuthorizer: Authorizer {
+    let fetch: @Sendable (_ socketID: String, _ channelName: String) async throws -> PusherAuth
+
+    func fetchAuthValue(
+        socketID: String, channelName: String,
+        completionHandler: @escaping @Sendable (PusherAuth?) -> Void
+    ) {
+        fetch(socketID, channelName) { completionHandler(try? $0.get()) }
+    }
+
+    func fetch(
+        _ socketID: String, _ channelName: String,
+        _ answer: @escaping @Sendable (Result<PusherAuth, any Error>) -> Void
+    ) {
+        Task {
+            do {
+                answer(.success(try await fetch(socketID, channelName)))
+            } catch {
+                answer(.failure(error))
+            }
+        }
+    }
+}
+
+/// How a connection signs its user in. With `AuthMethod.inline`, the secret can do it, too.
+public enum PusherUserAuthMethod: Sendable {
+    /// Posts the socket id to this URL, as a form.
+    case endpoint(authEndpoint: String)
+    /// Asks the program. An error that it throws fails the sign-in.
+    case authorizer(@Sendable (_ socketID: String) async throws -> PusherUserAuth)
+}
+
+/// The permission to sign in, as a server signed it.
+public struct PusherUserAuth: Sendable {
+    public let auth: String
+    /// The JSON text with the user's id that the server signed.
+    public let userData: String
+
+    public init(auth: String, userData: String) {
+        self.auth = auth
+        self.userData = userData
+    }
+}
+
+// Secrets and permissions are not printed.
+extension AuthMethod: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .endpoint(let url): "endpoint(\(url))"
+        case .authRequestBuilder: "authRequestBuilder"
+        case .inline: "inline"
+        case .authorizer: "authorizer"
+        case .noMethod: "noMethod"
+        }
+    }
+}
+
+extension PusherAuth: CustomStringConvertible {
+    public var description: String { "(authorization)" }
+}
+
+extension PusherUserAuth: CustomStringConvertible {
+    public var description: String { "(authorization)" }
+}
