@@ -17,6 +17,7 @@ from typing import Any, Callable, TypeVar
 import pytest
 import trustme
 from bots import BotServer
+from pushers import PusherServer
 from servers import WebSocketServer, answers, raw_server
 from streams import EventServer
 from websockets.asyncio.server import ServerConnection
@@ -107,6 +108,12 @@ def events() -> Iterator[EventServer]:
 @pytest.fixture
 def bots() -> Iterator[BotServer]:
     with BotServer() as running:
+        yield running
+
+
+@pytest.fixture
+def pusher_server() -> Iterator[PusherServer]:
+    with PusherServer() as running:
         yield running
 
 

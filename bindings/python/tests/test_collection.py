@@ -14,11 +14,19 @@ from librealtime._core import handle as _handle
 from librealtime._websocket.asyncio_connection import Connection
 from librealtime._websocket.connection_base import BaseConnection
 from librealtime._rest.client_base import BaseRESTClient
+from librealtime._pusher.pusher_base import BasePusher
 from librealtime._sources.source_base import BaseSource
 
 ws_url, sse_url, bot_url, seed = sys.argv[1:]
 draw = random.Random(int(seed))
 librealtime._core.reactor.LINGER_S = 0
+
+def tuned(pusher):
+    '''Subscribes to a channel; channel and iteration refer to the connection.'''
+    pusher.channel_of_mine = pusher._register("orders", None, None, False)
+    pusher.bind("a", print)
+    pusher.events_of_mine = pusher.channel_of_mine.events()
+    return pusher
 
 BLOCKING = [
     lambda: sync.connect(ws_url + "/silent"),
@@ -28,6 +36,7 @@ BLOCKING = [
     lambda: sync.RESTClient(sse_url),
     lambda: sync.Spreadbot(bot_url),
     lambda: sync.SpreadbotREST(bot_url),
+    lambda: tuned(sync.Pusher("key")),
 ]
 NEITHER = [
     librealtime.EventStreamParser,
@@ -65,7 +74,7 @@ def watch(kind):
         needed[id(self)] = [handle._ownership for handle in handles(self) if handle is not None]
     return note
 
-KINDS = (BaseConnection, BaseSource, BaseRESTClient, librealtime.RESTClient)
+KINDS = (BaseConnection, BaseSource, BasePusher, BaseRESTClient, librealtime.RESTClient)
 noters = [(kind, watch(kind)) for kind in KINDS]
 
 def note(thing):
@@ -108,7 +117,7 @@ with warnings.catch_warnings(record=True) as told:
     wanted = 0
     for _ in range(12):
         makers = [draw.choice(BLOCKING) for _ in range(6)] + [draw.choice(NEITHER)]
-        wanted += sum(BLOCKING.index(maker) in (0, 1, 2, 3, 5) for maker in makers[:6])
+        wanted += sum(BLOCKING.index(maker) in (0, 1, 2, 3, 5, 7) for maker in makers[:6])
         things = [note(maker()) for maker in makers]
         entangle(things)
         del things
@@ -148,13 +157,14 @@ MAKERS = [
     client,
     lambda: parted(lambda: librealtime.Spreadbot(bot_url)),
     lambda: parted(lambda: librealtime.SpreadbotREST(bot_url)),
+    lambda: parted(lambda: tuned(librealtime.Pusher("key"))),
 ]
 
 async def main():
     wanted = 0
     for _ in range(12):
         makers = [draw.choice(MAKERS) for _ in range(6)]
-        wanted += sum(MAKERS.index(maker) in (0, 1, 2, 3, 5) for maker in makers)
+        wanted += sum(MAKERS.index(maker) in (0, 1, 2, 3, 5, 7) for maker in makers)
         things = [note(await maker()) for maker in makers]
         entangle(things)
         del things

@@ -30,13 +30,14 @@ def rows(first, last):
 
 def parameters(function):
     named = inspect.signature(function).parameters.values()
-    return [one.name for one in named if one.name not in ("self", "url")]
+    return [one.name for one in named if one.name not in ("self", "url", "key")]
 
 
 def test_errors_name_limits_as_in_python():
     """Users of Python do not know the names of the C interface."""
     faces = (librealtime.connect, librealtime.EventSource, librealtime.LongPoll)
     faces += (librealtime.RESTClient, librealtime.EventStreamParser, librealtime.Spreadbot)
+    faces += (librealtime.Pusher,)
     known = {name for face in faces for name in parameters(face)}
     root = Path(__file__).parents[3] / "Sources"
     strings = re.compile(r'"[^"\n]*?\b([a-z_]+_(?:bytes|timeout|capacity|ttl))\b')
@@ -94,10 +95,12 @@ def test_numbers_of_the_readme(documented, function):
         librealtime.sync.EventSource,
         librealtime.LongPoll,
         librealtime.sync.LongPoll,
+        librealtime.Pusher,
+        librealtime.sync.Pusher,
     ],
     ids=[
         *("connect", "sync.connect", "sync.reconnect", "EventSource", "sync.EventSource"),
-        *("LongPoll", "sync.LongPoll"),
+        *("LongPoll", "sync.LongPoll", "Pusher", "sync.Pusher"),
     ],
 )
 def test_help_lists_every_option(documented):

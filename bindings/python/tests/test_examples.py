@@ -141,3 +141,25 @@ def test_request(example, bots):
     result = example("request.py", bots.url + "/nowhere")
     assert result.returncode == 1
     assert "404" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_channels(environment, pusher_server):
+    name, server = "private-orders", f"127.0.0.1:{pusher_server.port}"
+    program = subprocess.Popen(
+        [
+            *(sys.executable, str(EXAMPLES / "channels.py"), pusher_server.key, name),
+            *("--server", server, "--auth", pusher_server.http + "/pusher/auth"),
+        ],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    control, succeeded = pusher_server.control, "pusher_internal:subscription_succeeded"
+    control.wait(what="out", event=succeeded)
+    control.publish(name, "price", {"euro": 7})
+    control.close(code=4009, reason="out")
+    output, errors = program.communicate(timeout=PATIENCE_S)
+    assert output.splitlines()[-1] == 'private-orders price {"euro":7}'
+    assert errors.splitlines()[:2] == ["connecting", "connected"]
+    assert errors.splitlines()[-1].startswith("FAILED: ") and program.returncode == 1

@@ -184,3 +184,18 @@ def test_senders_that_wait_hear_of_the_end(run, own_server):
             own_server.go.set()
 
     run(main())
+
+
+def test_a_full_queue_is_walked_once(monkeypatch):
+    """Messages that the same read adds do not each cost a walk through the whole queue."""
+    from librealtime._core.inbox import Inbox
+
+    walks, walk = [], Inbox._low_water
+    monkeypatch.setattr(Inbox, "_low_water", lambda self: walks.append(1) or walk(self))
+    inbox = Inbox(100, 0)
+    assert [inbox.add(number, 1) for number in range(5000)].index(True) == 99
+    assert len(walks) == 1 and inbox.paused and inbox.resume_at == 25
+    assert not inbox.is_beyond(51) and inbox.is_beyond(50)
+    inbox.messages.clear()
+    inbox.paused = False
+    assert not any(inbox.add(number, 1) for number in range(99)) and inbox.add(0, 1)

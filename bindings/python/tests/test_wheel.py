@@ -104,7 +104,7 @@ def test_the_wheel_holds_the_package_and_the_library_alone(tmp_path: Path) -> No
     stripped = tmp_path / "stripped.so"
     run("strip", "--strip-unneeded", "-o", stripped, built)
     assert packaged == stripped.read_bytes()
-    assert len(packaged) <= 5 << 19
+    assert len(packaged) <= 4 << 20
     expected = {path.relative_to(source).as_posix() for path in source.rglob("*.py")}
     expected |= {"librealtime/py.typed", "librealtime/_lib/librealtime.so"}
     assert {name for name in names if ".dist-info/" not in name} == expected

@@ -1,4 +1,4 @@
-"""WebSocket connections, event streams and requests by librealtime.
+"""WebSocket connections, event streams, channels and requests by librealtime.
 
     async with librealtime.connect("wss://example.org/") as ws:
         await ws.send("hello")
@@ -13,6 +13,11 @@
         await bot.establish_connection("news")
         async for message in bot:
             print(message.text)
+
+    async with librealtime.Pusher(key, cluster="eu") as pusher:
+        channel = await pusher.subscribe("orders")
+        async for event in channel:
+            print(event.event, event.data)
 
     async with librealtime.RESTClient("https://example.org/api") as client:
         user = (await client.get("users/1")).raise_for_status().json()
@@ -30,6 +35,22 @@ from ._core.reachability import Reachability
 from ._core.reconnect import Attempt, Lost, process_exception
 from ._core.response import Headers, Opened, Response
 from ._core.statistics import LoopStatistics, Statistics
+from ._pusher.asyncio_channel import PusherChannel, PusherUser
+from ._pusher.asyncio_push import PusherPush
+from ._pusher.asyncio_pusher import Pusher
+from ._pusher.asyncio_streams import PusherEvents
+from ._pusher.authorization import (
+    PusherAuthorization,
+    PusherAuthorizationRequest,
+    PusherPreparation,
+)
+from ._pusher.event import PusherEvent
+from ._pusher.objects import (
+    PusherMember,
+    PusherPushResult,
+    PusherStateChange,
+    PusherWatchlistEvent,
+)
 from ._rest.asyncio_client import RESTClient
 from ._rest.response import RESTResponse
 from ._sources.asyncio_eventsource import EventSource
@@ -67,6 +88,19 @@ __all__ = [
     "Network",
     "Opened",
     "PollMessage",
+    "Pusher",
+    "PusherAuthorization",
+    "PusherAuthorizationRequest",
+    "PusherChannel",
+    "PusherEvent",
+    "PusherEvents",
+    "PusherMember",
+    "PusherPreparation",
+    "PusherPush",
+    "PusherPushResult",
+    "PusherStateChange",
+    "PusherUser",
+    "PusherWatchlistEvent",
     "RESTClient",
     "RESTResponse",
     "Reachability",

@@ -1,4 +1,5 @@
-"""A server to try librealtime against: WebSocket, server-sent events, long polls and requests.
+"""A server to try librealtime against: WebSocket, server-sent events, long polls, requests and
+Pusher Channels.
 
     pip install 'librealtime[demo]'
     python -m librealtime.demo_server --port 8080
@@ -32,6 +33,11 @@ except ImportError:
         raise
     sys.exit("demo_server: aiohttp is missing; install it by: pip install 'librealtime[demo]'")
 
+if __package__:
+    from .demo_pusher import KEY, SECRET, DemoPusher
+else:  # `make serve` runs this file, because the package needs the built library.
+    from demo_pusher import KEY, SECRET, DemoPusher  # type: ignore[import-not-found, no-redef]
+
 # What Spreadbot expects of a server is in docs/spreadbot.md.
 META = "ws+meta.nchan"
 BATCH = "application/vnd.spreadbot.batch+json"
@@ -59,9 +65,12 @@ The demo server of librealtime is ready; Ctrl-C stops it.
 {http}/status/503         responds with this status; ?retry_after=2 adds Retry-After
 {http}/flaky              responds twice with 503, then with 200
 {http}/slow?seconds=3     responds after this time
+{http}                    Pusher Channels: key {key}, secret {secret}; signs at /pusher/auth
 
 To publish a message: curl -d hello {http}/channel/news
+To publish an event:  curl -d '{event}' {http}/apps/1/events
 """
+EVENT = '{"name":"new-price","channel":"orders","data":"7.10"}'
 
 T = TypeVar("T")
 
@@ -132,7 +141,9 @@ class DemoServer:
     """What the server does at each URL."""
 
     def __init__(self, url: str) -> None:
-        self.usage = USAGE.format(http=url, ws=url.replace("http", "ws", 1))
+        ws = url.replace("http", "ws", 1)
+        self.usage = USAGE.format(http=url, ws=ws, key=KEY, secret=SECRET, event=EVENT)
+        self._pusher = DemoPusher(self._open_websocket)
         self._history = History()
         self._stop = asyncio.Event()
         self._sockets: weakref.WeakSet[web.WebSocketResponse] = weakref.WeakSet()
@@ -153,6 +164,7 @@ class DemoServer:
                 web.route("*", r"/status/{code:[2-5]\d\d}", self.status),
                 web.route("*", "/flaky", self.flaky),
                 web.route("*", "/slow", self.slow),
+                *self._pusher.routes(),
             ]
         )
         application.on_response_prepare.append(log_response)

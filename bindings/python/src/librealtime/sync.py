@@ -6,6 +6,10 @@ while no call waits, a thread of the object does. So a handler may be called in 
 never in two at once. What it raises is raised by the call that waits, or by the next one that does.
 """
 
+from ._pusher.sync_channel import PusherChannel, PusherUser
+from ._pusher.sync_push import PusherPush
+from ._pusher.sync_pusher import Pusher
+from ._pusher.sync_streams import PusherEvents
 from ._rest.sync_client import RESTClient
 from ._sources.sync_eventsource import EventSource
 from ._sources.sync_longpoll import LongPoll
@@ -18,6 +22,11 @@ __all__ = [
     "Connection",
     "EventSource",
     "LongPoll",
+    "Pusher",
+    "PusherChannel",
+    "PusherEvents",
+    "PusherPush",
+    "PusherUser",
     "RESTClient",
     "Spreadbot",
     "SpreadbotREST",

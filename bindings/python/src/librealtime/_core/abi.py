@@ -629,6 +629,390 @@ class rt_spreadbot_sent(ctypes.Structure):  # noqa: N801
 rt_spreadbot_sent_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
+class rt_pusher_state(IntEnum):  # noqa: N801
+    """Values of ``rt_pusher_state``, without the prefix of their C names."""
+
+    CONNECTING = 0
+    CONNECTED = 1
+    DISCONNECTING = 2
+    DISCONNECTED = 3
+    RECONNECTING = 4
+
+
+class rt_pusher_data(IntEnum):  # noqa: N801
+    """Values of ``rt_pusher_data``, without the prefix of their C names."""
+
+    NONE = 0
+    TEXT = 1
+    JSON = 2
+
+
+class rt_pusher_event(ctypes.Structure):  # noqa: N801
+    """An event of a Pusher connection. Its texts point into the received message, so
+    no NUL follows them; they are never NULL."""
+
+    struct_bytes: int
+    event: int
+    event_length: int
+    channel: int
+    channel_length: int
+    data: int
+    data_length: int
+    user_id: int
+    user_id_length: int
+    message: int
+    message_length: int
+    channel_number: int
+    data_kind: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("event", ctypes.c_void_p),
+        ("event_length", ctypes.c_size_t),
+        ("channel", ctypes.c_void_p),
+        ("channel_length", ctypes.c_size_t),
+        ("data", ctypes.c_void_p),
+        ("data_length", ctypes.c_size_t),
+        ("user_id", ctypes.c_void_p),
+        ("user_id_length", ctypes.c_size_t),
+        ("message", ctypes.c_void_p),
+        ("message_length", ctypes.c_size_t),
+        ("channel_number", ctypes.c_uint64),
+        ("data_kind", ctypes.c_int32),
+    ]
+
+
+# (event, user)
+rt_pusher_event_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_pusher_record(ctypes.Structure):  # noqa: N801
+    """One event of a batch. Offsets are from the batch's base pointer."""
+
+    channel_number: int
+    event_offset: int
+    event_length: int
+    data_offset: int
+    data_length: int
+    user_id_offset: int
+    user_id_length: int
+    message_offset: int
+    message_length: int
+    data_kind: int
+    reserved: int
+    _fields_ = [
+        ("channel_number", ctypes.c_uint64),
+        ("event_offset", ctypes.c_uint64),
+        ("event_length", ctypes.c_uint64),
+        ("data_offset", ctypes.c_uint64),
+        ("data_length", ctypes.c_uint64),
+        ("user_id_offset", ctypes.c_uint64),
+        ("user_id_length", ctypes.c_uint64),
+        ("message_offset", ctypes.c_uint64),
+        ("message_length", ctypes.c_uint64),
+        ("data_kind", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+    ]
+
+
+# (base, events, count, user)
+rt_pusher_events_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+    ctypes.POINTER(rt_pusher_record),
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+)
+
+
+class rt_pusher_state_change(ctypes.Structure):  # noqa: N801
+    """A change of a Pusher connection's state."""
+
+    struct_bytes: int
+    old_state: int
+    new_state: int
+    status: int
+    close_code: int
+    close_reason: bytes
+    message: bytes
+    retry_in_ms: int
+    attempts: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("old_state", ctypes.c_int32),
+        ("new_state", ctypes.c_int32),
+        ("status", ctypes.c_int32),
+        ("close_code", ctypes.c_int32),
+        ("close_reason", ctypes.c_char_p),
+        ("message", ctypes.c_char_p),
+        ("retry_in_ms", ctypes.c_int64),
+        ("attempts", ctypes.c_uint32),
+    ]
+
+
+# (change, user)
+rt_pusher_state_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_pusher_error(ctypes.Structure):  # noqa: N801
+    """An error that the server reported by `pusher:error`. The connection continues."""
+
+    struct_bytes: int
+    code: int
+    has_code: bool
+    message: bytes
+    channel: bytes
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("code", ctypes.c_int32),
+        ("has_code", ctypes.c_bool),
+        ("message", ctypes.c_char_p),
+        ("channel", ctypes.c_char_p),
+    ]
+
+
+# (error, user)
+rt_pusher_error_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_pusher_subscription(ctypes.Structure):  # noqa: N801
+    """The result of a subscription, or its count of subscribers."""
+
+    struct_bytes: int
+    channel: bytes
+    channel_number: int
+    status: int
+    http_status: int
+    message: bytes
+    headers: int
+    headers_length: int
+    body: int
+    body_length: int
+    count: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("channel", ctypes.c_char_p),
+        ("channel_number", ctypes.c_uint64),
+        ("status", ctypes.c_int32),
+        ("http_status", ctypes.c_int32),
+        ("message", ctypes.c_char_p),
+        ("headers", ctypes.c_void_p),
+        ("headers_length", ctypes.c_size_t),
+        ("body", ctypes.c_void_p),
+        ("body_length", ctypes.c_size_t),
+        ("count", ctypes.c_int64),
+    ]
+
+
+# (subscription, user)
+rt_pusher_subscription_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_pusher_member(ctypes.Structure):  # noqa: N801
+    """A member of a presence channel."""
+
+    struct_bytes: int
+    channel: bytes
+    channel_number: int
+    user_id: int
+    user_id_length: int
+    user_info: int
+    user_info_length: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("channel", ctypes.c_char_p),
+        ("channel_number", ctypes.c_uint64),
+        ("user_id", ctypes.c_void_p),
+        ("user_id_length", ctypes.c_size_t),
+        ("user_info", ctypes.c_void_p),
+        ("user_info_length", ctypes.c_size_t),
+    ]
+
+
+# (member, user)
+rt_pusher_member_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_pusher_trigger_failure(ctypes.Structure):  # noqa: N801
+    """A client event that was dropped."""
+
+    struct_bytes: int
+    channel: bytes
+    channel_number: int
+    event: bytes
+    status: int
+    message: bytes
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("channel", ctypes.c_char_p),
+        ("channel_number", ctypes.c_uint64),
+        ("event", ctypes.c_char_p),
+        ("status", ctypes.c_int32),
+        ("message", ctypes.c_char_p),
+    ]
+
+
+# (failure, user)
+rt_pusher_trigger_failed_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+# (line, user)
+rt_pusher_debug_fn = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
+
+
+# (channel, number, user)
+rt_pusher_channel_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_char_p,
+    ctypes.c_uint64,
+    ctypes.c_void_p,
+)
+
+
+class rt_pusher_channel_kind(IntEnum):  # noqa: N801
+    """Values of ``rt_pusher_channel_kind``, without the prefix of their C names."""
+
+    PUBLIC = 0
+    PRIVATE = 1
+    ENCRYPTED = 2
+    PRESENCE = 3
+
+
+class rt_pusher_channel_state(IntEnum):  # noqa: N801
+    """Values of ``rt_pusher_channel_state``, without the prefix of their C names."""
+
+    IDLE = 0
+    AUTHORIZING = 1
+    SENT = 2
+    SUBSCRIBED = 3
+    FAILED = 4
+    UNSUBSCRIBED = 5
+
+
+class rt_pusher_auth_request(ctypes.Structure):  # noqa: N801
+    """What is to be authorized."""
+
+    struct_bytes: int
+    socket_id: bytes
+    channels: int
+    channels_length: int
+    count: int
+    is_user: bool
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("socket_id", ctypes.c_char_p),
+        ("channels", ctypes.c_void_p),
+        ("channels_length", ctypes.c_size_t),
+        ("count", ctypes.c_size_t),
+        ("is_user", ctypes.c_bool),
+    ]
+
+
+# (request, authorization, user)
+rt_pusher_authorize_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+)
+
+
+# (request, http, user)
+rt_pusher_prepare_fn = ctypes.CFUNCTYPE(
+    ctypes.c_bool,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+)
+
+
+# (out_user_id, out_user_info, user)
+rt_pusher_user_data_fn = ctypes.CFUNCTYPE(
+    ctypes.c_bool,
+    ctypes.POINTER(ctypes.POINTER(ctypes.c_char)),
+    ctypes.POINTER(ctypes.POINTER(ctypes.c_char)),
+    ctypes.c_void_p,
+)
+
+
+class rt_pusher_user(ctypes.Structure):  # noqa: N801
+    """The signed-in user."""
+
+    struct_bytes: int
+    user_id: int
+    user_id_length: int
+    user_data: int
+    user_data_length: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("user_id", ctypes.c_void_p),
+        ("user_id_length", ctypes.c_size_t),
+        ("user_data", ctypes.c_void_p),
+        ("user_data_length", ctypes.c_size_t),
+    ]
+
+
+# (signed_in, user)
+rt_pusher_user_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_pusher_watchlist(ctypes.Structure):  # noqa: N801
+    """Users on the watchlist of the signed-in user, all of whom went online, or all
+    offline."""
+
+    struct_bytes: int
+    online: bool
+    user_ids: int
+    user_ids_length: int
+    count: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("online", ctypes.c_bool),
+        ("user_ids", ctypes.c_void_p),
+        ("user_ids_length", ctypes.c_size_t),
+        ("count", ctypes.c_size_t),
+    ]
+
+
+# (watchlist, user)
+rt_pusher_watchlist_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_pusher_push(IntEnum):  # noqa: N801
+    """Values of ``rt_pusher_push``, without the prefix of their C names."""
+
+    REGISTER = 0
+    SUBSCRIBE = 1
+    UNSUBSCRIBE = 2
+    SET_SUBSCRIPTIONS = 3
+
+
+class rt_pusher_push_result(ctypes.Structure):  # noqa: N801
+    """The result of a call for push notifications."""
+
+    struct_bytes: int
+    kind: int
+    status: int
+    http_status: int
+    name: bytes
+    message: bytes
+    body: int
+    body_length: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("kind", ctypes.c_int32),
+        ("status", ctypes.c_int32),
+        ("http_status", ctypes.c_int32),
+        ("name", ctypes.c_char_p),
+        ("message", ctypes.c_char_p),
+        ("body", ctypes.c_void_p),
+        ("body_length", ctypes.c_size_t),
+    ]
+
+
+# (result, user)
+rt_pusher_push_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
 #: Argument types and result type of every exported function.
 FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_version": ((), ctypes.c_char_p),
@@ -1441,6 +1825,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_rest_request_free": ((ctypes.c_void_p,), None),
+    "rt_rest_request_set_target": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
     "rt_rest_request_add_header": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
@@ -1451,6 +1839,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_rest_request_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_rest_request_add_query": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_add_form_parameter": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
@@ -1755,6 +2147,363 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_spreadbot_receive": (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.POINTER(rt_event))),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_new": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_free": ((ctypes.c_void_p,), None),
+    "rt_pusher_set_host": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_pusher_set_cluster": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_pusher_set_secret": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_pusher_set_encryption_master_key": (
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_auth_endpoint": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_pusher_set_user_auth_endpoint": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_auth_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_auth_parameter": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_push_url": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_pusher_set_reconnect_limits": (
+        (ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_use_tls": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_pusher_set_port": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_pusher_set_path": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_pusher_set_offer_subprotocol": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_upgrade_on_4000": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_pusher_add_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_set_basic_auth": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_bearer_token": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_pusher_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_pusher_set_reachability": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_pusher_set_max_redirects": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_pusher_set_allow_insecure_redirects": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_pusher_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_pusher_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_pusher_set_connect_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_activity_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_pong_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_frame_pings": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_pusher_set_auto_reconnect": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_pusher_set_auth_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_auth_retries": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_pusher_set_auth_batch_size": (
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_max_channel_name_length": (
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_client_event_queue": (
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_client_event_rate": (
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_set_max_message_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_state": (
+        (ctypes.c_void_p, rt_pusher_state_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_error": (
+        (ctypes.c_void_p, rt_pusher_error_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_subscribed": (
+        (ctypes.c_void_p, rt_pusher_subscription_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_subscription_failed": (
+        (ctypes.c_void_p, rt_pusher_subscription_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_subscription_count": (
+        (ctypes.c_void_p, rt_pusher_subscription_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_member_added": (
+        (ctypes.c_void_p, rt_pusher_member_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_member_removed": (
+        (ctypes.c_void_p, rt_pusher_member_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_decryption_failed": (
+        (ctypes.c_void_p, rt_pusher_event_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_events": (
+        (ctypes.c_void_p, rt_pusher_events_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_debug": (
+        (ctypes.c_void_p, rt_pusher_debug_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_trigger_failed": (
+        (ctypes.c_void_p, rt_pusher_trigger_failed_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_bind": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_pusher_event_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_unbind": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_pusher_unbind_all": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_event_property": (
+        (
+            ctypes.POINTER(rt_pusher_event),
+            ctypes.c_char_p,
+            ctypes.POINTER(ctypes.POINTER(ctypes.c_char)),
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_connect": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_disconnect": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_network_changed": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_pusher_pause": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_resume": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_subscribe": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_subscribe_with": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(ctypes.c_void_p),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_unsubscribe": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_pusher_unsubscribe_all": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_find_channel": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_each_channel": (
+        (ctypes.c_void_p, rt_pusher_channel_fn, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_get_socket_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_get_url": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_get_reconnect_attempts": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_channel_free": ((ctypes.c_void_p,), None),
+    "rt_pusher_channel_bind": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_pusher_event_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_channel_unbind": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_pusher_channel_unbind_event": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_channel_unbind_all": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_channel_trigger": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_channel_unsubscribe": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_channel_get_name": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_channel_get_number": ((ctypes.c_void_p,), ctypes.c_uint64),
+    "rt_pusher_channel_get_kind": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_channel_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_channel_get_subscription_count": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64)),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_channel_get_my_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_channel_each_member": (
+        (ctypes.c_void_p, rt_pusher_member_fn, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_channel_find_member": (
+        (ctypes.c_void_p, ctypes.c_char_p, rt_pusher_member_fn, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_authorize": (
+        (ctypes.c_void_p, rt_pusher_authorize_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_prepare_authorization": (
+        (ctypes.c_void_p, rt_pusher_prepare_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_user_data": (
+        (ctypes.c_void_p, rt_pusher_user_data_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_authorization_answer": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_authorization_answer_channel": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_authorization_answer_json": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_authorization_fail": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_authorization_free": ((ctypes.c_void_p,), None),
+    "rt_pusher_sign_in": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_sign_out": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_on_signed_in": (
+        (ctypes.c_void_p, rt_pusher_user_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_sign_in_failed": (
+        (ctypes.c_void_p, rt_failure_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_watchlist": (
+        (ctypes.c_void_p, rt_pusher_watchlist_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_user_bind": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_pusher_event_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_user_unbind": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_pusher_user_unbind_all": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_get_user_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_push_register": (
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_push_subscribe": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_pusher_push_unsubscribe": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_pusher_push_set_subscriptions": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_on_push": (
+        (ctypes.c_void_p, rt_pusher_push_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
 }
@@ -2344,6 +3093,8 @@ class Library:
     rt_rest_request_new: Callable[[Any, bytes | None, bytes | None, Any], int]
     # (request)
     rt_rest_request_free: Callable[[Any], None]
+    # (request, method, path)
+    rt_rest_request_set_target: Callable[[Any, bytes | None, bytes | None], int]
     # (request, name, value)
     rt_rest_request_add_header: Callable[[Any, bytes | None, bytes | None], int]
     # (request, name, value)
@@ -2352,6 +3103,8 @@ class Library:
     rt_rest_request_clear_headers: Callable[[Any], int]
     # (request, name, value)
     rt_rest_request_add_query: Callable[[Any, bytes | None, bytes | None], int]
+    # (request, name, value)
+    rt_rest_request_add_form_parameter: Callable[[Any, bytes | None, bytes | None], int]
     # (request, data, length, content_type)
     rt_rest_request_set_body: Callable[[Any, Any, int, bytes | None], int]
     # (request, length, fn, rewind, user, destroy)
@@ -2508,6 +3261,231 @@ class Library:
     rt_spreadbot_connect: Callable[[Any, bytes | None, int], int]
     # (spreadbot, timeout_ms, out)
     rt_spreadbot_receive: Callable[[Any, int, Any], int]
+    # (loop, key, out)
+    rt_pusher_new: Callable[[Any, bytes | None, Any], int]
+    # (pusher)
+    rt_pusher_free: Callable[[Any], None]
+    # (pusher, host)
+    rt_pusher_set_host: Callable[[Any, bytes | None], int]
+    # (pusher, cluster)
+    rt_pusher_set_cluster: Callable[[Any, bytes | None], int]
+    # (pusher, secret)
+    rt_pusher_set_secret: Callable[[Any, bytes | None], int]
+    # (pusher, key, length)
+    rt_pusher_set_encryption_master_key: Callable[[Any, Any, int], int]
+    # (pusher, url)
+    rt_pusher_set_auth_endpoint: Callable[[Any, bytes | None], int]
+    # (pusher, url)
+    rt_pusher_set_user_auth_endpoint: Callable[[Any, bytes | None], int]
+    # (pusher, name, value)
+    rt_pusher_set_auth_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (pusher, name, value)
+    rt_pusher_set_auth_parameter: Callable[[Any, bytes | None, bytes | None], int]
+    # (pusher, url)
+    rt_pusher_set_push_url: Callable[[Any, bytes | None], int]
+    # (pusher, max_attempts, max_gap_ms)
+    rt_pusher_set_reconnect_limits: Callable[[Any, int, int], int]
+    # (pusher, enabled)
+    rt_pusher_set_use_tls: Callable[[Any, bool], int]
+    # (pusher, port)
+    rt_pusher_set_port: Callable[[Any, int], int]
+    # (pusher, path)
+    rt_pusher_set_path: Callable[[Any, bytes | None], int]
+    # (pusher, enabled)
+    rt_pusher_set_offer_subprotocol: Callable[[Any, bool], int]
+    # (pusher, enabled)
+    rt_pusher_set_upgrade_on_4000: Callable[[Any, bool], int]
+    # (pusher, name, value)
+    rt_pusher_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (pusher, name, value)
+    rt_pusher_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (pusher)
+    rt_pusher_clear_headers: Callable[[Any], int]
+    # (pusher, user_name, password)
+    rt_pusher_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
+    # (pusher, token)
+    rt_pusher_set_bearer_token: Callable[[Any, bytes | None], int]
+    # (pusher, network)
+    rt_pusher_set_network: Callable[[Any, Any], int]
+    # (pusher, reachability)
+    rt_pusher_set_reachability: Callable[[Any, Any], int]
+    # (pusher, count)
+    rt_pusher_set_max_redirects: Callable[[Any, int], int]
+    # (pusher, enabled)
+    rt_pusher_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (pusher, name)
+    rt_pusher_add_safe_header: Callable[[Any, bytes | None], int]
+    # (pusher, enabled)
+    rt_pusher_set_compression: Callable[[Any, bool], int]
+    # (pusher, enabled)
+    rt_pusher_set_http2: Callable[[Any, bool], int]
+    # (pusher, time_ms)
+    rt_pusher_set_connect_timeout_ms: Callable[[Any, int], int]
+    # (pusher, time_ms)
+    rt_pusher_set_activity_timeout_ms: Callable[[Any, int], int]
+    # (pusher, time_ms)
+    rt_pusher_set_pong_timeout_ms: Callable[[Any, int], int]
+    # (pusher, enabled)
+    rt_pusher_set_frame_pings: Callable[[Any, bool], int]
+    # (pusher, enabled)
+    rt_pusher_set_auto_reconnect: Callable[[Any, bool], int]
+    # (pusher, time_ms)
+    rt_pusher_set_auth_timeout_ms: Callable[[Any, int], int]
+    # (pusher, count)
+    rt_pusher_set_auth_retries: Callable[[Any, int], int]
+    # (pusher, count)
+    rt_pusher_set_auth_batch_size: Callable[[Any, int], int]
+    # (pusher, count)
+    rt_pusher_set_max_channel_name_length: Callable[[Any, int], int]
+    # (pusher, count)
+    rt_pusher_set_client_event_queue: Callable[[Any, int], int]
+    # (pusher, count)
+    rt_pusher_set_client_event_rate: Callable[[Any, int], int]
+    # (pusher, bytes)
+    rt_pusher_set_max_message_bytes: Callable[[Any, int], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_state: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_error: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_subscribed: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_subscription_failed: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_subscription_count: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_member_added: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_member_removed: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_decryption_failed: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_events: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_debug: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_trigger_failed: Callable[[Any, Any, Any, Any], int]
+    # (pusher, event, fn, user, destroy, out)
+    rt_pusher_bind: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    # (pusher, binding)
+    rt_pusher_unbind: Callable[[Any, int], int]
+    # (pusher)
+    rt_pusher_unbind_all: Callable[[Any], int]
+    # (event, name, out_json, out_length)
+    rt_pusher_event_property: Callable[[Any, bytes | None, Any, Any], int]
+    # (pusher)
+    rt_pusher_connect: Callable[[Any], int]
+    # (pusher)
+    rt_pusher_disconnect: Callable[[Any], int]
+    # (pusher, reachable)
+    rt_pusher_network_changed: Callable[[Any, bool], int]
+    # (pusher)
+    rt_pusher_pause: Callable[[Any], int]
+    # (pusher)
+    rt_pusher_resume: Callable[[Any], int]
+    # (pusher, channel, out)
+    rt_pusher_subscribe: Callable[[Any, bytes | None, Any], int]
+    # (pusher, channel, auth, channel_data, out)
+    rt_pusher_subscribe_with: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any],
+        int,
+    ]
+    # (pusher, channel)
+    rt_pusher_unsubscribe: Callable[[Any, bytes | None], int]
+    # (pusher)
+    rt_pusher_unsubscribe_all: Callable[[Any], int]
+    # (pusher, channel, out)
+    rt_pusher_find_channel: Callable[[Any, bytes | None, Any], int]
+    # (pusher, fn, user)
+    rt_pusher_each_channel: Callable[[Any, Any, Any], int]
+    # (pusher)
+    rt_pusher_get_state: Callable[[Any], int]
+    # (pusher, buffer, size, out_length)
+    rt_pusher_get_socket_id: Callable[[Any, Any, int, Any], int]
+    # (pusher, buffer, size, out_length)
+    rt_pusher_get_url: Callable[[Any, Any, int, Any], int]
+    # (pusher)
+    rt_pusher_get_reconnect_attempts: Callable[[Any], int]
+    # (channel)
+    rt_pusher_channel_free: Callable[[Any], None]
+    # (channel, event, fn, user, destroy, out)
+    rt_pusher_channel_bind: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    # (channel, binding)
+    rt_pusher_channel_unbind: Callable[[Any, int], int]
+    # (channel, event)
+    rt_pusher_channel_unbind_event: Callable[[Any, bytes | None], int]
+    # (channel)
+    rt_pusher_channel_unbind_all: Callable[[Any], int]
+    # (channel, event, json, length)
+    rt_pusher_channel_trigger: Callable[[Any, bytes | None, bytes | None, int], int]
+    # (channel)
+    rt_pusher_channel_unsubscribe: Callable[[Any], int]
+    # (channel, buffer, size, out_length)
+    rt_pusher_channel_get_name: Callable[[Any, Any, int, Any], int]
+    # (channel)
+    rt_pusher_channel_get_number: Callable[[Any], int]
+    # (channel)
+    rt_pusher_channel_get_kind: Callable[[Any], int]
+    # (channel)
+    rt_pusher_channel_get_state: Callable[[Any], int]
+    # (channel, out)
+    rt_pusher_channel_get_subscription_count: Callable[[Any, Any], int]
+    # (channel, buffer, size, out_length)
+    rt_pusher_channel_get_my_id: Callable[[Any, Any, int, Any], int]
+    # (channel, fn, user)
+    rt_pusher_channel_each_member: Callable[[Any, Any, Any], int]
+    # (channel, user_id, fn, user)
+    rt_pusher_channel_find_member: Callable[[Any, bytes | None, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_authorize: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_prepare_authorization: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_user_data: Callable[[Any, Any, Any, Any], int]
+    # (authorization, auth, data, shared_secret)
+    rt_pusher_authorization_answer: Callable[
+        [Any, bytes | None, bytes | None, bytes | None],
+        int,
+    ]
+    # (authorization, channel, auth, channel_data, shared_secret)
+    rt_pusher_authorization_answer_channel: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, bytes | None],
+        int,
+    ]
+    # (authorization, json, length)
+    rt_pusher_authorization_answer_json: Callable[[Any, bytes | None, int], int]
+    # (authorization, message)
+    rt_pusher_authorization_fail: Callable[[Any, bytes | None], int]
+    # (authorization)
+    rt_pusher_authorization_free: Callable[[Any], None]
+    # (pusher)
+    rt_pusher_sign_in: Callable[[Any], int]
+    # (pusher)
+    rt_pusher_sign_out: Callable[[Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_signed_in: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_sign_in_failed: Callable[[Any, Any, Any, Any], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_watchlist: Callable[[Any, Any, Any, Any], int]
+    # (pusher, event, fn, user, destroy, out)
+    rt_pusher_user_bind: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    # (pusher, binding)
+    rt_pusher_user_unbind: Callable[[Any, int], int]
+    # (pusher)
+    rt_pusher_user_unbind_all: Callable[[Any], int]
+    # (pusher, buffer, size, out_length)
+    rt_pusher_get_user_id: Callable[[Any, Any, int, Any], int]
+    # (pusher, token, length, platform)
+    rt_pusher_push_register: Callable[[Any, Any, int, bytes | None], int]
+    # (pusher, interest)
+    rt_pusher_push_subscribe: Callable[[Any, bytes | None], int]
+    # (pusher, interest)
+    rt_pusher_push_unsubscribe: Callable[[Any, bytes | None], int]
+    # (pusher, interests)
+    rt_pusher_push_set_subscriptions: Callable[[Any, bytes | None], int]
+    # (pusher, fn, user, destroy)
+    rt_pusher_on_push: Callable[[Any, Any, Any, Any], int]
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (arguments, result) in FUNCTIONS.items():

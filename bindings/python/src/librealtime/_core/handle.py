@@ -131,5 +131,13 @@ def new(make: Callable[..., int], free: Callable[[Any], None], *arguments: Any) 
     return handle
 
 
+def adopt(address: int, free: Callable[[Any], None]) -> Handle:
+    """Takes over a handle that the C interface passed to a callback."""
+    place = ctypes.c_void_p(address)
+    handle = Handle.from_buffer(place)
+    handle._ownership = _Ownership(place, free)
+    return handle
+
+
 def new_loop() -> Handle:
     return new(lib.rt_loop_new, lib.rt_loop_free)

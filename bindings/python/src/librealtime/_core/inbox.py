@@ -67,6 +67,12 @@ class Inbox(Generic[T]):
             return False
         return self._look()
 
+    def is_beyond(self, factor: int) -> bool:
+        """Whether a full queue exceeds this multiple of a limit."""
+        too_many = self._high_count and len(self.messages) >= factor * self._high_count
+        too_large = self._high_bytes and self._size >= factor * self._high_bytes
+        return bool(too_many or too_large)
+
     def _look(self) -> bool:
         """Discards the sizes of taken batches; returns whether the rest exceeds a limit."""
         sizes = self._sizes
@@ -79,10 +85,13 @@ class Inbox(Generic[T]):
         too_large = self._high_bytes and self._size >= self._high_bytes
         if not too_many and not too_large:
             return False
-        was_paused = self.paused
+        if self.paused:
+            # What comes after the pause, from the same read, changes little. To look at the whole
+            # queue each time would take a time that grows with its square.
+            return False
         self.paused = True
         self.resume_at = self._low_water()
-        return not was_paused
+        return True
 
     def _low_water(self) -> int:
         """How many messages may be left when receiving resumes: a quarter of the limits."""

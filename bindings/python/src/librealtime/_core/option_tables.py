@@ -549,6 +549,233 @@ NETWORK_OPTIONS = Table(
 )
 
 
+class PusherKeywords(TypedDict, total=False):
+    """Keywords for ``rt_pusher_set_*``."""
+
+    use_tls: bool
+    port: int | None
+    path: str | None
+    offer_subprotocol: bool
+    upgrade_on_4000: bool
+    max_redirects: int
+    allow_insecure_redirects: bool
+    compression: bool
+    http2: bool
+    connect_timeout: float | None
+    activity_timeout: float | None
+    pong_timeout: float | None
+    frame_pings: bool
+    auto_reconnect: bool
+    auth_timeout: float | None
+    auth_retries: int
+    auth_batch_size: int
+    max_channel_name_length: int | None
+    client_event_queue: int
+    client_event_rate: int | None
+    max_size: int | None
+
+
+PUSHER_OPTIONS = Table(
+    "pusher",
+    Flag(
+        "use_tls",
+        "use_tls",
+        True,
+        doc="Whether the connection uses TLS. Default True.",
+    ),
+    Count(
+        "port",
+        "port",
+        None,
+        most=65535,
+        doc="The port of the server. Default None: 443 with TLS and 80 without.",
+    ),
+    Text(
+        "path",
+        "path",
+        None,
+        doc=(
+            "A prefix of the path in the URL, for servers behind a proxy, such as `/ws`. Default "
+            "None."
+        ),
+    ),
+    Flag(
+        "offer_subprotocol",
+        "offer_subprotocol",
+        False,
+        doc=(
+            "Whether the subprotocol pusher-channels-protocol-7 is offered in the handshake. "
+            "Handshakes with servers that do not know it fail then. Default False."
+        ),
+    ),
+    Flag(
+        "upgrade_on_4000",
+        "upgrade_on_4000",
+        False,
+        doc=(
+            "Whether a server that closes with 4000, because it accepts only TLS, is tried once "
+            "more with TLS. Otherwise the connection ends. Default False."
+        ),
+    ),
+    Count(
+        "max_redirects",
+        "max_redirects",
+        5,
+        least=0,
+        most=20,
+        doc=(
+            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is "
+            "reported like any other response. A redirect to another origin carries only these "
+            "headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, "
+            "Last-Event-ID, User-Agent, and those set as safe. Default 5."
+        ),
+    ),
+    Flag(
+        "allow_insecure_redirects",
+        "allow_insecure_redirects",
+        False,
+        doc="Whether a redirect may lead from https to http, or from wss to ws. Default False.",
+    ),
+    Flag(
+        "compression",
+        "compression",
+        True,
+        doc=(
+            "Whether the WebSocket offers permessage-deflate, and whether compressed responses to "
+            "the requests for authorization and push interests are accepted. Default True."
+        ),
+    ),
+    Flag(
+        "http2",
+        "http2",
+        True,
+        doc=(
+            "Whether the requests for authorization and push interests offer HTTP/2 in the TLS "
+            "handshake. It is never used through a proxy. Default True."
+        ),
+    ),
+    Limit(
+        "connect_timeout",
+        "connect_timeout_ms",
+        30,
+        doc=(
+            "The time limit for an attempt, from its start until the server confirms the "
+            "connection. Default 30; None means no limit."
+        ),
+    ),
+    Limit(
+        "activity_timeout",
+        "activity_timeout_ms",
+        None,
+        doc=(
+            "How long the server may be silent before it is asked for a sign of life. The server "
+            "names such a time when it confirms the connection (or else it is 60 s); the shorter "
+            "one is used. Default None: the server's choice."
+        ),
+    ),
+    Limit(
+        "pong_timeout",
+        "pong_timeout_ms",
+        30,
+        doc=(
+            "How long the server may stay silent after it was asked for a sign of life, before the "
+            "connection counts as lost. Default 30; None means no limit."
+        ),
+    ),
+    Flag(
+        "frame_pings",
+        "frame_pings",
+        False,
+        doc=(
+            "Whether the server is asked for a sign of life by a ping frame of WebSocket, and not "
+            "by the event `pusher:ping`. Some servers, such as soketi, end connections that use "
+            "only frames. Default False."
+        ),
+    ),
+    Flag(
+        "auto_reconnect",
+        "auto_reconnect",
+        True,
+        doc=(
+            "Whether a connection that is lost, or cannot be opened, is attempted again. Otherwise "
+            "it ends. Default True."
+        ),
+    ),
+    Limit(
+        "auth_timeout",
+        "auth_timeout_ms",
+        30,
+        doc=(
+            "The time limit for a request to an endpoint, with its redirects. Default 30; None "
+            "means no limit."
+        ),
+    ),
+    Count(
+        "auth_retries",
+        "auth_retries",
+        0,
+        least=0,
+        most=16,
+        doc=(
+            "How often the authorization of a channel is repeated when the endpoint cannot be "
+            "reached, does not answer in time, or answers with a status of 500 or above. The "
+            "delays are 1 s, 2 s, 4 s, and so on. Default 0."
+        ),
+    ),
+    Count(
+        "auth_batch_size",
+        "auth_batch_size",
+        1,
+        least=1,
+        most=100,
+        doc=(
+            "How many channels one request to the endpoint may authorize. With 1 each channel has "
+            "a request of its own, which every endpoint understands. With more, the endpoint must "
+            "accept several channels in one request: it gets `channel_name[0]`, `channel_name[1]` "
+            "and so on, and answers with a JSON object that has a member for each name. Default 1."
+        ),
+    ),
+    Count(
+        "max_channel_name_length",
+        "max_channel_name_length",
+        164,
+        doc=(
+            "The longest name of a channel. Pusher allows 164 characters, some other servers 200. "
+            "Default 164; None means no limit."
+        ),
+    ),
+    Count(
+        "client_event_queue",
+        "client_event_queue",
+        100,
+        least=0,
+        doc=(
+            "How many client events of a channel may wait until it is subscribed. Further ones are "
+            "dropped and reported. Default 100."
+        ),
+    ),
+    Count(
+        "client_event_rate",
+        "client_event_rate",
+        None,
+        most=1000,
+        doc=(
+            "How many client events may be sent in a second. Further ones wait in the queue of "
+            "their channel. Pusher allows ten and drops the others. Default None: no limit."
+        ),
+    ),
+    Bytes(
+        "max_size",
+        "max_message_bytes",
+        2**24,
+        doc=(
+            "The largest message received, after decompression. A larger one ends the connection, "
+            "which is then attempted again. Default 16 MiB; None means no limit."
+        ),
+    ),
+)
+
+
 class RESTKeywords(TypedDict, total=False):
     """Keywords for ``rt_rest_set_*``."""
 

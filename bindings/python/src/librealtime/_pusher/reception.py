@@ -1,0 +1,226 @@
+"""What a Pusher connection does when C calls back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable
+from typing import Any, Generic, TypeVar
+
+from .._core.abi import rt_pusher_state
+from .._core.awaiting import at_once
+from .._core.errors import RealtimeError
+from .authorization import Answer, PusherAuthorization, PusherPreparation
+from .bindings import Binding, Bindings
+from .callbacks import PUSHER
+from .channel_base import BaseChannel
+from .errors import PusherError, SignInError, SubscriptionError
+from .event import PusherEvent
+from .flow import Flow
+from .objects import PusherMember, PusherPushResult, PusherStateChange, PusherWatchlistEvent
+from .options import encoded_user
+from .user import BaseUser
+
+C = TypeVar("C", bound=BaseChannel)
+_DISCONNECTED = int(rt_pusher_state.DISCONNECTED)
+
+
+class Reception(Flow, Generic[C]):
+    """The part of a connection that the trampolines call, during a dispatch."""
+
+    _bindings: Bindings
+    user: Any
+    push: Any
+    # Channels by number, and by name.
+    _channels: dict[int, C]
+    _names: dict[str, C]
+    _failure: RealtimeError | None
+    _is_on: bool
+    _ends: int
+    _refusal: SignInError | None
+    _signs_in: bool
+
+    # Events.
+
+    def _received(self, memory: Any, records: Iterable[tuple[int, ...]]) -> None:
+        """Passes events to the handlers that are bound to them.
+
+        :param memory: an array of the memory to which the offsets in `records` refer.
+        """
+        channels, everywhere = self._channels, self._bindings
+        for number, at, length, data, size, id_, id_length, start, whole, kind, _ in records:
+            event = memory[at : at + length].decode("utf-8", "replace")
+            found = everywhere.named.get(event, everywhere.others)
+            name = None
+            if number:
+                channel = channels.get(number) or self._find(number)
+                if channel is None:
+                    continue
+                name, bindings = channel.name, channel._bindings
+                found += bindings.named.get(event, bindings.others)
+            if found:
+                told = PusherEvent(
+                    event,
+                    name,
+                    memory[data : data + size].decode("utf-8", "replace") if kind else None,
+                    memory[id_ : id_ + id_length].decode("utf-8", "replace") if id_length else None,
+                    memory[start : start + whole],
+                )
+                self._hand_to(found, told, size + 1)
+
+    def _hand_to(self, found: tuple[Binding, ...], event: PusherEvent, size: int) -> None:
+        """Calls handlers; an exception does not keep the event from the others."""
+        for binding in found:
+            if binding.is_bound:
+                try:
+                    returned = binding.handler(event)
+                    if returned is not None and hasattr(returned, "__await__"):
+                        self._await(returned, size)
+                except BaseException as error:
+                    self._keep(error)
+
+    def _find(self, number: int) -> C | None:
+        """The channel of this number, after its registration on another thread has finished."""
+        with self._guard:
+            return self._channels.get(number)
+
+    def _user_received(self, event: PusherEvent) -> None:
+        bindings = self.user._bindings
+        found = bindings.named.get(event.event, bindings.others)
+        event.channel = None
+        self._hand_to(found, event, len(event.raw or "") + 1)
+
+    # State.
+
+    def _state_changed(self, change: PusherStateChange) -> None:
+        handle = self._handle
+        if change.new == "disconnected":
+            self._ends += 1
+            # A handler may have connected again.
+            if handle is not None and PUSHER.get_state(handle) == _DISCONNECTED:
+                self._failure = change.error
+                self._is_on = False
+        else:
+            self._is_on = True
+        if change.new != "connected":
+            self.user._id = self.user._data = None
+        self._changed()
+        self._tell("on_state", change)
+
+    def _erred(self, error: PusherError) -> None:
+        self._tell("on_error", error)
+
+    # Channels.
+
+    def _subscribed(self, number: int) -> None:
+        channel = self._find(number)
+        if channel is not None:
+            channel._refusal = None
+            self._causes.pop(channel.name, None)
+            self._channel_changed(channel)
+            self._tell("on_subscribed", channel)
+
+    def _subscription_failed(self, number: int, error: SubscriptionError) -> None:
+        channel = self._find(number)
+        if channel is not None:
+            error.__cause__ = self._causes.pop(channel.name, None)
+            channel._refusal = error
+            self._channel_changed(channel)
+            self._tell("on_subscription_failed", error)
+
+    def _counted(self, number: int, count: int) -> None:
+        channel = self._find(number)
+        if channel is not None:
+            self._tell_both("on_subscription_count", channel, count)
+
+    def _member_changed(self, name: str, number: int, member: PusherMember) -> None:
+        channel = self._find(number)
+        if channel is not None:
+            self._tell_both(name, channel, member)
+
+    def _tell_both(self, name: str, channel: C, value: object) -> None:
+        """Calls the connection's handler, then the channel's."""
+        try:
+            self._tell(name, channel, value)
+        except BaseException as error:
+            self._keep(error)
+        handler = getattr(channel._handlers, name)
+        if handler is not None:
+            self._call(handler, value)
+
+    def _failed_to_decrypt(self, number: int, event: PusherEvent) -> None:
+        if self._find(number) is not None:
+            self._tell("on_decryption_failed", event)
+
+    # The user.
+
+    def _signed_in(self, user_id: str, data: Any) -> None:
+        user: BaseUser = self.user
+        with self._guard:
+            if not self._signs_in:  # it was signed out on another thread
+                return
+            user._id, user._data = user_id, data
+            self._refusal = None
+        self._causes.pop(None, None)
+        self._changed()
+        self._tell("on_signed_in", user)
+
+    def _sign_in_failed(self, error: SignInError) -> None:
+        error.__cause__ = self._causes.pop(None, None)
+        self._refusal = error
+        self._changed()
+        self._tell("on_sign_in_failed", error)
+
+    def _watched(self, event: PusherWatchlistEvent) -> None:
+        self._tell("on_watchlist", event)
+
+    def _pushed(self, result: PusherPushResult) -> None:
+        with self._guard:
+            self.push._settle(result)
+        self._changed()
+        self._tell("on_push", result)
+
+    # Authorization.
+
+    # What the authorizer raised, by channel; None for the sign-in.
+    _causes: dict[str | None, BaseException]
+
+    def _authorizes(self, request: PusherAuthorization) -> None:
+        try:
+            answer = self._handlers.authorizer(request)
+            if hasattr(answer, "__await__"):
+                self._answer_later(request, answer)
+            elif answer is not None:
+                request.answer(answer)
+        except Exception as error:
+            self._could_not_authorize(request, error)
+
+    def _could_not_authorize(self, request: PusherAuthorization, error: Exception) -> None:
+        """Reports what the authorizer raised to the caller that waits for the subscription."""
+        if request._handle is None:  # it has answered before
+            self._keep(error)
+            return
+        names: tuple[str | None, ...] = (None,) if request.is_user else request.channels
+        for name in names:
+            self._causes[name] = error
+        request.fail(f"the authorizer failed: {error}")
+
+    def _prepares(self, preparation: PusherPreparation) -> bool:
+        answer = self._handlers.prepare_authorization(preparation)
+        return at_once(answer, "prepare_authorization") is not False
+
+    def _names_user(self) -> tuple[bytes, bytes | None] | None:
+        named = at_once(self._handlers.user_data(), "user_data")
+        # Kept until the next call, as C copies it after this one has returned.
+        self._named = encoded_user(named)
+        return self._named
+
+    # Overridden by the asyncio and the blocking class.
+
+    def _answer_later(self, request: PusherAuthorization, answer: Awaitable[Answer | None]) -> None:
+        """Answers a request with what a coroutine of the caller returns."""
+        raise NotImplementedError
+
+    def _changed(self) -> None:
+        """Called when the state has changed, so that waiters check their conditions."""
+
+    def _channel_changed(self, channel: C) -> None:
+        """The same for waiters of one channel."""
