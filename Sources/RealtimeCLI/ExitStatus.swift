@@ -89,6 +89,11 @@ extension RealtimeError {
             "The server has nothing at this path."
         case .contentType: "This URL does not serve an event stream; check the path."
         case .insecureRedirect: "The server redirects from TLS to plain text."
+        case .auth where message.contains("need an auth method"):
+            "See --auth-endpoint and --secret-file."
+        case .auth where message.contains("encryption master key"): "Use --auth-endpoint."
+        case .auth where message.contains("authorization"): nil
+        case .auth where message.contains("channel") || message.contains("subscription"): nil
         case .auth: "See --token, and --refresh-token with --auth-url."
         case .unsupportedScheme where message.hasPrefix("The proxy"): nil
         case .unsupportedScheme: "ws and wss are for `realtime ws`, http and https for the others."

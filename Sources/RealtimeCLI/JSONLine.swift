@@ -21,6 +21,10 @@ struct JSONLine {
         return adding(name, "[\(items.joined(separator: ","))]")
     }
 
+    func with(_ name: String, _ texts: [String]?) -> JSONLine {
+        adding(name, texts.map { "[\($0.map(JSONLine.quoted).joined(separator: ","))]" })
+    }
+
     /// Adds a time in milliseconds.
     func with(_ name: String, _ value: Duration?) -> JSONLine {
         adding(name, value.map { String(Int64(($0 / .microseconds(1)).rounded()) / 1000) })

@@ -60,13 +60,15 @@ struct SharedOptions: ParsableArguments {
     }
 
     /// The bearer token.
-    func token() throws -> String? { try bearer ?? bearerFile.map(SharedOptions.token) }
+    func token() throws -> String? {
+        try bearer ?? bearerFile.map { try SharedOptions.firstLine(of: $0, "token") }
+    }
 
-    /// Returns the first line of a file.
-    private static func token(in path: String) throws -> String {
+    /// Returns the first line of a file, with a token or a secret.
+    static func firstLine(of path: String, _ content: String) throws -> String {
         let line = try Files.read(path).prefix { $0 != 0x0A && $0 != 0x0D }
         guard !line.isEmpty else {
-            throw RealtimeError(.invalidArgument, "\"\(path)\" has no token in its first line")
+            throw RealtimeError(.invalidArgument, "\"\(path)\" has no \(content) in its first line")
         }
         return String(decoding: line, as: UTF8.self)
     }
@@ -99,7 +101,7 @@ struct NetworkOptions: ParsableArguments {
     var certificate: String?
 
     @Option(help: ArgumentHelp("Its private key, if that is in another file.", valueName: "file"))
-    var key: String?
+    var certificateKey: String?
 
     @Flag(help: "Accept any certificate; others on the network can then read and change data.")
     var insecure = false
@@ -129,7 +131,7 @@ struct NetworkOptions: ParsableArguments {
         var network = Network()
         network.caFile = caFile
         network.clientCertificate = certificate.map {
-            Network.ClientCertificate(certificateFile: $0, keyFile: key)
+            Network.ClientCertificate(certificateFile: $0, keyFile: certificateKey)
         }
         network.insecureSkipVerification = insecure
         if let proxy { network.proxy = proxy == "none" ? .none : .url(proxy) }
@@ -141,8 +143,8 @@ struct NetworkOptions: ParsableArguments {
 
     func validate() throws {
         _ = try duration(timeout, "--timeout")
-        if key != nil, certificate == nil {
-            throw ValidationError("--key needs --certificate.")
+        if certificateKey != nil, certificate == nil {
+            throw ValidationError("--certificate-key needs --certificate.")
         }
     }
 }

@@ -6,7 +6,7 @@ import Realtime
 @main struct Tool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "realtime",
-        abstract: "Talks to realtime servers: WebSocket, events, long polling, requests.",
+        abstract: "Talks to realtime servers: WebSocket, events, long polling, Pusher, requests.",
         discussion: """
             Received data goes to standard output, one line for each message; everything else \
             goes to standard error. With --json everything goes to standard output, one JSON \
@@ -32,7 +32,7 @@ import Realtime
         version: "realtime \(Library.version)",
         subcommands: [
             WebSocketCommand.self, EventSourceCommand.self, LongPollCommand.self,
-            ListenCommand.self,
+            ListenCommand.self, PusherCommand.self,
             RequestCommand<Get>.self, RequestCommand<Post>.self, RequestCommand<Put>.self,
             RequestCommand<Delete>.self,
         ])
