@@ -26,6 +26,11 @@ private let target: @Sendable (consuming Input) -> Void = {
     case "outbox": return fuzzOutbox
     case "retryafter": return fuzzRetryAfter
     case "netlink": return fuzzNetlink
+    case "pusheranswer": return fuzzPusherAnswer
+    case "pusherencrypted": return fuzzPusherEncrypted
+    case "pusherenvelope": return fuzzPusherEnvelope
+    case "pusherpresence": return fuzzPusherPresence
+    case "sockjs": return fuzzSockJS
     case "spreadbotframe": return fuzzSpreadbotFrame
     case "spreadbotjson": return fuzzSpreadbotEnvelope
     case "tokens": return fuzzTokens

@@ -2,6 +2,7 @@
 #include "victim.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_OBJECTS = 256 };
@@ -12,6 +13,7 @@ static rt_eventsource *events;
 static rt_longpoll *longpoll;
 static rt_spreadbot *spreadbot;
 static rt_rest *rest;
+static rt_pusher *pusher;
 
 static struct {
   void *object;
@@ -29,6 +31,8 @@ static void free_events(void *object) { rt_eventsource_free(object); }
 static void free_poll(void *object) { rt_longpoll_free(object); }
 static void free_rest(void *object) { rt_rest_free(object); }
 static void free_spreadbot(void *object) { rt_spreadbot_free(object); }
+
+static void free_pusher(void *object) { rt_pusher_free(object); }
 
 static rt_network *network_of(const struct victim *victim) {
   rt_network *network = NULL;
@@ -304,6 +308,26 @@ static void attack_spreadbot(struct victim *victim, const char *url) {
   check(rt_spreadbot_establish(spreadbot, "news"), "rt_spreadbot_establish");
 }
 
+/* Pusher. */
+
+static void on_pusher_state(const rt_pusher_state_change *change, void *user) {
+  struct victim *victim = user;
+  victim->opens += change->new_state == RT_PUSHER_CONNECTED;
+  if (change->status == RT_OK) return;
+  bool is_final = change->new_state == RT_PUSHER_DISCONNECTED;
+  report(victim, "state", change->status, 0, is_final, change->message);
+}
+
+static void attack_pusher(struct victim *victim, const char *url) {
+  check(rt_pusher_new(victim->loop, "key", &pusher), "rt_pusher_new");
+  keep(pusher, free_pusher);
+  check(rt_pusher_set_host(pusher, "127.0.0.1"), "rt_pusher_set_host");
+  check(rt_pusher_set_port(pusher, (uint32_t)atoi(strrchr(url, ':') + 1)), "rt_pusher_set_port");
+  check(rt_pusher_set_use_tls(pusher, false), "rt_pusher_set_use_tls");
+  check(rt_pusher_on_state(pusher, on_pusher_state, victim, NULL), "rt_pusher_on_state");
+  check(rt_pusher_connect(pusher), "rt_pusher_connect");
+}
+
 bool attack(struct victim *victim, const char *transport, const char *url) {
   static const struct {
     const char *name;
@@ -312,7 +336,8 @@ bool attack(struct victim *victim, const char *transport, const char *url) {
              {"events", attack_events},
              {"poll", attack_poll},
              {"rest", attack_rest},
-             {"spreadbot", attack_spreadbot}};
+             {"spreadbot", attack_spreadbot},
+             {"pusher", attack_pusher}};
   int count = (int)number(victim, "count", 1);
   if (count > MAX_OBJECTS) return false;
   victim->unfinished = count;

@@ -3,10 +3,10 @@
  *
  *   victim TRANSPORT URL SECONDS [NAME=VALUE...]
  *
- * TRANSPORT is websocket, events, poll, rest or spreadbot. The program drives the loop like a host,
- * by rt_loop_fd() and rt_loop_dispatch(). It ends SECONDS after the start, `tail` milliseconds
- * after the last object or request ended, or `settle` milliseconds after the first outcome, and
- * prints one line of JSON.
+ * TRANSPORT is websocket, events, poll, rest, spreadbot or pusher. The program drives the loop like
+ * a host, by rt_loop_fd() and rt_loop_dispatch(). It ends SECONDS after the start, `tail`
+ * milliseconds after the last object or request ended, or `settle` milliseconds after the first
+ * outcome, and prints one line of JSON.
  *
  * Durations are those of this thread: time in which it was ready to run, but another process had
  * the processor, does not count (`run delay`, from /proc/thread-self/schedstat). The rest is

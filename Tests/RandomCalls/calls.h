@@ -204,6 +204,22 @@ static void read_messages(const uint8_t *base, const rt_message *messages, size_
   for (size_t i = 0; i < count; i++) read_bytes(base + messages[i].offset, messages[i].length);
 }
 
+static void read_events(const uint8_t *base, const rt_pusher_record *events, size_t count) {
+  CONTROL(count > 0, "no events");
+  for (size_t i = 0; i < count; i++) {
+    read_bytes(base + events[i].event_offset, events[i].event_length);
+    read_bytes(base + events[i].data_offset, events[i].data_length);
+    read_bytes(base + events[i].user_id_offset, events[i].user_id_length);
+    read_bytes(base + events[i].message_offset, events[i].message_length);
+  }
+}
+
+/* An event outside a callback. */
+static const char the_message[] = "{\"event\":\"e\",\"X-Name\":[1]}";
+static const rt_pusher_event the_event = {
+    .struct_bytes = sizeof the_event, .event = "e", .event_length = 1, .channel = "", .data = "",
+    .user_id = "", .message = the_message, .message_length = sizeof the_message - 1};
+
 /* MARK: Running calls */
 
 static void begin_call(struct caller *c, const char *name) {
@@ -300,6 +316,8 @@ static void give_back(struct caller *c, int kind, const void *handle) {
   for (size_t i = 0; i < SLOTS; i++) {
     struct slot *slot = &slots[kind][i];
     if (atomic_load_explicit(&slot->handle, memory_order_relaxed) != handle) continue;
+    /* A channel may be in several slots, with a reference for each: unlock any that is in use. */
+    if (is_shared(kind) && atomic_load_explicit(&slot->users, memory_order_relaxed) <= 0) continue;
     if (!is_shared(kind)) {
       if (--slot->owned > 0) return;
       atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed);

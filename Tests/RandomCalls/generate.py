@@ -26,6 +26,13 @@ MODEL = ROOT / "include" / "realtime.abi.json"
 ONE_THREAD = "one thread at a time"
 #: Handles that only callbacks receive; they are not created or freed.
 VIEWS = {"rt_rest_response"}
+#: Handles that a callback owns.
+GIVEN = {"rt_pusher_authorization"}
+#: Callbacks that receive many messages in one buffer, with the names of both arguments.
+BATCHES = {
+    "rt_websocket_messages_fn": ("base", "messages", "read_messages"),
+    "rt_pusher_events_fn": ("base", "events", "read_events"),
+}
 #: Structs that calls return in the caller's memory; `STRUCT_free` frees them.
 RECEIVED = {"rt_received", "rt_event"}
 #: Texts for certain parameter names; all others are drawn from `TEXTS`.
@@ -39,6 +46,7 @@ TEXT_KINDS = {
     "hosts": "ADDRESSES",
     "event": "EVENTS",
     "name": "NAMES",
+    "channel": "CHANNELS",
 }
 PATH_NAMES = {"path", "certificate", "key"}
 #: Numbers that are not enums, each with an expression that draws one.
@@ -139,15 +147,20 @@ class Generator:
         has_length = follows["type"]["base"] == "size_t" and "length" in follows["name"]
         if kind["base"] in VIEWS:
             return f"if ({name}) read_response(c, {name});"
-        if kind["base"] in self.structs and callback["name"] != "rt_websocket_messages_fn":
+        if kind["base"] in GIVEN:
+            return f"keep(c, KIND_{kind['base']}, {name});"
+        if kind["base"] in self.structs and callback["name"] not in BATCHES:
             return self._read_struct(name, kind["base"])
-        if kind["pointers"] == 0:
+        if kind["pointers"] == 0 or kind["base"] in self.handles:
             return f"(void){name};"
+        if kind["pointers"] == 2:
+            return f'*{name} = "7";'
         if callback["name"] == "rt_rest_source_fn":
             return f"memset({name}, 7, capacity);"
-        if callback["name"] == "rt_websocket_messages_fn":
+        if batch := BATCHES.get(callback["name"]):
+            base, messages, read = batch
             # The second argument has their bytes.
-            return "read_messages(base, messages, count);" if name == "base" else "(void)messages;"
+            return f"{read}({base}, {messages}, count);" if name == base else f"(void){messages};"
         if kind["pointers"] == 1 and kind["base"] in ("char", "uint8_t"):
             if has_length:
                 return f"read_bytes({name}, {follows['name']});"
@@ -265,6 +278,8 @@ class Generator:
                 f"struct user *user = {f'new_user(c, call_{whole})' if owns else 'nobody()'};"
             )
             return "user"
+        if base == "rt_pusher_event":
+            return "draw_null(c) ? NULL : &the_event"
         value = self._text_or_list(function, index, before)
         if value is None:
             value = self._output(function, index, before, after)
@@ -324,6 +339,10 @@ class Generator:
         if pointers == 1 and base in self.structs and name == "out":
             before.append(f"{base} out;")
             return "draw_null(c) ? NULL : &out"
+        if pointers == 2 and base == "char":
+            before.append("const char *text = NULL;")
+            after.append("if (text) read_bytes(text, length);")
+            return "draw_null(c) ? NULL : &text"
         if pointers == 1 and name == "out_length":
             before.append("size_t length = 0;")
             if whole in ("rt_rest_response_body", "rt_rest_response_headers"):

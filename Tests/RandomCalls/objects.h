@@ -8,6 +8,17 @@ static const char *maker(const struct user *user) {
   return "nobody";
 }
 
+/* A connection to the Pusher server, which signs what it subscribes to. */
+static rt_status make_pusher(rt_loop *loop, rt_pusher **out) {
+  rt_status status = rt_pusher_new(loop, "demo", out);
+  if (status != RT_OK) return status;
+  CONTROL(rt_pusher_set_host(*out, "127.0.0.1") == RT_OK, "no host");
+  CONTROL(rt_pusher_set_port(*out, pusher_port) == RT_OK, "no port");
+  CONTROL(rt_pusher_set_use_tls(*out, false) == RT_OK, "no choice of TLS");
+  CONTROL(rt_pusher_set_secret(*out, "demo-secret") == RT_OK, "no secret");
+  return RT_OK;
+}
+
 /* Creates a handle of this kind on the loop in `handles`, and the handles that it needs, with a URL
  * of one of its servers. */
 static rt_status make_one(struct caller *c, int kind, void **handles) {
@@ -31,6 +42,12 @@ static rt_status make_one(struct caller *c, int kind, void **handles) {
                                  draw_text(c, TARGETS), (rt_rest_request **)out);
     case KIND_rt_spreadbot:
       return rt_spreadbot_new(loop, draw_url(c, OF_HTTP), (rt_spreadbot **)out);
+    case KIND_rt_pusher: return make_pusher(loop, (rt_pusher **)out);
+    case KIND_rt_pusher_channel:
+      return rt_pusher_subscribe(handles[KIND_rt_pusher], draw_text(c, CHANNELS),
+                                 (rt_pusher_channel **)out);
+    /* Only callbacks receive these. */
+    case KIND_rt_pusher_authorization: *out = NULL; return RT_OK;
     default: CONTROL(false, "no rule makes a handle of kind %d", kind);
   }
   return RT_ERROR_INVALID_ARGUMENT;
@@ -43,6 +60,11 @@ static void start(struct caller *c, int kind) {
   if (kind == KIND_rt_longpoll) call_rt_longpoll_start(c);
   if (kind == KIND_rt_spreadbot) call_rt_spreadbot_establish(c);
   if (kind == KIND_rt_rest_request) call_rt_rest_request_send(c);
+  if (kind == KIND_rt_pusher) {
+    for (size_t i = 0; i < 4; i++) call_rt_pusher_subscribe(c);
+    call_rt_pusher_sign_in(c);
+    call_rt_pusher_connect(c);
+  }
 }
 
 #endif

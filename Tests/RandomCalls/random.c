@@ -2,7 +2,7 @@
  * Calls random functions of the whole interface with random arguments, valid and invalid ones, on
  * handles in any state, from several threads, inside callbacks and destroy functions.
  *
- *   random SEED SECONDS WEBSOCKET HTTP REST [counts]
+ *   random SEED SECONDS WEBSOCKET HTTP REST PUSHER [counts]
  *
  * It does not do what the contract forbids: a handle is not used after its free, nor by two threads
  * if it belongs to one. The seed draws the number of threads; with one thread a seed is the same
@@ -18,6 +18,7 @@
 enum { MOST_THREADS = 4, MOST_CALLERS = 256, PATIENCE_MS = 20000, MOST_DEPTH = 4 };
 
 static uint64_t seed;
+/* From now on callbacks create nothing. */
 static atomic_bool ends;
 static struct caller callers[MOST_CALLERS];
 static atomic_int caller_count;
@@ -104,7 +105,7 @@ static void call_one(struct caller *c) {
 /* Starts an object with all callbacks and a few options, which random calls seldom achieve. */
 static void begin_something(struct caller *c) {
   static const int kinds[] = {KIND_rt_websocket, KIND_rt_eventsource, KIND_rt_longpoll,
-                              KIND_rt_rest_request, KIND_rt_spreadbot};
+                              KIND_rt_rest_request, KIND_rt_spreadbot, KIND_rt_pusher};
   int kind = kinds[below(c, COUNT(kinds))];
   bool is_request = kind == KIND_rt_rest_request;
   void *handles[KINDS] = {NULL};
@@ -136,7 +137,8 @@ static void begin_something(struct caller *c) {
 
 /* What a callback does: mostly little. */
 static void acts(struct caller *c) {
-  if (c->depth > MOST_DEPTH || below(c, 3)) return;
+  if (c->depth > MOST_DEPTH || atomic_load_explicit(&ends, memory_order_relaxed)) return;
+  if (below(c, 3)) return;
   for (size_t left = 1 + below(c, 3); left > 0; left--) call_one(c);
 }
 
@@ -184,10 +186,8 @@ static void *watches(void *pointer) {
 
 /* MARK: The end */
 
-/* Frees every handle in random order, and lets the loops finish the rest. */
-static void free_everything(struct caller *c) {
-  /* Destroy functions that run now create nothing. */
-  c->depth = MOST_DEPTH + 1;
+/* Frees every handle, and lets the loops finish the rest. */
+static void free_handles(struct caller *c) {
   for (int kind = KINDS - 1; kind >= 0; kind--) {
     if (kind == KIND_rt_loop) continue;
     for (void *handle; (handle = grab(c, kind)) != NULL;) free_handle(kind, handle);
@@ -199,6 +199,10 @@ static void free_everything(struct caller *c) {
     for (int i = 0; i < 3; i++) rt_loop_dispatch(loop, 0);
     rt_loop_free(loop);
   }
+}
+
+static void free_everything(struct caller *c) {
+  free_handles(c);
   rt_set_log(RT_LOG_OFF, NULL, NULL, NULL);
   int64_t end_ms = now_ms() + PATIENCE_MS;
   while (atomic_load(&users_made) != atomic_load(&users_destroyed)) {
@@ -206,15 +210,17 @@ static void free_everything(struct caller *c) {
     CONTROL(now_ms() < end_ms, "seed %llu: %lu of %lu user data were destroyed",
             (unsigned long long)seed, atomic_load(&users_destroyed), atomic_load(&users_made));
     usleep(1000);
+    /* A callback that was running on another thread may have made more. */
+    free_handles(c);
   }
 }
 
 int main(int argc, char **argv) {
   pthread_t threads[MOST_THREADS], watchdog;
   atomic_bool over = false;
-  CONTROL(argc >= 6, "the arguments are wrong");
+  CONTROL(argc >= 7, "the arguments are wrong");
   seed = strtoull(argv[1], NULL, 10);
-  set_up_values(argv[3], argv[4], argv[5]);
+  set_up_values(argv[3], argv[4], argv[5], argv[6]);
   struct caller *c = this_caller();
   size_t count = 1 + below(c, MOST_THREADS);
   /* The first loop exists from the start; everything else comes at random. */
@@ -235,7 +241,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < TYPES; i++) {
     told += callback_counts[i];
     types += callback_counts[i] > 0;
-    if (argc > 6) printf("%8lu %s\n", atomic_load(&callback_counts[i]), TYPE_NAMES[i]);
+    if (argc > 7) printf("%8lu %s\n", atomic_load(&callback_counts[i]), TYPE_NAMES[i]);
   }
   printf("%lu calls by %zu threads, %lu callbacks of %d types, %lu user data\n", total, count, told,
          types, atomic_load(&users_made));

@@ -1,12 +1,12 @@
 /*
  * Calls every setter of every object:
  *
- *   setters threads MILLISECONDS WEBSOCKET HTTP REST   from three threads at a time, on a new
- *                                                      handle, then on a started one
- *   setters destroy WEBSOCKET HTTP REST                again from the destroy function of the
- *                                                      user data that it replaces
+ *   setters threads MILLISECONDS WEBSOCKET HTTP REST PUSHER   from three threads at a time, on a
+ *                                                             new handle, then on a started one
+ *   setters destroy WEBSOCKET HTTP REST PUSHER                again from the destroy function of
+ *                                                             the user data that it replaces
  *
- * The last three are addresses of servers. It prints nothing and exits with 0 if all user data was
+ * The last four are addresses of servers. It prints nothing and exits with 0 if all user data was
  * destroyed exactly once. The thread sanitizer finds data races.
  */
 #include "calls.h"
@@ -136,10 +136,10 @@ static void from_destroy(const struct function *function, bool gives_null) {
 }
 
 int main(int argc, char **argv) {
-  CONTROL(argc > 4, "the arguments are wrong");
+  CONTROL(argc > 5, "the arguments are wrong");
   bool threads = strcmp(argv[1], "threads") == 0;
-  CONTROL(argc == (threads ? 6 : 5), "the arguments are wrong");
-  set_up_values(argv[argc - 3], argv[argc - 2], argv[argc - 1]);
+  CONTROL(argc == (threads ? 7 : 6), "the arguments are wrong");
+  set_up_values(argv[argc - 4], argv[argc - 3], argv[argc - 2], argv[argc - 1]);
   for (int kind = 0; threads && kind < KINDS; kind++)
     if (is_shared(kind) && has_setters(kind)) from_threads(kind, atoi(argv[2]));
   for (size_t i = 0; !threads && i < COUNT(FUNCTIONS); i++) {

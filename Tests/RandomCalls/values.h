@@ -25,6 +25,9 @@ static const char *const METHODS[] = {"GET", "POST", "HEAD", "PUT", "DELETE", "g
                                       big_text};
 static const char *const REASONS[] = {"done", "", "\xff", big_text};
 static const char *const ADDRESSES[] = {"127.0.0.1", "::1", "127.0.0.2", "", "*", "a b", "\xff"};
+static const char *const CHANNELS[] = {"news", "private-a", "presence-a", "private-encrypted-a",
+                                       "cache-a", "presence-b", "", "a b", "\xff", big_text};
+static uint32_t pusher_port;
 static const char *const EVENTS[] = {"odd", "message", "", "error", "a\nb", "\xff"};
 /* All in the program's own folder. */
 static const char *const PATHS[] = {"file", "other", "", "none/such", "link", "\xff"};
@@ -122,7 +125,8 @@ static int64_t draw_body(struct caller *c, size_t capacity) {
 }
 
 /* Makes the URLs: paths on the servers, and invalid ones. */
-static void set_up_values(const char *websocket, const char *http, const char *rest) {
+static void set_up_values(
+    const char *websocket, const char *http, const char *rest, const char *pusher) {
   static char texts[MOST_URLS][URL_BYTES];
   static const char *const of_websocket[] = {"/echo", "/push/500", "/close/1000",
                                              "/close/1012", "/drop", "/refuse", "/redirect/2",
@@ -142,6 +146,7 @@ static void set_up_values(const char *websocket, const char *http, const char *r
              {rest, of_rest, COUNT(of_rest)},
              {"", others, COUNT(others)}};
   memset(big_text, 'a', BIG_BYTES);
+  pusher_port = (uint32_t)atoi(strrchr(pusher, ':') + 1);
   for (size_t i = 0; i < COUNT(all); i++) {
     url_starts[i] = url_count;
     for (size_t j = 0; j < all[i].count; j++) {

@@ -20,7 +20,7 @@ package enum Simulation {
     package static var scenarios: [any Scenario.Type] {
         [
             ReconnectionScenario.self, WebSocketScenario.self, EventSourceScenario.self,
-            RESTScenario.self, LongPollScenario.self, SpreadbotScenario.self,
+            RESTScenario.self, LongPollScenario.self, SpreadbotScenario.self, PusherScenario.self,
         ]
     }
 

@@ -18,7 +18,7 @@ final class SpreadbotRun {
     /// The token of the probe that was refused last.
     var refusedProbe: String?
     private var alarm: World.Alarm?
-    private var isActing = false
+    private let turn: ActionTurn
     var isOnline = true
     /// The server is unreachable although there is a network.
     var isAway = false
@@ -49,11 +49,10 @@ final class SpreadbotRun {
     private var endsTold = 0
     private(set) var disconnectedAt: Instant?
 
-    private var turnActions = 0
-    private var turnTime = Instant(nanoseconds: 0)
-
     init(_ world: World) throws {
         self.world = world
+        // Enough for a full queue of sends and the whole ladder.
+        turn = ActionTurn(world, limit: 600)
         random = world.random.split()
         plan = try SpreadbotPlan(&random)
         server = SpreadbotServer(world, plan)
@@ -76,22 +75,9 @@ final class SpreadbotRun {
 
     /// Performs the machine's actions, as the driver does.
     func act() {
-        guard !isActing else { return }
-        isActing = true
-        while world.violation == nil, let action = session.nextAction() {
-            countTurn()
-            perform(action)
-        }
-        isActing = false
+        guard turn.run({ session.nextAction() }, perform) else { return }
         arm()
         check()
-    }
-
-    private func countTurn() {
-        if turnTime != world.now { (turnTime, turnActions) = (world.now, 0) }
-        turnActions += 1
-        // Enough for a full queue of sends and the whole ladder.
-        world.require(turnActions < 600, "spins: \(turnActions) actions and no time passes")
     }
 
     private func arm() {
