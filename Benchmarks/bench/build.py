@@ -88,11 +88,14 @@ def _versions() -> Iterator[tuple[str, str]]:
     python = BUILDS / "venv" / "bin" / "python"
     if python.exists():
         yield "Python", _found(r"([\d.]+)", _first(str(python), "--version"))
-        wanted = ("picows", "uvloop", "websockets", "aiohttp", "httpx", "httpx-sse")
+        wanted = (
+            *("picows", "uvloop", "websockets", "aiohttp", "httpx", "httpx-sse", "pysher"),
+            "websocket-client",
+        )
         listed = _first(str(python), "-m", "pip", "list", "--format", "json")
         for package in json.loads(listed or "[]"):
-            if package["name"] in wanted:
-                yield package["name"], package["version"]
+            if (name := package["name"].lower()) in wanted:
+                yield name, package["version"]
 
 
 def _first(*arguments: str) -> str:

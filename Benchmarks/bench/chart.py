@@ -18,6 +18,13 @@ PANELS = (
     ("Inflate 270 B JSON", "deflate-270-kept", CPU, ("c", "libwebsockets", "beast", "websockets")),
     ("Send 64 B", "send-64", CPU, _CORE),
     ("10,000 idle connections", "idle", IDLE, _CORE),
+    (
+        "Events of 228 B, SSE",
+        "events-228",
+        CPU,
+        ("c-events", "python-events", "httpx-sse", "aiohttp-sse"),
+    ),
+    ("Pusher events", "pusher", CPU, ("c-pusher", "python-pusher", "pysher")),
 )
 LABELS = {
     "c": "librealtime",
@@ -27,7 +34,16 @@ LABELS = {
     "nio": "swift-nio",
     "picows": "picows (Python)",
     "websockets": "websockets (Python)",
+    "c-events": "librealtime",
+    "python-events": "librealtime (Python)",
+    "httpx-sse": "httpx-sse (Python)",
+    "aiohttp-sse": "aiohttp (Python)",
+    "c-pusher": "librealtime",
+    "python-pusher": "librealtime (Python)",
+    "pysher": "pysher (Python)",
 }
+#: The floors of rows that are not receive floods.
+FLOORS = {"events-228": ("floor-events",), "pusher": ("floor-pusher",)}
 
 WIDTH, PANEL, BAR, STEP, NAMES, BARS = 900, 450, 14, 20, 140, 170
 
@@ -51,7 +67,8 @@ Bar = tuple[str, float, str, bool]
 def panel_bars(results: Results, row: str, metric: str, faces: tuple[str, ...]) -> list[Bar]:
     """Label, value, text and whether it is librealtime; the best first."""
     cells = results.get(row, {})
-    floor = best(cells, ("floor", "floor-rcvbuf"), CPU) if metric == CPU else None
+    floors = FLOORS.get(row, ("floor", "floor-rcvbuf"))
+    floor = best(cells, floors, CPU) if metric == CPU else None
     bars: list[Bar] = []
     for face in faces:
         value = cells[face].median(metric) if face in cells else None
@@ -61,7 +78,7 @@ def panel_bars(results: Results, row: str, metric: str, faces: tuple[str, ...]) 
         if floor:
             value /= floor
             text = f"{value:.{1 if value < 100 else 0}f} × · {text}"
-        bars.append((LABELS[face], value, text, face == "c"))
+        bars.append((LABELS[face], value, text, LABELS[face].startswith("librealtime")))
     return sorted(bars, key=lambda bar: bar[1])
 
 
@@ -102,7 +119,10 @@ def svg(results: Results) -> str:
             unit = "user-space bytes each" if metric == IDLE else "× floor · CPU a message"
             parts += draw_panel(title, unit, bars, 10 + column * PANEL, y)
         y += 40 + STEP * max(len(bars) for _, _, bars in pair)
-    note = "Less is better. Logarithmic scale. Floor: recv, a header parser and a UTF-8 check."
+    note = (
+        "Less is better. Logarithmic scale. Floors: recv, header parser and UTF-8 check; "
+        "SSE: libcurl and memchr; Pusher: frame and JSON parser."
+    )
     parts.append(f'<text class="note" x="10" y="{y}">{escape(note)}</text>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + 14}" '

@@ -194,7 +194,7 @@ def measure_row(
         if count:
             counts[face.name] = count
         cells[face.name].reason = reason
-    for _ in range(1 if row.count else repetitions):
+    for _ in range(1 if row.is_memory else repetitions):
         for face in faces:
             if face.name not in counts:
                 continue

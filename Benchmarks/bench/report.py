@@ -5,13 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bench.measure import Cell, Results
-from bench.rows import CPU, FACES, IDLE, P50, P99, PEAK, TARGETS, WALL, Row, Target
+from bench.rows import (
+    CPU,
+    FACES,
+    IDLE,
+    P50,
+    P99,
+    PEAK,
+    REQUESTS,
+    ROWS,
+    TARGETS,
+    WALL,
+    Row,
+    Target,
+)
 
 #: Title, metric, rows of one table.
 TABLES = (
     ("Receive flood, CPU ns per message", CPU, ("receive-64", "receive-256-json",
      "receive-256-unicode", "receive-4k", "receive-64k", "receive-1m")),
     ("Event stream, CPU ns per event", CPU, ("events-228", "events-4k", "events-tick")),
+    ("Pusher, CPU ns per event", CPU, ("pusher", "pusher-json")),
     ("Requests, CPU ns each", CPU, ("rest-1", "rest-16")),
     ("permessage-deflate flood, CPU ns per message", CPU, ("deflate-270-kept",
      "deflate-270-reset", "deflate-4k-kept", "deflate-4k-reset")),
@@ -120,6 +134,7 @@ def tables(results: Results, rows: list[Row]) -> list[str]:
         if name in results
     ]
     lines += table("Requests a second", rates) if rates else []
+    lines += _resubscribing(results)
     echo, flood = results.get("echo-64", {}), results.get("receive-1m", {})
     others = [
         ("echo p50, ns", [figure(echo, face.name, P50) for face in FACES]),
@@ -129,6 +144,24 @@ def tables(results: Results, rows: list[Row]) -> list[str]:
         ("idle after deflate, bytes each", _column(results.get("idle-deflate", {}), IDLE)),
     ]
     return lines + table("Latency and memory", others)
+
+
+def _resubscribing(results: Results) -> list[str]:
+    """One row for each way to authorize, because a single face is measured."""
+    found = []
+    for row in ROWS:
+        cell = results.get(row.name, {}).get("c-pusher")
+        if not row.mode.startswith("resubscribe") or cell is None or not cell.samples:
+            continue
+        cpu, wall = (cell.median(metric) or 0 for metric in (CPU, WALL))
+        requests = cell.median(REQUESTS) or 0
+        figures = f"{cpu * row.count / 1e6:.1f} | {wall * row.count / 1e6:.1f} | {requests:.0f}"
+        found.append(f"| {row.title} | {figures} |")
+    if not found:
+        return []
+    head = "| | CPU, ms | time, ms | requests |"
+    return ["### Pusher, after the loss of a connection, through C", "", head, "|---|---|---|---|",
+            *found, ""]  # fmt: skip
 
 
 def _rate(cells: dict[str, Cell], face: str) -> str:
@@ -180,6 +213,9 @@ METHOD = """\
   sends one request by hand. The second floor has SO_RCVBUF at 256 KiB and a buffer of 64 KiB, which
   keeps the bytes in the processor's cache. Ratios, in parentheses, refer to the better of the two
   in the same run.
+- The floor of Pusher's events is a header parser and librealtime's own JSON reader; the README of
+  this folder says what each client does with the data. Resubscribing is measured from the new
+  attempt to the last confirmation.
 - Every client reports messages, bytes and, in C, C++ and Swift, the sum of each message's last
   byte; the server checks what clients send. A client with a wrong report has no figure.
 - Idle bytes are the growth of the process after its first connection, which includes the one-time

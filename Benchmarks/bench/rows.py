@@ -23,17 +23,25 @@ class Row:
     count: int = 0
 
     @property
+    def is_memory(self) -> bool:
+        """Whether the row is about the memory of connections, and so runs only once."""
+        return self.mode in ("idle", "greet")
+
+    @property
     def is_answered(self) -> bool:
         """Whether the client sends requests, each with a response."""
         return self.path.startswith("/answer/")
 
     @property
     def is_http(self) -> bool:
-        return self.mode in ("events", "events-tick") or self.is_answered
+        is_events = self.mode in ("events", "events-tick")
+        return is_events or self.is_answered or self.path.startswith("/app/")
 
     @property
     def flood(self) -> str:
         """The name of the flood at the server; "" for other rows."""
+        if self.path.startswith("/app/flood-"):
+            return self.path.split("-")[1]
         parts = self.path.split("/")
         return parts[2] if parts[1] == "flood" else "json270-kept" if parts[1] == "greet" else ""
 
@@ -54,6 +62,15 @@ def _rest(parallel: int, title: str) -> Row:
     return Row(f"rest-{parallel}", title, f"rest-{parallel}", "/answer/256", 2000, 256)
 
 
+def _pusher(name: str, title: str) -> Row:
+    return Row(name, title, name, "/app/flood-price-{n}", 20_000)
+
+
+def _resubscribe(name: str, title: str) -> Row:
+    return Row(name, title, name, "/app/channels-{n}", 0, count=CHANNELS)
+
+
+CHANNELS = 1000
 IDLE_CONNECTIONS = 10_000
 
 ROWS = (
@@ -78,6 +95,11 @@ ROWS = (
     Row("events-tick", "events of 64 B with a type", "events-tick", "/flood/tick64/{n}", 20_000),
     _rest(1, "GET of 256 B, one at a time"),
     _rest(16, "GET of 256 B, 16 at a time"),
+    _pusher("pusher", "Pusher events, data as text"),
+    _pusher("pusher-json", "Pusher events, data read as JSON"),
+    _resubscribe("resubscribe", "1,000 channels again"),
+    _resubscribe("resubscribe-private", "1,000 private channels again"),
+    _resubscribe("resubscribe-batch", "1,000 private channels again, 100 a request"),
     Row("idle", "idle connections", "idle", "/idle", 0, count=IDLE_CONNECTIONS),
     Row("idle-deflate", "idle after a compressed message", "greet", "/greet", 0,
         count=IDLE_CONNECTIONS),
@@ -129,6 +151,22 @@ FACES = (
     Face("python-rest", "librealtime, Python RESTClient", "ours", "python:librealtime", _REST),
     Face("httpx", "httpx", "peer", "python:httpx", _REST),
     Face("aiohttp-rest", "aiohttp", "peer", "python:aiohttp", _REST),
+    Face("floor-pusher", "floor, the library's JSON reader", "floor", "bin/bench-floor-pusher",
+         _same("pusher", "pusher-json")),
+    Face("c-pusher", "librealtime, C bind", "ours", "bin/bench-librealtime-pusher",
+         _same("pusher", "pusher-json", "resubscribe", "resubscribe-private",
+               "resubscribe-batch")),
+    Face("c-pusher-batch", "librealtime, C batch", "ours", "bin/bench-librealtime-pusher",
+         {"pusher": "pusher-batch"}),
+    Face("swift-pusher", "librealtime, Swift bind, main actor", "ours", _SWIFT,
+         _same("pusher", "pusher-json")),
+    Face("swift-pusher-loop", "librealtime, Swift bind, loop's thread", "ours", _SWIFT,
+         {"pusher": "pusher-loop"}),
+    Face("swift-pusher-async", "librealtime, Swift for await", "ours", _SWIFT,
+         {"pusher": "pusher-async"}),
+    Face("python-pusher", "librealtime, Python bind", "ours", "python:librealtime",
+         _same("pusher", "pusher-json")),
+    Face("pysher", "pysher", "peer", "python:pysher", _same("pusher", "pusher-json")),
     Face("floor-rcvbuf", "floor, SO_RCVBUF 256 KiB", "floor", "bin/bench-floor",
          {"receive": "receive-rcvbuf"}),
     Face("floor-each", "floor, one write a message", "reference", "bin/bench-floor",
@@ -162,6 +200,8 @@ FACES = (
 
 #: Figures of a run; lower is better.
 CPU, P50, P99, IDLE, PEAK = "cpu_ns", "p50_ns", "p99_ns", "idle_bytes", "peak_rss_kib"
+#: HTTP requests in one run.
+REQUESTS = "requests"
 #: Also a figure of a run; with the number of messages it gives the messages per second.
 WALL = "wall_ns"
 
@@ -222,6 +262,14 @@ TARGETS = (
            "libcurl's multi interface"),
     Target("GET, 16 at a time", "rest-16", CPU, 1.3, ("c-rest",), ("floor-rest",),
            "libcurl's multi interface"),
+    Target("Pusher events, data as text", "pusher", CPU, 2.0, ("c-pusher",), ("floor-pusher",),
+           "the library's JSON reader"),
+    Target("Pusher events, data read as JSON", "pusher-json", CPU, 2.0, ("c-pusher",),
+           ("floor-pusher",), "the library's JSON reader"),
+    Target("Python, Pusher events, data as text", "pusher", CPU, 0.2, ("python-pusher",),
+           ("pysher",), "pysher"),
+    Target("Python, Pusher events, data read as JSON", "pusher-json", CPU, 0.2,
+           ("python-pusher",), ("pysher",), "pysher"),
     Target("idle connection, bytes", "idle", IDLE, 1536),
     Target("idle after a compressed message, bytes", "idle-deflate", IDLE, 45 * 1024),
     Target("peak RSS with 1 MiB messages, KiB", "receive-1m", PEAK, 12 * 1024),

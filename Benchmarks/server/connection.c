@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "pusher.h"
 #include "wire.h"
 
 bool connection_send(struct connection *c, const void *data, size_t length) {
@@ -14,7 +15,8 @@ bool connection_send(struct connection *c, const void *data, size_t length) {
   return send(c->fd, data, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
-static bool send_frame(struct connection *c, uint8_t opcode, const uint8_t *data, size_t length) {
+bool connection_frame(
+    struct connection *c, uint8_t opcode, const uint8_t *data, size_t length) {
   static uint8_t out[MAX_TEXT + WS_MAX_HEADER];
   size_t header = ws_put_header(out, WS_FIN | opcode, length, 0);
   memcpy(out + header, data, length);
@@ -41,15 +43,30 @@ static bool build_answer(struct connection *c, size_t size) {
   return true;
 }
 
-/// Reads `/flood/KIND/COUNT`, `/sink/SIZE/COUNT`, `/echo`, `/idle`, `/greet` or `/answer/SIZE`.
+/// A flood, of which a Pusher client's key names the kind.
+static bool choose_flood(
+    struct connection *c, enum mode mode, const char *kind, unsigned long long count) {
+  c->flood = flood_named(kind);
+  if (!c->flood) return false;
+  c->flood_end = flood_totals(c->flood, count).wire;
+  c->mode = mode;
+  return true;
+}
+
+/// Reads `/flood/KIND/COUNT`, `/sink/SIZE/COUNT`, `/echo`, `/idle`, `/greet`, `/answer/SIZE`,
+/// `/app/flood-KIND-COUNT`, `/app/channels-COUNT` or `/auth`.
 static bool choose_mode(struct connection *c, const char *path) {
   char kind[32];
   unsigned long long count, size;
   if (sscanf(path, "/flood/%31[^/]/%llu", kind, &count) == 2) {
-    c->flood = flood_named(kind);
-    if (!c->flood) return false;
-    c->flood_end = flood_totals(c->flood, count).wire;
-    c->mode = FLOOD;
+    return choose_flood(c, FLOOD, kind, count);
+  } else if (sscanf(path, "/app/flood-%31[^-]-%llu", kind, &count) == 2) {
+    return choose_flood(c, PUSHER, kind, count);
+  } else if (sscanf(path, "/app/channels-%llu", &count) == 1) {
+    c->expected = count;
+    c->mode = PUSHER;
+  } else if (strcmp(path, "/auth") == 0) {
+    c->mode = AUTHORIZE;
   } else if (sscanf(path, "/sink/%llu/%llu", &size, &count) == 2) {
     c->size = size;
     c->expected = count;
@@ -97,10 +114,11 @@ static bool shake_hands(struct connection *c) {
   char path[128], key[64], accept[32], answer[512];
   const char *head = (const char *)c->text;
   const char *found = strcasestr(head, "\r\nSec-WebSocket-Key:");
-  if (sscanf(head, "GET %127s", path) != 1) return false;
+  if (sscanf(head, "%*s %127s", path) != 1) return false;
   if (!found) {
     if (!choose_mode(c, path)) return false;
     if (c->mode == ANSWER) return answer_requests(c);
+    if (c->mode == AUTHORIZE) return pusher_authorize(c);
     if (!c->flood || !c->flood->is_events) return false;
     return stream_events(c);
   }
@@ -123,6 +141,7 @@ static bool shake_hands(struct connection *c) {
   c->text = NULL;
   c->text_length = 0;
   if (!connection_send(c, answer, (size_t)length)) return false;
+  if (c->mode == PUSHER) return pusher_greet(c);
   if (c->mode != QUIET || !c->flood) return true;
   return connection_send(c, c->flood->first.bytes, c->flood->first.wire[1]);
 }
@@ -162,7 +181,7 @@ static void compare(struct connection *c, const uint8_t *data, size_t length) {
 
 static bool payload(struct connection *c, const uint8_t *data, size_t length) {
   bool is_control = c->frame.header[0] & 8;
-  if (is_control || c->mode == ECHO) {
+  if (is_control || c->mode == ECHO || c->mode == PUSHER) {
     size_t start = c->text_length;
     if (!keep_text(c, data, length)) return false;
     for (size_t i = start; i < c->text_length; i++) c->text[i] ^= c->frame.key[i & 3];
@@ -179,13 +198,14 @@ static bool end_of_frame(struct connection *c) {
   size_t length = c->text_length;
   c->text_length = 0;
   if (opcode == WS_CLOSE) {
-    send_frame(c, WS_CLOSE, c->text, length < 2 ? 0 : length);
+    connection_frame(c, WS_CLOSE, c->text, length < 2 ? 0 : length);
     return false;
   }
-  if (opcode == WS_PING) return send_frame(c, WS_PONG, c->text, length);
+  if (opcode == WS_PING) return connection_frame(c, WS_PONG, c->text, length);
   if (opcode == WS_PONG) return true;
-  if (c->mode == ECHO) return send_frame(c, opcode, c->text, length);
+  if (c->mode == ECHO) return connection_frame(c, opcode, c->text, length);
   if (c->mode == FLOOD) return connection_flood(c);
+  if (c->mode == PUSHER) return pusher_message(c);
   if (c->mode != SINK) return true;
   if (!(c->frame.header[0] & WS_FIN)) return true;
   c->bytes += c->message_at;
@@ -196,7 +216,7 @@ static bool end_of_frame(struct connection *c) {
   int size = snprintf(
       text, sizeof text, "%llu %llu %llu", (unsigned long long)c->messages,
       (unsigned long long)c->bytes, (unsigned long long)c->wrong);
-  return send_frame(c, WS_TEXT, (uint8_t *)text, (size_t)size);
+  return connection_frame(c, WS_TEXT, (uint8_t *)text, (size_t)size);
 }
 
 /// Reads header bytes until the header is complete. \returns how many were used.
@@ -215,6 +235,7 @@ static size_t take_header(struct incoming *frame, const uint8_t *data, size_t le
 bool connection_received(struct connection *c, const uint8_t *data, size_t length) {
   if (c->mode == HANDSHAKE) return read_request(c, data, length);
   if (c->mode == ANSWER) return keep_text(c, data, length) && answer_requests(c);
+  if (c->mode == AUTHORIZE) return keep_text(c, data, length) && pusher_authorize(c);
   struct incoming *frame = &c->frame;
   while (length > 0 || (frame->have == frame->need && frame->need)) {
     if (frame->have < frame->need || frame->need == 0) {

@@ -21,6 +21,10 @@ enum mode {
   SINK,
   /// Answers each HTTP request.
   ANSWER,
+  /// A Pusher server's WebSocket.
+  PUSHER,
+  /// A Pusher server's authorization endpoint.
+  AUTHORIZE,
 };
 
 /// A client frame, parsed as its bytes arrive.
@@ -67,3 +71,5 @@ bool connection_received(struct connection *c, const uint8_t *data, size_t lengt
 bool connection_flood(struct connection *c);
 /// Sends a short answer; if it does not fit into the socket's buffer, the connection is over.
 bool connection_send(struct connection *c, const void *data, size_t length);
+bool connection_frame(
+    struct connection *c, uint8_t opcode, const uint8_t *data, size_t length);

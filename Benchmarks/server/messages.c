@@ -96,6 +96,36 @@ static size_t write_large(uint8_t *out, size_t size, size_t i) {
   return at;
 }
 
+/// The numbers that clients add up in place of last bytes if they read the data of Pusher events.
+static unsigned quantity(size_t i) { return 1 + (unsigned)(chance(i, 8) % 250); }
+
+/// The data of a Pusher event, which is JSON itself.
+static size_t write_price(uint8_t *out, size_t size, size_t i) {
+  static const char *const symbols[] = {"BTC-EUR", "ETH-EUR", "XMR-BTC", "SOL-USD"};
+  unsigned cents = 4300000 + (unsigned)(chance(i, 0) % 20000);
+  return (size_t)snprintf(
+      (char *)out, size,
+      "{\"symbol\":\"%s\",\"price\":%u.%02u,\"quantity\":%u,\"side\":\"%s\","
+      "\"time\":\"2026-03-14T09:26:%02zu.%03zuZ\",\"trade\":%zu,\"bid\":%u.%02u,"
+      "\"ask\":%u.%02u,\"currency\":\"EUR\"}",
+      symbols[chance(i, 1) % 4], cents / 100, cents % 100, quantity(i),
+      chance(i, 2) % 2 ? "buy" : "sell", i / 50 % 60, (size_t)(chance(i, 6) % 1000),
+      (size_t)(88000000 + chance(i, 7) % 10000000), (cents - 7) / 100, (cents - 7) % 100,
+      (cents + 9) / 100, (cents + 9) % 100);
+}
+
+/// The message of a Pusher event with this data.
+static size_t write_message(uint8_t *out, const uint8_t *data, size_t length) {
+  size_t at = (size_t)sprintf(
+      (char *)out, "{\"event\":\"new-price\",\"channel\":\"chat\",\"data\":\"");
+  for (size_t i = 0; i < length; i++) {
+    if (data[i] == '"') out[at++] = '\\';
+    out[at++] = data[i];
+  }
+  memcpy(out + at, "\"}", 2);
+  return at + 2;
+}
+
 // MARK: Frames
 
 struct kind {
@@ -105,7 +135,7 @@ struct kind {
   uint8_t opcode;
   /// Messages before the flood repeats itself; 0 means as many as fit into LOOP_BYTES.
   size_t count;
-  bool is_compressed, has_context;
+  bool is_compressed, has_context, is_pusher;
 };
 
 /// Instead of an opcode: the message is the data of an event, without a type or with the type
@@ -113,19 +143,20 @@ struct kind {
 enum { EVENT = 0, TICK = 3 };
 
 static const struct kind kinds[] = {
-    {"text64", write_ascii, 64, WS_TEXT, 0, false, false},
-    {"json256", write_json, 256, WS_TEXT, 0, false, false},
-    {"unicode256", write_unicode, 256, WS_TEXT, 0, false, false},
-    {"bin4k", write_binary, 4096, WS_BINARY, 0, false, false},
-    {"bin64k", write_binary, 65536, WS_BINARY, 0, false, false},
-    {"bin1m", write_binary, 1 << 20, WS_BINARY, 0, false, false},
-    {"json270-kept", write_small, 512, WS_TEXT, 4096, true, true},
-    {"json270-reset", write_small, 512, WS_TEXT, 4096, true, false},
-    {"json4k-kept", write_large, 8192, WS_TEXT, 512, true, true},
-    {"json4k-reset", write_large, 8192, WS_TEXT, 512, true, false},
-    {"event228", write_json, 228, EVENT, 0, false, false},
-    {"event4k", write_json, 4096, EVENT, 0, false, false},
-    {"tick64", write_ascii, 64, TICK, 0, false, false},
+    {"text64", write_ascii, 64, WS_TEXT, 0, false, false, false},
+    {"json256", write_json, 256, WS_TEXT, 0, false, false, false},
+    {"unicode256", write_unicode, 256, WS_TEXT, 0, false, false, false},
+    {"bin4k", write_binary, 4096, WS_BINARY, 0, false, false, false},
+    {"bin64k", write_binary, 65536, WS_BINARY, 0, false, false, false},
+    {"bin1m", write_binary, 1 << 20, WS_BINARY, 0, false, false, false},
+    {"json270-kept", write_small, 512, WS_TEXT, 4096, true, true, false},
+    {"json270-reset", write_small, 512, WS_TEXT, 4096, true, false, false},
+    {"json4k-kept", write_large, 8192, WS_TEXT, 512, true, true, false},
+    {"json4k-reset", write_large, 8192, WS_TEXT, 512, true, false, false},
+    {"event228", write_json, 228, EVENT, 0, false, false, false},
+    {"event4k", write_json, 4096, EVENT, 0, false, false, false},
+    {"tick64", write_ascii, 64, TICK, 0, false, false, false},
+    {"price", write_price, 512, WS_TEXT, 4096, false, false, true},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -186,6 +217,12 @@ static struct frames build(const struct kind *kind, size_t count, z_stream *stre
     size_t length = kind->write(payload, kind->size, i);
     if (is_event(kind)) {
       append_event(&made, i, payload, length, kind->opcode == TICK);
+      continue;
+    }
+    if (kind->is_pusher) {
+      size_t size = write_message(packed, payload, length);
+      append(&made, i, payload, length, packed, size, first);
+      made.checksum[i + 1] = made.checksum[i] + quantity(i);
       continue;
     }
     if (!kind->is_compressed) {

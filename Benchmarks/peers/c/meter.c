@@ -145,6 +145,7 @@ void meter_report(void) {
       ", \"wall_ns\": %" PRIu64 ", \"peak_rss_kib\": %ld",
       meter.messages, meter.bytes, ns, wall_end - wall_start, peak_resident_kib());
   if (meter.checksum) printf(", \"checksum\": %" PRIu64, meter.checksum);
+  if (meter.requests) printf(", \"requests\": %" PRIu64, meter.requests);
   if (round_trips) {
     qsort(round_trips, task.count, sizeof *round_trips, ascending);
     printf(

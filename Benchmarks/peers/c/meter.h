@@ -2,8 +2,9 @@
 //
 //     client MODE URL COUNT [SIZE] [CA-FILE]
 //
-// Modes: receive, receive-batch, receive-rcvbuf, deflate, send, echo, connect, idle, greet. The URL
-// tells the server what to do. A client that does not know a mode exits with NOT_SUPPORTED.
+// Modes: receive, receive-batch, receive-rcvbuf, deflate, send, echo, connect, idle, greet; the
+// clients of events, requests and Pusher have others. The URL tells the server what to do. A client
+// that does not know a mode exits with NOT_SUPPORTED.
 #pragma once
 
 #include <stdbool.h>
@@ -33,6 +34,8 @@ struct meter {
   uint64_t bytes;
   /// The sum of each message's last byte.
   uint64_t checksum;
+  /// HTTP requests, if the client counts them.
+  uint64_t requests;
 };
 
 extern struct task task;

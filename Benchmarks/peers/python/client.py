@@ -1,13 +1,15 @@
 """One measurement of one Python library: ``client.py PEER MODE URL COUNT [SIZE] [CA-FILE]``.
 
 Modes: receive (callback), receive-batch, receive-iter, deflate, send, echo, connect, idle, greet,
-events (the peers of events.py), rest-N (N requests at a time, those of rest.py).
+events (the peers of events.py), rest-N (N requests at a time, those of rest.py), pusher and
+pusher-json (those of channels.py).
 Every library runs on uvloop where that is installed, on asyncio's own loop otherwise.
 """
 
 import asyncio
 import sys
 
+from channels import receive_events
 from events import read_events
 from meter import NOT_SUPPORTED, Meter, Task
 from peers import NotSupportedError, Peer, peer_named
@@ -38,6 +40,9 @@ async def idle(peer: Peer, meter: Meter, *, greeted: bool) -> None:
 async def run(name: str, meter: Meter) -> None:
     if meter.task.mode == "events":
         await read_events(name, meter)
+        meter.report()
+    if meter.task.mode in ("pusher", "pusher-json"):
+        await receive_events(name, meter)
         meter.report()
     if meter.task.mode.startswith("rest-"):
         await send_requests(name, meter, int(meter.task.mode.removeprefix("rest-")))

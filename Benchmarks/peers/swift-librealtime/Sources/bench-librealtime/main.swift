@@ -1,6 +1,6 @@
 // librealtime's Swift API: `receive`, `deflate` and `echo` with handlers; modes that end in
 // `-async` with `for try await`, and `await` on each send; `rest-N` with N tasks that await
-// responses.
+// responses; `pusher` with a bound handler.
 import Glibc
 import Meter
 import Realtime
@@ -40,6 +40,10 @@ do {
     case "receive", "deflate", "echo": try runWithHandlers(meter)
     case "receive-async": try await receive(meter)
     case "send-async": try await send(meter)
+    case "pusher": try await handleEvents(meter)
+    case "pusher-loop": try await handleEvents(meter, on: .loop)
+    case "pusher-json": try await handleEvents(meter, readsJSON: true)
+    case "pusher-async": try await iterateOverEvents(meter)
     case "rest-1": try await sendRequests(meter, parallel: 1)
     case "rest-16": try await sendRequests(meter, parallel: 16)
     default: exit(notSupported)
