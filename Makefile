@@ -10,7 +10,7 @@ SO := build/librealtime.so
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: build ## C, Python and Swift programs receive the same messages from a real nginx + Nchan
+demo: build ## C, Python and Swift programs receive the same messages, and meet on a Pusher channel
 	$(PYTHON) Tests/Support/demo.py
 
 serve: install ## A server to try the library against, on PORT=8080, until Ctrl-C

@@ -80,7 +80,7 @@ def test_invalid_arguments(tool: Tool) -> None:
         (["ws", "ws://127.0.0.1/", "--proxy", "gopher://p/"], "gopher"),
         (["ws", "ws://127.0.0.1/", "--user", "a:b", "--bearer", "c"], "--bearer"),
         (["ws", "ws://127.0.0.1/", "--subprotocol", "two words"], "two words"),
-        (["ws", "ws://127.0.0.1/", "--key", "k"], "--certificate"),
+        (["ws", "ws://127.0.0.1/", "--certificate-key", "k"], "--certificate"),
     ):
         said = tool.run(*arguments, status=USAGE).stderr
         expect(culprit in said, f"{arguments}: {culprit!r} is not in {said!r}")

@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterator
 import pytest
 from bot import SECRET
 from command_line import Tool
+from ddp_server import DDPServer
 from demo_process import DemoProcess
 from harness import PATIENCE_S, ROOT, Build, Probe  # sets the path for the next ones
 from ladder_server import LadderServer
 from namespaces import refusal
 from nchan import Nchan
+from pusher_server import PusherServer
 from servers import Servers
 from token_server import TokenServer
 
@@ -103,6 +105,18 @@ def server() -> Iterator[LadderServer]:
 @pytest.fixture
 def tokens() -> Iterator[TokenServer]:
     with TokenServer(SECRET) as running:
+        yield running
+
+
+@pytest.fixture
+def pusher_server(servers: Servers) -> Iterator[PusherServer]:
+    with PusherServer(servers.tls()) as running:
+        yield running
+
+
+@pytest.fixture
+def ddp_server(servers: Servers) -> Iterator[DDPServer]:
+    with DDPServer(servers.tls()) as running:
         yield running
 
 

@@ -40,7 +40,7 @@ async def takes(path: pathlib.Path, *data: str, **options: Any) -> None:
 async def test_kept(path: pathlib.Path) -> None:
     for first in (1, 4, 7):
         await takes(path, *map(str, range(first, first + 3)), store_key="one")
-    await takes(path, "1", store_key="another")
+    await takes(path, "1", "2", "3", store_key="another")
     expect(path.read_text() == FIRST_LINE + "another 3\none 9\n", path.read_text())
 
 

@@ -9,6 +9,7 @@ import threading
 import pytest
 from harness import ROOT, Build, also_under_valgrind, expect, swift, valgrind
 from nchan import Nchan
+from pusher_server import PusherServer
 from rest_server import RESTServer
 from servers import Servers
 from streams import Exchange, StreamServer
@@ -180,6 +181,32 @@ def test_listens(build: Build, nchan: Nchan, language: str, grind: bool) -> None
     expect(texts == [f"number {number}" for number in range(5)], f"received {texts}")
     result = build.run(program, base, "nowhere/a", "1", valgrind=grind)
     expect(result.returncode == 1 and "404" in result.stderr, f"stderr {result.stderr!r}")
+
+
+@also_under_valgrind
+def test_reads_channels(
+    build: Build, pusher_server: PusherServer, grind: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A presence channel with one member; it ends with the first event."""
+    program = build.example("pusher")
+    monkeypatch.setenv("AUTH_ENDPOINT", f"{pusher_server.http}/pusher/auth")
+    pusher_server.control.user(user_id="ann", user_info={"name": "Ann"})
+    event = '{"event":"greeting","channel":"presence-room","data":"{\\"text\\":\\"hello\\"}"}'
+    pusher_server.control.fault(
+        point="sent", do="send", event="pusher_internal:subscription_succeeded", text=event
+    )
+    server = f"127.0.0.1:{pusher_server.port}"
+    result = build.run(program, "demo", server, "presence-room", "1", valgrind=grind)
+    expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+    expect("subscribed to presence-room" in result.stderr, result.stderr)
+    lines = result.stdout.splitlines()
+    member = 'presence-room ann is here {"name":"Ann"}'
+    expect(lines == [member, 'presence-room greeting {"text":"hello"}'], f"printed {lines}")
+    pusher_server.control.auth(mode="deny", body="no seat")
+    result = build.run(program, "demo", server, "private-room", valgrind=grind)
+    expect(result.returncode == 1 and "403" in result.stderr, f"stderr {result.stderr!r}")
+    result = build.run(program, "wrong", server, "news", valgrind=grind)
+    expect(result.returncode == 1 and "4001" in result.stderr, f"stderr {result.stderr!r}")
 
 
 @swift

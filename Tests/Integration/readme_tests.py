@@ -22,7 +22,8 @@ def arguments(program: str, demo: DemoProcess) -> list[str]:
     """What the README's table says, for this run's server."""
     found = re.search(rf"^\| `{program}` \| `(.*?)`", (ROOT / "README.md").read_text(), re.M)
     assert found, f"the README has no row for {program}"
-    return found[1].replace(DEMO, demo.address).split()
+    words = found[1].replace(DEMO, demo.address)
+    return words.replace(DEMO.replace(":", " "), demo.address.replace(":", " ")).split()
 
 
 def first_lines(

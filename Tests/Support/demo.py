@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The demo: programs in C, Python and Swift receive the same messages from a real nginx with Nchan
 while they are published, by WebSocket, as Server-Sent Events and by long polling, side by side.
-Then Spreadbot programs listen while one transport after the other is cut off. Exit code 0 if each
-program received all messages.
+Then Spreadbot programs listen while one transport after the other is cut off. At last, programs in
+the three languages meet on a presence channel of Pusher. Exit code 0 if each program received
+everything.
 
     demo.py [--library FOLDER] [--count N]
 """
@@ -19,6 +20,7 @@ import tempfile
 import threading
 import time
 
+from demo_chat import chat, commands
 from fault_proxy import Then
 from leg_gate import Leg, LegGate, Treat
 from nchan import Nchan, NchanError
@@ -28,6 +30,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 C_SOURCES = ROOT / "examples-c"
 PYTHON_SOURCE = ROOT / "bindings" / "python" / "examples" / "subscribe.py"
 SWIFT_PACKAGE = ROOT / "examples-swift"
+SWIFT_SCRATCH = ROOT / "build" / "examples-swift"
+SWIFT_PRODUCTS = SWIFT_SCRATCH / "debug"
 CHANNEL = "demo"
 LADDER = "ladder"
 # Guards against hanging, far above what the slowest machine needs.
@@ -152,14 +156,15 @@ class Listener(Subscriber):
 def build(library: pathlib.Path, folder: pathlib.Path) -> list[Program]:
     print("Building examples-c and examples-swift ...", flush=True)
     compiler = os.environ.get("CC", "cc")
-    for name in ("subscribe", "events", "poll", "listen"):
+    for name in ("subscribe", "events", "poll", "listen", "chat"):
         command = [compiler, "-std=c11", "-O2", "-Wall", "-Wextra", f"-I{ROOT / 'include'}"]
         command += [str(C_SOURCES / f"{name}.c"), "-o", str(folder / name)]
         run([*command, f"-L{library}", "-lrealtime"])
-    scratch = ROOT / "build" / "examples-swift"
-    swift = ["swift", "build", "--package-path", str(SWIFT_PACKAGE), "--scratch-path", str(scratch)]
+    swift = ["swift", "build", "--package-path", str(SWIFT_PACKAGE)]
+    swift += ["--scratch-path", str(SWIFT_SCRATCH)]
     # A cached plan misses files that were added to or removed from the library.
-    run([*swift, "--disable-build-manifest-caching", "--product", "subscribe"])
+    for name in ("subscribe", "chat"):
+        run([*swift, "--disable-build-manifest-caching", "--product", name])
     if not PYTHON_SOURCE.exists():
         raise DemoError(f"{PYTHON_SOURCE.relative_to(ROOT)} is missing")
     programs = [
@@ -169,7 +174,7 @@ def build(library: pathlib.Path, folder: pathlib.Path) -> list[Program]:
     ]
     others = {
         "Python": [sys.executable, "-u", str(PYTHON_SOURCE)],
-        "Swift": [str(scratch / "debug" / "subscribe")],
+        "Swift": [str(SWIFT_PRODUCTS / "subscribe")],
     }
     for language, program in others.items():
         for transport in TRANSPORTS:
@@ -325,6 +330,8 @@ def main() -> int:
             programs = build(library, pathlib.Path(folder))
             passed = show(programs, library, arguments.count)
             passed = ladder(library, pathlib.Path(folder), arguments.count) and passed
+            visitors = commands(pathlib.Path(folder), SWIFT_PRODUCTS)
+            passed = chat(visitors, library, pathlib.Path(folder)) and passed
             return 0 if passed else 1
     except (DemoError, NchanError, OSError) as error:
         print(f"demo: FAILED: {error}", file=sys.stderr)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -22,11 +23,16 @@ PATIENCE_S = 60
 class DemoProcess:
     """The server in its own process, which writes to a file."""
 
-    def __init__(self, output: pathlib.Path, *options: str) -> None:
+    def __init__(
+        self,
+        output: pathlib.Path,
+        *options: str,
+        environment: Mapping[str, str] = ENVIRONMENT,
+    ) -> None:
         self.output = output
         with output.open("w") as file:
             command = [*COMMAND, "--port", "0", *options]
-            self.process = subprocess.Popen(command, stdout=file, stderr=file, env=ENVIRONMENT)
+            self.process = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
         self.wait_for("curl ")
         lines = output.read_text().splitlines()
         self.url = next(line for line in lines if "/events" in line).split("/events")[0]

@@ -1,5 +1,5 @@
-"""Rules for the Markdown pages: links are valid, examples are copies of files that CI runs, and
-the pages have each rule that a comment cites."""
+"""Rules for the Markdown pages: links are valid, examples are copies of files that CI runs, tests
+that a page names exist, and the pages have each rule that a comment cites."""
 
 import pathlib
 import re
@@ -14,7 +14,9 @@ _FENCE = re.compile(r"(?m)^```[\s\S]*?^```$")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _ANCHOR = re.compile(r'<a id="([^"]+)"></a>')
 # A rule's code: a letter for the page, and a number.
-_CODE = re.compile(r"(?<![\w.])[GPCLRB][1-9]\d?(?!\w)")
+_CODE = re.compile(r"(?<![\w.])[GPCLRBU][1-9]\d?(?!\w)")
+# Tests, after the last folder and the name of their file: `folder/file`: `a`, `b`
+_TESTS = re.compile(r"`(\w+)/(\w+)`: ((?:`[^`]+`(?:, )?)+)")
 # The C standards look like rules.
 _LANGUAGES = {"C11", "C17", "C23", "C99"}
 
@@ -88,3 +90,24 @@ def _examples_of(page: Source, by_path: dict[str, Source]) -> Iterator[Complaint
         line = page.line_of(match.start())
         if line not in shown:
             yield Complaint(page.path, line, "the example does not name its file")
+
+
+def tests(sources: list[Source]) -> Iterator[Complaint]:
+    """The tests that the pages in Tests/ name exist."""
+    for page in sources:
+        if not (page.path.startswith("Tests/") and page.suffix == ".md"):
+            continue
+        for match in _TESTS.finditer(page.text):
+            line, folder, stem = page.line_of(match.start()), match[1], match[2]
+            text = next((s.text for s in sources if _is_test(s, folder, stem)), None)
+            if text is None:
+                yield Complaint(page.path, line, f"there is no test file {folder}/{stem}")
+                continue
+            for name in re.findall("`([^`]+)`", match[3]):
+                if not re.search(rf"(?:func|def|void) `?{re.escape(name)}`?\(", text):
+                    yield Complaint(page.path, line, f"{folder}/{stem} has no test {name}")
+
+
+def _is_test(source: Source, folder: str, stem: str) -> bool:
+    path = pathlib.PurePosixPath(source.path)
+    return path.stem == stem and folder in path.parts and path.suffix != ".h"

@@ -15,7 +15,7 @@ C_LIKE = {".c", ".h", ".cpp", ".hpp"}
 TEXT = {*C_LIKE, ".swift", ".py", ".sh", ".cmake", ".in", ".json", ".map", ".toml", ".md", ".txt"}
 
 # Comments and strings, longest form first.
-_SWIFT_TOKENS = re.compile(r'//[^\n]*|(#*)"""[\s\S]*?"""\1|(#*)"(?:\\.|[^"\\\n])*"\2')
+_SWIFT_TOKENS = re.compile(r'//[^\n]*|(#*)"""\n[\s\S]*?"""\1|(#+)"[^\n]*?"\2|"(?:\\.|[^"\\\n])*"')
 _C_TOKENS = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|\"(?:\\[\s\S]|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 
 

@@ -149,6 +149,10 @@ class Sizes(unittest.TestCase):
         swift_text = 'func f() {\n  x("}") // }\n  /* { */\n  #"{"\\"#\n}\nfunc g() {}\n'
         found = functions(Source("a.swift", swift_text))
         self.assertEqual([(f.name, f.first, f.last) for f in found], [("f", 1, 5), ("g", 6, 6)])
+        # The quotation marks inside do not come in pairs.
+        raw_text = 'func f() {\n  x(#"{"a":"{ \\"b\\" }","#)\n}\nfunc g() {}\n'
+        found = functions(Source("a.swift", raw_text))
+        self.assertEqual([(f.name, f.first, f.last) for f in found], [("f", 1, 3), ("g", 4, 4)])
         c_text = (
             "extern \"C\" {\nint f(void) {\n  return '}'; /* } */\n}\n#define X {\nint g() {}\n}\n"
         )
@@ -301,6 +305,17 @@ class Documents(unittest.TestCase):
                 "a.py:3: no page of docs/ has the rule L7",
                 "a.h:2: no page of docs/ has the rule B4",
             ],
+        )
+
+    def test_named_tests_exist(self) -> None:
+        page = Source(
+            "Tests/a.md", "| `X/one`: `f`, `a b` | `X/two`: `g` |\n`X/one`: `h`; `Y/one`: `f`\n"
+        )
+        one = Source("Tests/X/z/one.swift", "func f() {}\nfunc `a b`() {}\n")
+        two = Source("Tests/X/two.py", "def g() -> None: ...\n")
+        self.assertEqual(
+            said(documents.tests([page, one, two])),
+            ["Tests/a.md:2: X/one has no test h", "Tests/a.md:2: there is no test file Y/one"],
         )
 
     def readme(self, text: str) -> list[str]:
