@@ -20,6 +20,7 @@ import pytest
 from certificates import TLS
 from harness import PATIENCE_S, ROOT, expect
 from http2_server import DATA, END_HEADERS, END_STREAM, HEADERS, STATUS_200, HTTP2Server, frame
+from nchan import free_port
 from rest_server import RESTServer
 
 VARIABLES = ("CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -58,11 +59,6 @@ async def failures(
         errors.append(error)
     expect(len(errors) == 2, f"connected: {errors}")
     return errors
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 async def test_refused() -> None:

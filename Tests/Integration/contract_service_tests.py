@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from contract_cases import TABLES, Case, event
 from harness import PATIENCE_S, ROOT, Build, Failed, expect
-from nchan import free_port
 from streams import Exchange, StreamServer
 
 SERVICE = ROOT / "Tests" / "Support" / "sse-contract-service"
@@ -127,9 +126,8 @@ class Runner:
     def _start(self) -> None:
         if self._process is not None:
             return
-        self._port = free_port()
         self._process = process = subprocess.Popen(
-            [sys.executable, str(SERVICE), str(self._port)],
+            [sys.executable, str(SERVICE), "0"],
             env={**os.environ, "LIBREALTIME_PATH": str(self._library)},
             stdout=subprocess.PIPE,
             text=True,
@@ -137,6 +135,7 @@ class Runner:
         assert process.stdout is not None
         line = process.stdout.readline()
         expect(line.startswith("listening"), f"the service does not start: {line!r}")
+        self._port = int(line.rsplit(":", 1)[1])
 
     def close(self) -> None:
         self._stop()

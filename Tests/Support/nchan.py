@@ -15,6 +15,7 @@ import contextlib
 import http.client
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -90,10 +91,13 @@ class NchanError(Exception):
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of 127.0.0.1 that is free, and that the kernel gives to nobody: it takes the ports of
+    outgoing connections, and those of servers which ask for any, from 32768 upwards."""
+    while True:
+        port = random.randrange(10_000, 32_768)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Nchan:
