@@ -35,7 +35,7 @@ extension PusherSession {
     /// - Returns: false if a new key may help. Otherwise the event was delivered, or its failure
     ///   reported.
     private mutating func decrypt(_ event: PusherEvent, _ id: ChannelID) -> Bool {
-        guard let key = channels[id]?.encryption.key else { return false }
+        let key = channels[id]?.encryption.key
         var box = PusherSecretBox()
         do throws(RealtimeError) {
             // The text must be copied before the box is used again.

@@ -6,7 +6,7 @@ package struct PusherSecretBox: ~Copyable {
     package enum Opened {
         /// The decrypted text, valid until the next call.
         case text(UnsafeRawBufferPointer)
-        /// The tag does not match: the key is wrong, or the data was changed.
+        /// There is no key, or the tag does not match: the key is wrong, or the data was changed.
         case wrongKey
         /// Another key would not help. The text says why.
         case malformed(String)
@@ -33,9 +33,10 @@ package struct PusherSecretBox: ~Copyable {
     }
 
     /// Opens an event's data, `{"nonce": …, "ciphertext": …}` in base64.
+    /// - Parameter secret: nil if there is no key: only the form is checked.
     /// - Throws: `.system` if libsodium is not installed.
     package mutating func open(
-        _ data: PusherData, with secret: SharedSecret
+        _ data: PusherData, with secret: SharedSecret?
     ) throws(RealtimeError) -> Opened {
         try PusherSecretBox.checkLibrary()
         box.removeAll(keeping: PusherSecretBox.keptBytes)
@@ -54,6 +55,7 @@ package struct PusherSecretBox: ~Copyable {
         }
         let count = sealed.count - PusherSecretBox.tagBytes
         guard count >= 0 else { return .malformed("the ciphertext is too short") }
+        guard let secret else { return .wrongKey }
         let isOpen = secret.withBytes { key in
             shim_secretbox_open(
                 sealed.baseAddress?.assumingMemoryBound(to: UInt8.self), count,

@@ -15,6 +15,14 @@ struct PusherEncryptedTests {
     private static let right = key("Kac8DG5/eTTzqfIZZ9HXAmnm6v4eMLUPYDHQdMHwBl4=")
     private static let wrong = key("AAAADG5/eTTzqfIZZ9HXAmnm6v4eMLUPYDHQdMHwBl4=")
 
+    /// Payloads that no key opens.
+    private static let malformed = [
+        "{}", #""hello""#, "null", "1", #"{"nonce":"AAEC","ciphertext":"AAAA"}"#,
+        #"{"nonce":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"}"#,
+        #"{"nonce":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYX","ciphertext":"AAAA"}"#,
+        #"{"nonce":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYX","ciphertext":"!"}"#,
+    ]
+
     private static func key(_ base64: String) -> SharedSecret? {
         Array(base64.utf8).withUnsafeBytes { SharedSecret(base64: $0) }
     }
@@ -51,12 +59,7 @@ struct PusherEncryptedTests {
         #expect(model.event("a", name, data: Self.sealed) == ["deliver on 1"])
     }
 
-    @Test(arguments: [
-        "{}", #""hello""#, "null", "1", #"{"nonce":"AAEC","ciphertext":"AAAA"}"#,
-        #"{"nonce":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"}"#,
-        #"{"nonce":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYX","ciphertext":"AAAA"}"#,
-        #"{"nonce":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYX","ciphertext":"!"}"#,
-    ])
+    @Test(arguments: malformed)
     func `a malformed payload is reported, and asks for no key`(data: String) throws {
         let model = try joined(Self.right)
         #expect(send(model, "a", data: data) == ["1 cannot decrypt a"])
@@ -158,10 +161,15 @@ struct PusherEncryptedTests {
         #expect(model.authorize(secret: Self.right) == ["event a on 1"])
     }
 
-    @Test func `without a key, data that is not encrypted is reported as well`() throws {
+    @Test(arguments: malformed)
+    func `without a key, a malformed payload is reported, and asks for no key`(
+        data: String
+    ) throws {
         let model = try joined(nil)
-        #expect(send(model, "a", data: "{}") == ["authorize \(Self.name) for 1.1"])
-        #expect(model.authorize(secret: Self.right) == ["1 cannot decrypt a"])
+        #expect(send(model, "a", data: data) == ["1 cannot decrypt a"])
+        #expect(send(model, "b") == ["authorize \(Self.name) for 1.1"])
+        #expect(send(model, "c", data: data) == [])
+        #expect(model.authorize(secret: Self.right) == ["event b on 1", "1 cannot decrypt c"])
     }
 
     @Test func `the events that wait have a limit`() throws {

@@ -19,13 +19,13 @@ import Wire
         try #require(Array(base64.utf8).withUnsafeBytes { SharedSecret(base64: $0) })
     }
 
-    private func open(_ data: String, _ secret: SharedSecret) throws -> Outcome {
+    private func open(_ data: String, _ secret: SharedSecret?) throws -> Outcome {
         var box = PusherSecretBox()
         return try open(data, secret, &box)
     }
 
     private func open(
-        _ data: String, _ secret: SharedSecret, _ box: inout PusherSecretBox
+        _ data: String, _ secret: SharedSecret?, _ box: inout PusherSecretBox
     ) throws -> Outcome {
         let bytes = Array(data.utf8)
         return try bytes.withUnsafeBytes { bytes in
@@ -83,10 +83,16 @@ import Wire
         #"{"nonce":"AAEC","ciphertext":"DhyZvi1J2HACvtrFpT+c+kw4vAf12CcEtKEAhWVJiv4="}"#,
         #"{"nonce":null,"ciphertext":null}"#,
     ]) func malformedData(data: String) throws {
-        guard case .malformed = try open(data, try secret(shared)) else {
-            Issue.record("it is not malformed")
-            return
+        for key in [try secret(shared), nil] {
+            guard case .malformed = try open(data, key) else {
+                Issue.record("it is not malformed")
+                return
+            }
         }
+    }
+
+    @Test func withoutAKeyOnlyTheFormIsChecked() throws {
+        #expect(try open(data(nonce, ciphertext), nil) == .wrongKey)
     }
 
     @Test func aBoxIsUsedAgain() throws {
