@@ -25,6 +25,9 @@ enum PusherClosing: Equatable {
         }
     }
 
+    /// Whether the server has refused the client, which is reported if no attempt follows.
+    var isRefusal: Bool { self == .fatal || self == .upgrade }
+
     /// Codes of a `pusher:error` that stand for a close code.
     static let codesOfErrors = 4000...4299
     /// Codes with which servers ask for a new connection.

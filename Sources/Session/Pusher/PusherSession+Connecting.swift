@@ -117,24 +117,23 @@ extension PusherSession {
         details.closeReason = reason
         let error = error ?? closedByServer(code, reason)
         details.error = error
+        // A `pusher:error` with this code was reported when it came.
         let isKnown = code != nil && code == recentError(now)?.code
         let mayUpgrade =
             configuration.upgradesOn4000 && !isUpgraded && !configuration.usesTLS
         let closing = PusherClosing(code: code, mayUpgrade: mayUpgrade)
         let least = leastDelay(code, closing, now)
         release()
-        guard closing != .fatal else {
-            // A `pusher:error` with this code was reported when it came.
-            if !isKnown { act(.failed(PusherErrorMessage(code: code, message: reason))) }
-            return finish(details)
+        let isReported = closing.isRefusal && !isKnown
+        guard closing != .fatal, configuration.mayReconnect else {
+            return finish(details, isReported: isReported)
         }
-        guard configuration.mayReconnect else { return finish(details) }
         switch attempts.ended(asked: least ?? .zero, now: now, random: 0) {
         case .retry(let delay): details.retryIn = delay
         case .waitForNetwork: break
         case .exhausted:
             details.error = attempts.exhausted(error, option: "reconnect limits")
-            return finish(details)
+            return finish(details, isReported: isReported)
         }
         if closing == .upgrade { isUpgraded = true }
         if least == nil, attempts.isOnline {
@@ -157,7 +156,12 @@ extension PusherSession {
             .connectionLost, "\(server) closed the connection with code \(code)\(words)")
     }
 
-    private mutating func finish(_ details: PusherStateChange) {
+    /// No attempt follows.
+    /// - Parameter isReported: whether the close code is also reported as an error.
+    private mutating func finish(_ details: PusherStateChange, isReported: Bool) {
+        if isReported {
+            act(.failed(PusherErrorMessage(code: details.closeCode, message: details.closeReason)))
+        }
         enter(.idle) { $0.take(details) }
     }
 

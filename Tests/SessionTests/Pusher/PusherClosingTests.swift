@@ -170,6 +170,40 @@ struct PusherClosingTests {
         #expect(model.end(4000) == ["error 4000", "connecting → disconnected"])
     }
 
+    @Test(arguments: [false, true])
+    func `4000 that is not followed by an attempt with TLS is a refusal`(
+        isExhausted: Bool
+    ) throws {
+        let model = try PusherModel {
+            $0.usesTLS = false
+            $0.upgradesOn4000 = true
+            $0.autoReconnect = isExhausted
+            $0.reconnectAttemptsMax = 1
+        }
+        _ = model.connect()
+        if isExhausted {
+            _ = model.end()
+            _ = try model.pass()
+        }
+        #expect(model.end(4000, "TLS only") == ["error 4000", "connecting → disconnected"])
+        #expect(model.change?.closeCode == 4000)
+        #expect(model.change?.error?.code == (isExhausted ? .reconnectsExhausted : .connectionLost))
+    }
+
+    @Test func `4000 whose error was reported is not reported again`() throws {
+        let model = try PusherModel {
+            $0.usesTLS = false
+            $0.upgradesOn4000 = true
+            $0.autoReconnect = false
+        }
+        _ = model.connect()
+        _ = model.open()
+        #expect(
+            model.error(4000) == [
+                "event pusher:error", "error 4000", "drop", "connecting → disconnected",
+            ])
+    }
+
     @Test(arguments: [
         (4001, "disconnected"), (4009, "disconnected"), (4100, "reconnecting in 1 s"),
     ])

@@ -24,6 +24,8 @@ final class PusherLedger {
     private var certain: [String: [Int]] = [:]
     private var sentEvents: [Instant] = []
     private(set) var state = PusherState.disconnected
+    /// The code of the last error that told a refusal.
+    private var refusal: Int?
 
     init(_ world: World) { self.world = world }
 
@@ -92,6 +94,10 @@ final class PusherLedger {
     func changed(_ change: PusherStateChange) {
         world.require(change.old == state, "a change from \(change.old), and it was \(state)")
         world.require(change.new != change.old, "a change to the same state")
+        if change.new == .disconnected, let code = change.closeCode, code / 100 == 40 {
+            world.require(refusal == code, "a refusal with \(code) is not reported")
+        }
+        if change.new == .connecting { refusal = nil }
         state = change.new
     }
 
@@ -123,6 +129,7 @@ final class PusherLedger {
         case .triggerFailed(let id, let event, _):
             world.require(names[id] != nil, "an event of an unknown channel")
             if let number = Int(event.dropFirst("client-".count)) { dropped.insert(number) }
+        case .failed(let error): if let code = error.code, code / 100 == 40 { refusal = code }
         default: break
         }
     }
