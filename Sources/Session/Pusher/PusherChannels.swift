@@ -127,10 +127,13 @@ struct PusherChannels: Sendable {
 /// Subscriptions that were sent, in their order. Each is reported once if it is not answered in
 /// time.
 struct PusherUnanswered: Sendable {
-    private var sent: [(time: Instant, id: PusherChannels.ID)] = []
+    /// By name, because a channel may be given to another registration meanwhile.
+    private typealias Sent = (time: Instant, name: String)
+
+    private var sent: [Sent] = []
     private var first = 0
 
-    mutating func add(_ id: PusherChannels.ID, _ now: Instant) { sent.append((now, id)) }
+    mutating func add(_ name: String, _ now: Instant) { sent.append((now, name)) }
 
     /// When the oldest is due.
     mutating func due(_ channels: PusherChannels) -> Instant? {
@@ -143,16 +146,15 @@ struct PusherUnanswered: Sendable {
     }
 
     /// Removes one that is due.
-    mutating func popDue(_ channels: PusherChannels, _ now: Instant) -> PusherChannels.ID? {
+    /// - Returns: the name of its channel.
+    mutating func popDue(_ channels: PusherChannels, _ now: Instant) -> String? {
         guard let due = due(channels), due <= now else { return nil }
         first += 1
-        return sent[first - 1].id
+        return sent[first - 1].name
     }
 
-    private func isUnanswered(
-        _ one: (time: Instant, id: PusherChannels.ID), _ channels: PusherChannels
-    ) -> Bool {
-        guard let entry = channels[one.id] else { return false }
+    private func isUnanswered(_ one: Sent, _ channels: PusherChannels) -> Bool {
+        guard let id = channels[one.name]?.id, let entry = channels[id] else { return false }
         return entry.state == .sent && entry.sentAt == one.time
     }
 }

@@ -71,7 +71,7 @@ extension PusherSession {
     ) {
         guard let name = channels[id]?.name else { return }
         channels[id]?.sentAt = now
-        unanswered.add(id, now)
+        unanswered.add(name.text, now)
         set(id, .sent)
         send(PusherMessage.subscribe(name.text, answer))
     }
@@ -193,10 +193,9 @@ extension PusherSession {
 
     /// Subscriptions that the server has not answered stay, because the answer may still come.
     mutating func reportUnanswered(_ now: Instant) {
-        while let id = unanswered.popDue(channels, now) {
-            guard let name = channels[id]?.name else { continue }
+        while let name = unanswered.popDue(channels, now) {
             log(
-                "\(name.text) is unconfirmed: the server has not answered its subscription for"
+                "\(name) is unconfirmed: the server has not answered its subscription for"
                     + " \(PusherConfiguration.answerTimeout.readable)")
         }
     }
