@@ -25,6 +25,9 @@ enum JSONNumber {
         return value.isFinite ? value : nil
     }
 
+    /// The `Double` nearest to any decimal number, such as 1E+3; 0 for a text that is not a number.
+    static func nearest(to text: String) -> Double { text.withCString { shim_double($0) } }
+
     /// Appends a number as JavaScript does (ECMA-262, Number::toString): the shortest digits that
     /// parse to the same value, such as 1 for 1.0, 1e+21, 1e-7. Unlike in JavaScript, -0 keeps its
     /// sign.

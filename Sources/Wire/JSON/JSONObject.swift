@@ -9,7 +9,7 @@ public struct JSONObject: Sendable, Equatable {
     public private(set) var members: [Member] = []
     /// The position of each name, once there are too many members to search. Each process seeds its
     /// hashes differently, so a peer cannot choose names that collide.
-    private var positions: [Name: Int] = [:]
+    private var positions: [ByteText: Int] = [:]
     private static let searchedCount = 16
 
     public init() {}
@@ -45,27 +45,14 @@ public struct JSONObject: Sendable, Equatable {
     }
 
     private func position(of name: String) -> Int? {
-        guard positions.isEmpty else { return positions[Name(text: name)] }
-        return members.firstIndex { $0.name.utf8.elementsEqual(name.utf8) }
+        guard positions.isEmpty else { return positions[ByteText(name)] }
+        return members.firstIndex { $0.name.hasSameBytes(as: name) }
     }
 
     private mutating func index(from first: Int) {
         guard members.count > JSONObject.searchedCount else { return }
         for position in first..<members.count {
-            positions[Name(text: members[position].name)] = position
-        }
-    }
-
-    private struct Name: Hashable {
-        let text: String
-
-        static func == (first: Name, second: Name) -> Bool {
-            first.text.utf8.elementsEqual(second.text.utf8)
-        }
-
-        func hash(into hasher: inout Hasher) {
-            var text = text
-            text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+            positions[ByteText(members[position].name)] = position
         }
     }
 }
