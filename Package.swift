@@ -26,19 +26,24 @@ let package = Package(
                 .linkedLibrary("ssl"),
             ]),
         .target(name: "Wire", dependencies: ["CShims"], swiftSettings: swift),
-        .target(name: "Session", dependencies: ["Wire", "CShims"], swiftSettings: swift),
-        .target(name: "Engine", dependencies: ["Session", "Wire", "CShims"], swiftSettings: swift),
+        .target(name: "Documents", dependencies: ["Wire"], swiftSettings: swift),
         .target(
-            name: "Realtime", dependencies: ["Engine", "Session", "Wire", "CShims"],
+            name: "Session", dependencies: ["Documents", "Wire", "CShims"], swiftSettings: swift),
+        .target(
+            name: "Engine", dependencies: ["Session", "Documents", "Wire", "CShims"],
+            swiftSettings: swift),
+        .target(
+            name: "Realtime", dependencies: ["Engine", "Session", "Documents", "Wire", "CShims"],
             swiftSettings: swift),
         .target(
             name: "RealtimeFoundation", dependencies: ["Realtime"], swiftSettings: swift),
         .target(
-            name: "RealtimeABI", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
+            name: "RealtimeABI", dependencies: ["Engine", "Session", "Documents", "Wire"],
+            swiftSettings: swift),
         .executableTarget(name: "abigen", swiftSettings: swift),
         // The deterministic simulation: its harness, the command that repeats a seed, the tests.
         .target(
-            name: "Simulator", dependencies: ["Session", "Wire", "CShims"],
+            name: "Simulator", dependencies: ["Session", "Documents", "Wire", "CShims"],
             path: "Tests/Simulation/Simulator", swiftSettings: swift),
         .executableTarget(
             name: "simulate", dependencies: ["Simulator"], path: "Tests/Simulation/Command",
@@ -46,7 +51,9 @@ let package = Package(
         .testTarget(
             name: "WireTests", dependencies: ["Simulator", "Wire"], swiftSettings: swift),
         .testTarget(
-            name: "SessionTests", dependencies: ["Session", "Wire", "CShims"],
+            name: "DocumentsTests", dependencies: ["Documents", "Wire"], swiftSettings: swift),
+        .testTarget(
+            name: "SessionTests", dependencies: ["Session", "Documents", "Wire", "CShims"],
             swiftSettings: swift),
         .testTarget(
             name: "EngineTests",

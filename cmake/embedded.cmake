@@ -1,9 +1,9 @@
 # The shared library without a Swift runtime, in the language mode "Embedded Swift": it needs no
 # more than a library written in C.
 #
-# In this mode a noncopyable type can only be destroyed by its own module. So Wire, Session, Engine
-# and RealtimeABI are compiled as one module; the modules that their files import exist, but are
-# empty. Sources/Embedded has what the mode lacks.
+# In this mode a noncopyable type can only be destroyed by its own module. So Wire, Documents,
+# Session, Engine and RealtimeABI are compiled as one module; the modules that their files import
+# exist, but are empty. Sources/Embedded has what the mode lacks.
 #
 # can_be_embedded says whether the toolchain supports it.
 execute_process(
@@ -33,7 +33,7 @@ function(add_embedded_library target)
   set(overlay ${PROJECT_SOURCE_DIR}/Sources/Embedded)
 
   set(modules)
-  foreach(module Wire Session Engine)
+  foreach(module Wire Documents Session Engine)
     file(WRITE ${folder}/${module}.swift "")
     add_custom_command(
       OUTPUT ${folder}/${module}.swiftmodule
@@ -47,7 +47,7 @@ function(add_embedded_library target)
   file(MAKE_DIRECTORY ${folder}/sources)
   set(links)
   set(sources)
-  foreach(module Wire Session Engine RealtimeABI Embedded)
+  foreach(module Wire Documents Session Engine RealtimeABI Embedded)
     file(GLOB_RECURSE files CONFIGURE_DEPENDS
          ${PROJECT_SOURCE_DIR}/Sources/${module}/*.swift)
     foreach(file ${files})

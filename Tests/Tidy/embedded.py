@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 from source import Complaint, Source
 
-LIBRARY = tuple(f"Sources/{module}/" for module in ("Wire", "Session", "Engine", "RealtimeABI"))
+LIBRARY = tuple(
+    f"Sources/{module}/" for module in ("Wire", "Documents", "Session", "Engine", "RealtimeABI")
+)
 
 #: A construct, and what to write instead.
 CONSTRUCTS = (

@@ -13,7 +13,7 @@ MAX_FUNCTION_LINES = 70
 MAX_COLUMNS = 100
 
 # A target may import only the targets before it.
-ORDER = ("CShims", "Wire", "Session", "Engine", "Realtime", "RealtimeABI")
+ORDER = ("CShims", "Wire", "Documents", "Session", "Engine", "Realtime", "RealtimeABI")
 # The system modules that each target may import.
 SYSTEM_OF_TARGET = {"Engine": {"Synchronization", "Glibc"}, "Realtime": {"Synchronization"}}
 
