@@ -1,0 +1,120 @@
+import Wire
+
+/// What a selector requires of the values that a path leads to.
+indirect enum ValueTest: Sendable {
+    /// At least one value passes.
+    case any(ElementTest)
+    case not(ValueTest)
+    /// Different values may pass the different tests.
+    case all([ValueTest])
+
+    static let nothing = ValueTest.not(.all([]))
+
+    /// Tests the values of a path.
+    func matches(_ path: FieldPath, in fields: EJSONObject, id: DocumentID?) -> Bool {
+        switch self {
+        case .any(let test):
+            var search = PathSearch(path)
+            return search.first(in: fields, id: id) { test.matches($0) }
+        case .not(let test): return !test.matches(path, in: fields, id: id)
+        case .all(let tests): return tests.allSatisfy { $0.matches(path, in: fields, id: id) }
+        }
+    }
+
+    /// Tests the values of a path below an array element, which is an object or an array.
+    func matches(_ path: FieldPath, in value: EJSON) -> Bool {
+        switch self {
+        case .any(let test):
+            var search = PathSearch(path)
+            return search.first(in: value) { test.matches($0) }
+        case .not(let test): return !test.matches(path, in: value)
+        case .all(let tests): return tests.allSatisfy { $0.matches(path, in: value) }
+        }
+    }
+
+    /// Tests an array element, which is one value even if it is an array itself.
+    func matches(element: EJSON) -> Bool {
+        switch self {
+        case .any(let test): test.matches(element)
+        case .not(let test): !test.matches(element: element)
+        case .all(let tests): tests.allSatisfy { $0.matches(element: element) }
+        }
+    }
+}
+
+/// A test of one value.
+indirect enum ElementTest: Sendable {
+    enum Comparison { case less, lessOrEqual, greater, greaterOrEqual }
+
+    /// nil equals a missing value, too.
+    case equals(EJSON?)
+    /// nil is null.
+    case compares(Comparison, EJSON)
+    case remainder(divisor: Double, is: Double)
+    case among([ElementTest])
+    case size(Double)
+    case type(Double)
+    case exists
+    case pattern(PatternTest)
+    case hasElement(ElementSelector)
+
+    /// Tests a value, and, as the operator wants it, the elements of an array.
+    func matches(_ branch: PathBranch) -> Bool {
+        guard case .array(let elements) = branch.value, !branch.isExplicitArray else {
+            return matches(branch.value)
+        }
+        switch self {
+        case .size, .hasElement: return matches(branch.value)
+        case .type: return elements.contains { matches($0) }
+        default: return matches(branch.value) || elements.contains { matches($0) }
+        }
+    }
+
+    func matches(_ value: EJSON?) -> Bool {
+        switch self {
+        case .equals(let operand?): value?.equals(operand, keyOrder: true) ?? false
+        case .equals(nil): value == nil || value?.kind == .null
+        case .compares(let comparison, let operand): comparison.holds(value ?? .null, operand)
+        case .remainder(let divisor, let remainder):
+            if case .number(let value) = value {
+                value.truncatingRemainder(dividingBy: divisor) == remainder
+            } else {
+                false
+            }
+        case .among(let tests): tests.contains { $0.matches(value) }
+        case .size(let count):
+            if case .array(let elements) = value { Double(elements.count) == count } else { false }
+        case .type(let type): value.map { Double($0.kind.rawValue) == type } ?? false
+        case .exists: value != nil
+        case .pattern(let test): test.matches(value)
+        case .hasElement(let selector):
+            if case .array(let elements) = value {
+                elements.contains { selector.matches($0) }
+            } else {
+                false
+            }
+        }
+    }
+}
+
+extension ElementTest.Comparison {
+    /// Only values of one kind are compared, NaN is neither less nor greater than any number, and
+    /// an array as the operand never matches.
+    func holds(_ value: EJSON, _ operand: EJSON) -> Bool {
+        guard value.kind == operand.kind, operand.kind != .array, !value.isNaN, !operand.isNaN
+        else { return false }
+        let order = EJSON.order(value, operand)
+        return switch self {
+        case .less: order < 0
+        case .lessOrEqual: order <= 0
+        case .greater: order > 0
+        case .greaterOrEqual: order >= 0
+        }
+    }
+}
+
+extension EJSON {
+    fileprivate var isNaN: Bool {
+        if case .number(let value) = self { value.isNaN } else { false }
+    }
+}
