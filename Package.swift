@@ -50,8 +50,16 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "WireTests", dependencies: ["Simulator", "Wire"], swiftSettings: swift),
+        // Recorded cases of Meteor's documents: what repeats them, and the command.
+        .target(
+            name: "DocumentsReplayer", dependencies: ["Documents", "Wire"],
+            path: "Tests/DocumentsReplay/Replayer", swiftSettings: swift),
+        .executableTarget(
+            name: "documents-replay", dependencies: ["DocumentsReplayer", "Wire"],
+            path: "Tests/DocumentsReplay/Command", swiftSettings: swift),
         .testTarget(
-            name: "DocumentsTests", dependencies: ["Documents", "Wire"], swiftSettings: swift),
+            name: "DocumentsTests", dependencies: ["Documents", "DocumentsReplayer", "Wire"],
+            swiftSettings: swift),
         .testTarget(
             name: "SessionTests", dependencies: ["Session", "Documents", "Wire", "CShims"],
             swiftSettings: swift),
