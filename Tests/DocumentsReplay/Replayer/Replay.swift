@@ -3,7 +3,7 @@ package import Wire
 /// Repeats recorded cases of Meteor's own code and compares the results. What a file contains, and
 /// how it is compared, is documented next to the files.
 package struct Replay {
-    package enum Kind: String, CaseIterable { case minimongo, ejson }
+    package enum Kind: String, CaseIterable { case minimongo, ejson, random }
 
     package private(set) var passed = 0
     /// One line for each difference: file, list and number of the case, what was expected, and what
@@ -29,6 +29,7 @@ package struct Replay {
                 switch kind {
                 case .minimongo: try runMinimongo(root)
                 case .ejson: try runEJSON(root)
+                case .random: try runRandom(root)
                 }
             }
         }
