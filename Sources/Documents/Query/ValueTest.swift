@@ -12,10 +12,17 @@ indirect enum ValueTest: Sendable {
 
     /// Tests the values of a path.
     func matches(_ path: FieldPath, in fields: EJSONObject, id: DocumentID?) -> Bool {
+        if path.parts.count == 1 {
+            // Most paths are names of fields, which lead to one value.
+            if path.isID, let id { return matches(field: id.value) }
+            return matches(field: path.parts[0].bytes.withUnsafeBytes { fields[$0] })
+        }
         switch self {
         case .any(let test):
             var search = PathSearch(path)
-            return search.first(in: fields, id: id) { test.matches($0) }
+            return search.first(in: fields, id: id) {
+                test.matches($0.value, isExplicitArray: $0.isExplicitArray)
+            }
         case .not(let test): return !test.matches(path, in: fields, id: id)
         case .all(let tests): return tests.allSatisfy { $0.matches(path, in: fields, id: id) }
         }
@@ -26,9 +33,20 @@ indirect enum ValueTest: Sendable {
         switch self {
         case .any(let test):
             var search = PathSearch(path)
-            return search.first(in: value) { test.matches($0) }
+            return search.first(in: value) {
+                test.matches($0.value, isExplicitArray: $0.isExplicitArray)
+            }
         case .not(let test): return !test.matches(path, in: value)
         case .all(let tests): return tests.allSatisfy { $0.matches(path, in: value) }
+        }
+    }
+
+    /// Tests a field's value, or nil for a missing field.
+    private func matches(field value: EJSON?) -> Bool {
+        switch self {
+        case .any(let test): test.matches(value, isExplicitArray: false)
+        case .not(let test): !test.matches(field: value)
+        case .all(let tests): tests.allSatisfy { $0.matches(field: value) }
         }
     }
 
@@ -59,14 +77,12 @@ indirect enum ElementTest: Sendable {
     case hasElement(ElementSelector)
 
     /// Tests a value, and, as the operator wants it, the elements of an array.
-    func matches(_ branch: PathBranch) -> Bool {
-        guard case .array(let elements) = branch.value, !branch.isExplicitArray else {
-            return matches(branch.value)
-        }
+    func matches(_ value: EJSON?, isExplicitArray: Bool) -> Bool {
+        guard case .array(let elements) = value, !isExplicitArray else { return matches(value) }
         switch self {
-        case .size, .hasElement: return matches(branch.value)
+        case .size, .hasElement: return matches(value)
         case .type: return elements.contains { matches($0) }
-        default: return matches(branch.value) || elements.contains { matches($0) }
+        default: return matches(value) || elements.contains { matches($0) }
         }
     }
 

@@ -26,13 +26,13 @@ extension String {
     package func hasBytes(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard utf8.count == bytes.count else { return false }
         var text = self
-        return text.withUTF8 { UnsafeRawBufferPointer($0).elementsEqual(bytes) }
+        return text.withUTF8 { UnsafeRawBufferPointer($0).hasSameBytes(as: bytes) }
     }
 
     /// Whether this is the ASCII text `other`.
     package func hasBytes(_ other: StaticString) -> Bool {
-        hasBytes(
-            UnsafeRawBufferPointer(start: other.utf8Start, count: other.utf8CodeUnitCount))
+        var text = self
+        return text.withUTF8 { UnsafeRawBufferPointer($0).isWord(other) }
     }
 
     /// Compares texts by their UTF-16 code units, as JavaScript does.

@@ -34,7 +34,10 @@ public struct EJSONObject: Sendable {
 
     package subscript(name: UnsafeRawBufferPointer) -> EJSON? {
         guard positions.isEmpty else { return self[String(decoding: name, as: UTF8.self)] }
-        return fields.first { $0.name.hasBytes(name) }?.value
+        for position in fields.indices where fields[position].name.hasBytes(name) {
+            return fields[position].value
+        }
+        return nil
     }
 
     /// Adds a field at the end. The caller knows that no field has the name.
@@ -47,7 +50,7 @@ public struct EJSONObject: Sendable {
 
     private func position(of name: String) -> Int? {
         guard positions.isEmpty else { return positions[ByteText(name)] }
-        return fields.firstIndex { $0.name.hasSameBytes(as: name) }
+        return fields.indices.first { fields[$0].name.hasSameBytes(as: name) }
     }
 
     private mutating func index(from first: Int) {
