@@ -16,6 +16,7 @@ struct PusherChannelEntry: Sendable {
     var isCancelled = false
     /// Given for the next subscription, or waiting for the user to be signed in.
     var answer: PusherAuthorizationAnswer?
+    /// The channel needs a user. If it is not `.authorizing`, it has failed because there was none.
     var waitsForUser = false
     /// The number of the request for its authorization.
     var request: UInt64?
@@ -41,6 +42,15 @@ struct PusherChannelEntry: Sendable {
         sentAt = old.sentAt
         ownID = old.ownID
         encryption.key = old.encryption.key
+    }
+
+    /// Ends the wait for the user.
+    /// - Returns: the authorization that waited; nil if none did.
+    mutating func takeWaitingAnswer() -> PusherAuthorizationAnswer? {
+        guard waitsForUser else { return nil }
+        defer { answer = nil }
+        waitsForUser = false
+        return answer
     }
 
     var isAuthorizationAwaited: Bool { state == .sent && name.needsAuthorization }

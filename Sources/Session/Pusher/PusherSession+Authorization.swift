@@ -94,7 +94,7 @@ extension PusherSession {
                 .auth,
                 "the authorization of \(name.text.quoted()) has no channel data, which a presence"
                     + " channel needs unless the user is signed in")
-            return fail(id, PusherSubscriptionFailure(error))
+            return failWithoutUser(id, answer, error)
         }
         channels[id]?.encryption.key = answer.sharedSecret
         if name.kind == .presence {

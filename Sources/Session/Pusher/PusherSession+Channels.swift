@@ -10,6 +10,7 @@ extension PusherSession {
     ) {
         if channels.isRegistered(id) {
             guard channels[id]?.state == .idle || channels[id]?.state == .failed else { return }
+            _ = channels[id]?.takeWaitingAnswer()
             if let answer { channels[id]?.answer = answer }
         } else if let cancelled = channels[name.text] {
             guard cancelled.isCancelled else { return }

@@ -15,9 +15,9 @@ struct PusherSignIn: Sendable {
     /// The application wants it on each connection.
     var isWanted = false
     var stage = Stage.none
-    /// A sign-in was sent on this connection. If it failed without being refused for certain, the
-    /// server may still confirm it.
-    var wasSent = false
+    /// The user of the last sign-in that was sent on this connection; nil if none was. If it failed
+    /// without being refused for certain, the server may still confirm it.
+    var sentID: String?
     /// The server has confirmed the channel of the user.
     var isSubscribed = false
     /// The time limit for the server's answer.
@@ -62,6 +62,8 @@ extension PusherSession {
             act(.signInFailed(PusherSubscriptionFailure(error)))
         }
         failWaiting(RealtimeError(.auth, "the user was signed out"))
+        // They were authorized for this user.
+        for id in channels.ordered { _ = channels[id]?.takeWaitingAnswer() }
     }
 
     mutating func signInIfWanted(_ now: Instant) {
@@ -72,8 +74,13 @@ extension PusherSession {
     mutating func userAuthorized(_ outcome: PusherAuthorizationOutcome, _ now: Instant) {
         switch outcome {
         case .user(let answer):
+            guard let id = PusherSignedInUser.id(in: answer.userData) else {
+                let error = RealtimeError(
+                    .auth, "the user data has no \"id\" that is a string and not empty")
+                return failSignIn(PusherSubscriptionFailure(error))
+            }
             user.stage = .sent
-            user.wasSent = true
+            user.sentID = id
             user.due = now + PusherConfiguration.answerTimeout
             send(PusherMessage.signIn(answer))
         case .failed(let error): failSignIn(PusherSubscriptionFailure(error))
@@ -85,26 +92,30 @@ extension PusherSession {
 
     mutating func signInSucceeded(_ envelope: PusherEnvelope, _ now: Instant) {
         act(.event(PusherEvent(envelope), nil))
-        guard user.isWanted, user.wasSent, user.id == nil else {
+        guard user.isWanted, let sent = user.sentID, user.id == nil else {
             return log("signed in without having asked for it")
+        }
+        let confirmed: PusherSignedInUser
+        do throws(RealtimeError) {
+            confirmed = try PusherSignedInUser(envelope.data)
+        } catch {
+            guard user.stage == .sent else { return log(error.message) }
+            return failSignIn(PusherSubscriptionFailure(error))
+        }
+        // The answer to an earlier sign-in, which the application has ended.
+        guard confirmed.id.utf8.elementsEqual(sent.utf8) else {
+            return log("the server has confirmed another user than that of the last sign-in")
         }
         // The sign-in may have failed by an error that meant something else, or by the time limit.
         if case .authorizing(let number) = user.stage { cancelRequest(number) }
         user.due = nil
-        do throws(RealtimeError) {
-            let confirmed = try PusherSignedInUser(envelope.data)
-            user.stage = .signedIn(id: confirmed.id)
-            let channel = userChannel(confirmed.id)
-            channels.addUser(channel)
-            act(.signedIn(userID: confirmed.id, userData: confirmed.userData))
-            send(PusherMessage.subscribe(channel, nil))
-        } catch {
-            return failSignIn(PusherSubscriptionFailure(error))
-        }
+        user.stage = .signedIn(id: confirmed.id)
+        let channel = userChannel(confirmed.id)
+        channels.addUser(channel)
+        act(.signedIn(userID: confirmed.id, userData: confirmed.userData))
+        send(PusherMessage.subscribe(channel, nil))
         for id in channels.ordered where channels[id]?.waitsForUser ?? false {
-            guard let answer = channels[id]?.answer else { continue }
-            channels[id]?.answer = nil
-            channels[id]?.waitsForUser = false
+            guard let answer = channels[id]?.takeWaitingAnswer() else { continue }
             use(answer, for: id, now)
         }
     }
@@ -119,10 +130,19 @@ extension PusherSession {
 
     /// Channels that waited for the user cannot be subscribed.
     private mutating func failWaiting(_ error: RealtimeError) {
-        for id in channels.ordered where channels[id]?.waitsForUser ?? false {
-            channels[id]?.answer = nil
-            fail(id, PusherSubscriptionFailure(error))
+        for id in channels.ordered where channels[id]?.state == .authorizing {
+            guard let answer = channels[id]?.takeWaitingAnswer() else { continue }
+            failWithoutUser(id, answer, error)
         }
+    }
+
+    /// A channel that needs a user has failed. It is tried again as soon as a user is signed in.
+    mutating func failWithoutUser(
+        _ id: ChannelID, _ answer: PusherAuthorizationAnswer, _ error: RealtimeError
+    ) {
+        fail(id, PusherSubscriptionFailure(error))
+        channels[id]?.answer = answer
+        channels[id]?.waitsForUser = true
     }
 
     mutating func checkSignIn(_ now: Instant) {
@@ -144,7 +164,7 @@ extension PusherSession {
             act(.signedOut)
         }
         user.stage = .none
-        user.wasSent = false
+        user.sentID = nil
         user.isSubscribed = false
         user.due = nil
     }

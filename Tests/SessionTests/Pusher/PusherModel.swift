@@ -197,6 +197,11 @@ final class PusherModel {
         return done()
     }
 
+    func signOut() -> [String] {
+        session.signOut(now: now)
+        return done()
+    }
+
     // MARK: Authorization
 
     /// Answers a request, for all of its channels; the last one by default.
@@ -218,8 +223,10 @@ final class PusherModel {
         return answer(.failed(RealtimeError(code, "no", response: status > 0 ? response : nil)))
     }
 
-    func authorizeUser(_ data: String = #"{"id":"u-1"}"#) -> [String] {
-        answer(.user(PusherUserAnswer(auth: "KEY:2", userData: data)))
+    func authorizeUser(
+        _ data: String = #"{"id":"u-1"}"#, to request: PusherAuthorizationRequest? = nil
+    ) -> [String] {
+        answer(.user(PusherUserAnswer(auth: "KEY:2", userData: data)), request)
     }
 
     func answer(
@@ -258,6 +265,12 @@ final class PusherModel {
 
     func succeed(_ channel: String, data: String = "{}") -> [String] {
         event("pusher_internal:subscription_succeeded", channel, data: data)
+    }
+
+    /// The server confirms the user of a sign-in.
+    func confirmUser(_ id: String = "u-1") -> [String] {
+        let data = #"{\"user_data\":\"{\\\"id\\\":\\\"\#(id)\\\"}\"}"#
+        return receive(#"{"event":"pusher:signin_success","data":"\#(data)"}"#)
     }
 
     func error(_ code: Int?, channel: String? = nil) -> [String] {

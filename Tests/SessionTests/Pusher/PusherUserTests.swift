@@ -4,14 +4,11 @@ import Wire
 
 /// The sign-in of the user, the user's events, and the watchlist.
 struct PusherUserTests {
-    private static let success =
-        #"{"event":"pusher:signin_success","data":"{\"user_data\":\"{\\\"id\\\":\\\"u-1\\\"}\"}"}"#
-
     private func signedIn() throws -> PusherModel {
         let model = try PusherModel.connected()
         _ = model.signIn()
         _ = model.authorizeUser()
-        _ = model.receive(Self.success)
+        _ = model.confirmUser()
         try #require(model.session.userID == "u-1")
         return model
     }
@@ -23,7 +20,7 @@ struct PusherUserTests {
         #expect(model.authorizeUser() == ["send signin with KEY:2"])
         #expect(model.session.userID == nil)
         #expect(
-            model.receive(Self.success) == [
+            model.confirmUser() == [
                 "event pusher:signin_success", "signed in u-1",
                 "send subscribe #server-to-user-u-1",
             ])
@@ -45,7 +42,7 @@ struct PusherUserTests {
         #expect(model.signIn() == [])
         #expect(try model.establish().last == "authorize user for 1.1")
         _ = model.authorizeUser()
-        _ = model.receive(Self.success)
+        _ = model.confirmUser()
         #expect(
             model.end(after: .seconds(5)) == ["signed out", "connected → reconnecting in 0 s"])
         #expect(model.session.userID == nil)
@@ -100,7 +97,7 @@ struct PusherUserTests {
         _ = model.signIn()
         _ = model.authorizeUser()
         #expect(model.error(4302).count == 2)
-        #expect(model.receive(Self.success).contains("signed in u-1"))
+        #expect(model.confirmUser().contains("signed in u-1"))
     }
 
     @Test func `a server that does not answer the sign-in refuses it after 30 s`() throws {
@@ -117,9 +114,9 @@ struct PusherUserTests {
         _ = model.signIn()
         _ = model.authorizeUser()
         _ = model.error(code)
-        #expect(model.receive(Self.success).contains("signed in u-1"))
+        #expect(model.confirmUser().contains("signed in u-1"))
         #expect(model.session.userID == "u-1")
-        #expect(model.receive(Self.success) == ["event pusher:signin_success"])
+        #expect(model.confirmUser() == ["event pusher:signin_success"])
     }
 
     @Test func `a sign-in that is confirmed while it is repeated counts`() throws {
@@ -128,15 +125,15 @@ struct PusherUserTests {
         _ = model.authorizeUser()
         _ = model.error(nil)
         #expect(model.signIn() == ["authorize user for 1.1"])
-        let done = model.receive(Self.success)
+        let done = model.confirmUser()
         #expect(done.contains("cancel") && done.contains("signed in u-1"))
     }
 
     @Test func `a confirmation that nobody asked for is ignored`() throws {
         let model = try PusherModel.connected()
-        #expect(model.receive(Self.success) == ["event pusher:signin_success"])
+        #expect(model.confirmUser() == ["event pusher:signin_success"])
         _ = model.signIn()
-        #expect(model.receive(Self.success) == ["event pusher:signin_success"])
+        #expect(model.confirmUser() == ["event pusher:signin_success"])
         #expect(model.session.userID == nil)
     }
 
@@ -170,73 +167,10 @@ struct PusherUserTests {
         #expect(model.receive(#"{"event":"online","data":{}}"#) == ["deliver"])
     }
 
-    @Test func `a presence channel without channel data waits for the user`() throws {
-        let model = try PusherModel.connected()
-        _ = model.signIn()
-        let user = try #require(model.request)
-        _ = try model.subscribe("presence-lobby")
-        #expect(model.authorize() == [])
-        #expect(model.session.channelState(1) == .authorizing)
-        _ = model.answer(.user(PusherUserAnswer(auth: "KEY:2", userData: "{}")), user)
-        #expect(
-            model.receive(Self.success).suffix(2) == [
-                "1 sent", "send subscribe presence-lobby with KEY:1",
-            ])
-        _ = model.succeed("presence-lobby")
-        #expect(model.members?.myID == "u-1")
-    }
-
-    @Test func `a presence channel that waits for the user fails with the sign-in`() throws {
-        let model = try PusherModel.connected()
-        _ = model.signIn()
-        let user = try #require(model.request)
-        _ = try model.subscribe("presence-lobby")
-        _ = model.authorize()
-        #expect(
-            model.answer(.failed(RealtimeError(.auth, "no")), user).suffix(3) == [
-                "1 failed", "event pusher:subscription_error on 1", "1 refused auth",
-            ])
-    }
-
-    @Test func `a presence channel without channel data and user fails`() throws {
-        let model = try PusherModel.connected()
-        _ = try model.subscribe("presence-lobby")
-        #expect(model.authorize().last == "1 refused auth")
-    }
-
-    @Test func `a drop while a channel waits for the user starts both again`() throws {
-        let model = try PusherModel.connected()
-        _ = model.signIn()
-        _ = try model.subscribe("presence-lobby")
-        _ = model.authorize()
-        _ = model.end(after: .seconds(5))
-        _ = try model.pass()
-        #expect(
-            try model.establish("2.2").filter { $0.hasPrefix("authorize") } == [
-                "authorize user for 2.2", "authorize presence-lobby for 2.2",
-            ])
-    }
-
-    @Test func `an authorization that waits for the user is not used on another socket`() throws {
-        let model = try PusherModel.connected()
-        _ = model.signIn()
-        _ = try model.subscribe("presence-lobby")
-        _ = model.authorize()
-        // The server confirms a subscription that was not sent.
-        _ = model.succeed("presence-lobby")
-        _ = model.end(after: .seconds(5))
-        _ = try model.pass()
-        #expect(
-            try model.establish("2.2").filter { $0.contains("presence-lobby") } == [
-                "authorize presence-lobby for 2.2"
-            ])
-    }
-
     @Test func `signing out ends the user's events`() throws {
         let model = try signedIn()
         _ = model.succeed("#server-to-user-u-1")
-        model.session.signOut(now: model.now)
-        #expect(model.done() == ["send unsubscribe #server-to-user-u-1", "signed out"])
+        #expect(model.signOut() == ["send unsubscribe #server-to-user-u-1", "signed out"])
         #expect(model.event("hello", "#server-to-user-u-1") == [])
         _ = model.end(after: .seconds(5))
         _ = try model.pass()
@@ -245,8 +179,7 @@ struct PusherUserTests {
 
     @Test func `signing out before the user's channel is subscribed undoes that later`() throws {
         let model = try signedIn()
-        model.session.signOut(now: model.now)
-        #expect(model.done() == ["signed out"])
+        #expect(model.signOut() == ["signed out"])
         #expect(
             model.succeed("#server-to-user-u-1") == ["send unsubscribe #server-to-user-u-1"])
     }
@@ -254,18 +187,15 @@ struct PusherUserTests {
     @Test func `signing out cancels the request`() throws {
         let model = try PusherModel.connected()
         _ = model.signIn()
-        model.session.signOut(now: model.now)
-        #expect(model.done() == ["cancel", "sign-in failed cancelled"])
+        #expect(model.signOut() == ["cancel", "sign-in failed cancelled"])
         #expect(model.authorizeUser() == [])
-        model.session.signOut(now: model.now)
-        #expect(model.done() == [])
+        #expect(model.signOut() == [])
     }
 
     @Test func `signing out ends a sign-in that waits for a connection`() throws {
         let model = try PusherModel()
         _ = model.signIn()
-        model.session.signOut(now: model.now)
-        #expect(model.done() == ["sign-in failed cancelled"])
+        #expect(model.signOut() == ["sign-in failed cancelled"])
         #expect(try model.establish() == ["connecting → connected"])
     }
 
@@ -273,15 +203,75 @@ struct PusherUserTests {
         let model = try PusherModel.connected()
         _ = model.signIn()
         _ = model.authorizeUser()
-        model.session.signOut(now: model.now)
-        #expect(model.done() == ["sign-in failed cancelled"])
-        #expect(model.receive(Self.success) == ["event pusher:signin_success"])
+        #expect(model.signOut() == ["sign-in failed cancelled"])
+        #expect(model.confirmUser() == ["event pusher:signin_success"])
         #expect(model.session.userID == nil)
     }
 
-    @Test func `a confirmation that nobody asked for is only an event`() throws {
+    // MARK: Another user
+
+    private let second = #"{"id":"u-2"}"#
+
+    /// The first user was signed out before the server confirmed it.
+    @Test func `only the user of the last sign-in is confirmed`() throws {
         let model = try PusherModel.connected()
-        #expect(model.receive(Self.success) == ["event pusher:signin_success"])
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        _ = model.signOut()
+        _ = model.signIn()
+        #expect(model.confirmUser("u-1") == ["event pusher:signin_success"])
+        #expect(model.authorizeUser(second) == ["send signin with KEY:2"])
+        #expect(model.confirmUser("u-1") == ["event pusher:signin_success"])
         #expect(model.session.userID == nil)
+        #expect(
+            model.confirmUser("u-2") == [
+                "event pusher:signin_success", "signed in u-2",
+                "send subscribe #server-to-user-u-2",
+            ])
+        #expect(model.confirmUser("u-1") == ["event pusher:signin_success"])
+        #expect(model.session.userID == "u-2")
+    }
+
+    @Test func `a sign-in that is repeated for another user is not confirmed by the first`() throws
+    {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        _ = try model.pass()
+        _ = model.signIn()
+        _ = model.authorizeUser(second)
+        #expect(model.confirmUser("u-1") == ["event pusher:signin_success"])
+        #expect(try model.pass() == ["event pusher:signin_error", "sign-in failed timeout"])
+        #expect(model.confirmUser("u-2").contains("signed in u-2"))
+    }
+
+    @Test func `ids are compared byte for byte`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = model.authorizeUser(#"{"id":"Zo\u00eb"}"#)
+        #expect(model.confirmUser("Zoe\u{308}") == ["event pusher:signin_success"])
+        #expect(model.confirmUser("Zo\u{eb}").contains("signed in Zo\u{eb}"))
+    }
+
+    @Test(arguments: ["", "u-1", "null", "{}", #"{"id":7}"#, #"{"id":""}"#, #"{"id":null}"#])
+    func `user data without an id fail, and are not sent`(data: String) throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        #expect(
+            model.authorizeUser(data) == ["event pusher:signin_error", "sign-in failed auth"])
+        #expect(model.failure?.error.message.contains(#""id""#) == true)
+        #expect(model.confirmUser() == ["event pusher:signin_success"])
+    }
+
+    @Test func `a confirmation without a user id fails only a sign-in that awaits one`() throws {
+        let model = try PusherModel.connected()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        _ = try model.pass()
+        let text = #"{"event":"pusher:signin_success","data":{}}"#
+        #expect(model.receive(text) == ["event pusher:signin_success"])
+        _ = model.signIn()
+        #expect(model.receive(text) == ["event pusher:signin_success"])
+        #expect(model.authorizeUser() == ["send signin with KEY:2"])
     }
 }
