@@ -25,6 +25,8 @@ final class PusherLink {
     /// Channels that the server has confirmed before they were subscribed.
     var unasked: Set<String> = []
     var user: String?
+    /// Sign-ins are confirmed in their order, not before this time.
+    var userKnownAt: Instant
     /// The members that the server has reported, by channel.
     var reported: [String: [String]] = [:]
     var pongDue: World.Alarm?
@@ -37,6 +39,7 @@ final class PusherLink {
         self.slowest = slowest
         lastUp = world.now
         lastDown = world.now
+        userKnownAt = world.now
     }
 
     /// Runs `body` when what the client sends now has arrived.

@@ -29,6 +29,8 @@ struct PusherPlan {
         case trigger(String, Int)
         case signIn
         case signOut
+        /// Signs out, and another user in.
+        case changeUser
         case connect
         case disconnect
         case memberComes(String)
@@ -52,6 +54,7 @@ struct PusherPlan {
         case stall
     }
 
+    static let users = ["me", "other"]
     static let channels = [
         "chat", "cache-news", "private-a", "private-b", "presence-c", "presence-d",
         "private-encrypted-e", "private-encrypted-f",
@@ -82,6 +85,8 @@ struct PusherPlan {
     /// Cancelled requests that are answered all the same.
     let authLate: Int
     let slowestAuth: Int
+    /// Sign-ins that the server answers late.
+    let lateSignIns: Int
     let slowestLink: Int
     /// Connections that end by themselves, and the longest life of those.
     let short: Int
@@ -106,6 +111,7 @@ struct PusherPlan {
         authBad = rate([0, 10, 40])
         authBare = rate([0, 30])
         authLate = rate([0, 50])
+        lateSignIns = rate([0, 40])
         slowestAuth = random.pick([10, 300, 20_000])
         slowestLink = random.pick([5, 100, 2000])
         short = rate([0, 30, 80])
@@ -157,6 +163,7 @@ struct PusherPlan {
         add(random.within(0...10)) { .memberGoes($0.pick(["presence-c", "presence-d"])) }
         add(random.pick([0, 1, 2])) { _ in .signIn }
         add(random.pick([0, 0, 1])) { _ in .signOut }
+        add(random.pick([0, 1, 4])) { _ in .changeUser }
         add(random.pick([0, 5])) { _ in .garbage }
         // The server waits 30 s for the answer to a ping.
         let longestPause = isGentle ? 10_000 : 60_000

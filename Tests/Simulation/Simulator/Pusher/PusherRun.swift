@@ -26,6 +26,9 @@ final class PusherRun {
     private(set) var isPaused = false
     var isPeaceful = false
     private(set) var user: String?
+    /// The user of the next sign-in, and of the last one that was sent since a sign-out.
+    var nextUser = PusherPlan.users[0]
+    var sentUser: String?
 
     // Keep-alive, as the client sees it.
     private var heardAt: Instant
@@ -200,6 +203,7 @@ final class PusherRun {
             ledger.delivered(String(decoding: event.event, as: UTF8.self), 0)
         case .signedIn(let id, _):
             world.count("signed in")
+            world.require(id == sentUser, "\(id) is signed in, and not \(sentUser ?? "nobody")")
             user = id
         case .signedOut: user = nil
         case .signInFailed: world.count("sign-in failed")
@@ -240,6 +244,7 @@ final class PusherRun {
             attempt.number, world, slowest: isPeaceful ? 50 : plan.slowestLink, random.split())
         self.link = link
         pingedAt = nil
+        sentUser = nil
         reading.attempted()
         let fails = !isOnline || !isPeaceful && random.chance(plan.failing)
         world.after(random.milliseconds(0...(isPeaceful ? 50 : 4000))) { [self] in
@@ -299,6 +304,7 @@ final class PusherRun {
         requireConfirmed(number, text)
         guard let link else { return }
         if text.hasPrefix(#"{"event":"pusher:ping""#) { pinged() }
+        if let id = PusherRun.signedIn(by: text) { sentUser = id }
         let prefix = #"{"event":"client-"#
         if text.hasPrefix(prefix),
             let number = Int(text.dropFirst(prefix.count).prefix { $0 != "\"" })
@@ -375,6 +381,13 @@ final class PusherRun {
         }
         guard random.chance(plan.lazy) else { return act() }
         world.after(.zero) { [self] in act() }
+    }
+
+    /// The user of a sign-in; nil for another message.
+    private static func signedIn(by text: String) -> String? {
+        guard text.hasPrefix(#"{"event":"pusher:signin""#) else { return nil }
+        let data = (try? JSONValue(parsing: text))?["data"]?["user_data"]?.stringValue
+        return data.flatMap { PusherSignedInUser.id(in: $0) }
     }
 
     private static func code(_ json: JSONValue?) -> Int? {

@@ -34,10 +34,11 @@ extension PusherRun {
         case .unsubscribe(let name): unsubscribe(name)
         case .trigger(let name, let count): trigger(name, count, isCertain: false)
         case .signIn: signIn()
-        case .signOut:
-            world.trace("user", "sign out")
-            call { $0.signOut(now: world.now) }
-            act()
+        case .signOut: signOut()
+        case .changeUser:
+            signOut()
+            nextUser = random.pick(PusherPlan.users)
+            signIn()
         case .connect: connect()
         case .disconnect: disconnect()
         case .memberComes(let name): server.memberComes(name)
@@ -106,6 +107,13 @@ extension PusherRun {
     func signIn() {
         world.trace("user", "sign in")
         call { $0.signIn(now: world.now) }
+        act()
+    }
+
+    private func signOut() {
+        world.trace("user", "sign out")
+        sentUser = nil
+        call { $0.signOut(now: world.now) }
         act()
     }
 
@@ -198,7 +206,8 @@ extension PusherRun {
         }
         guard case .channels(let channels) = request.purpose else {
             return .user(
-                PusherUserAnswer(auth: "KEY:\(request.socketID):user", userData: #"{"id":"me"}"#))
+                PusherUserAnswer(
+                    auth: "KEY:\(request.socketID):user", userData: #"{"id":"\#(nextUser)"}"#))
         }
         return .channels(channels.map { result($0.name, request.socketID) })
     }

@@ -13,7 +13,8 @@ package enum PusherScenario: Scenario {
             "ended by the server", "failed to open", "delivered", "decrypted", "cannot decrypt",
             "key requested", "batch", "not authorized", "answered too late",
             "refused by the server", "subscription failed", "member added", "member removed",
-            "signed in", "sign-in failed", "user event", "watchlist", "client event dropped",
+            "signed in", "signed in late", "sign-in failed", "user event", "watchlist",
+            "client event dropped",
             "client events at the limit", "client events arrived", "error",
             "acted in a callback", "converged",
         ]

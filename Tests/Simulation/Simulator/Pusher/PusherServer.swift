@@ -323,12 +323,26 @@ final class PusherServer {
             if dialect == .reverb { error(link, 4200, nil) }
             return
         }
-        link.user = "me"
-        let user = quoted(#"{"id":"me"}"#)
+        let id = data["user_data"]?.stringValue.flatMap { PusherSignedInUser.id(in: $0) }
+        guard let id else { return world.fail("a sign-in of nobody") }
+        let isLate = !isPeaceful && random.chance(plan.lateSignIns)
+        // Some after the client has given up.
+        let time = world.now + (isLate ? random.milliseconds(0...60_000) : .zero)
+        link.userKnownAt = max(time, link.userKnownAt)
+        guard link.userKnownAt > world.now else { return confirm(id, link) }
+        world.at(link.userKnownAt) { [self] in
+            guard !link.isEnded else { return }
+            world.count("signed in late")
+            confirm(id, link)
+        }
+    }
+
+    private func confirm(_ id: String, _ link: PusherLink) {
+        link.user = id
+        let user = quoted(#"{"id":"\#(id)"}"#)
         send(
             link,
             #"{"event":"pusher:signin_success","data":\#(wrapped(#"{"user_data":\#(user)}"#))}"#)
-        guard dialect != .fake else { return }
         let list = wrapped(#"{"events":[{"name":"online","user_ids":["u-1"]}]}"#)
         send(
             link,
