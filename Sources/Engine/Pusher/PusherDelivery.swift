@@ -81,7 +81,8 @@ extension PusherConnection {
     }
 
     private func report(_ change: PusherStateChange) {
-        publish { $0.state = change.new }
+        // It may have been connected again since.
+        publish { $0.state = change.new == .disconnected ? session.state : change.new }
         if change.new == .connected { pauseChanged() }
         let retry =
             change.retryIn.map { ", next attempt \($0.fromNow)" } ?? ""
