@@ -1,0 +1,109 @@
+internal import Wire
+
+/// Updates that wait for the next flush.
+struct UpdateBuffer: Sendable {
+    struct Entry: Sendable {
+        let collection: Int
+        let id: DocumentID
+        let update: DocumentUpdate
+    }
+
+    var entries: [Entry] = []
+    /// Their estimated size.
+    var bytes = 0
+}
+
+extension DocumentStore {
+    /// Whether updates wait for the next flush.
+    package var isBuffering: Bool { !buffer.entries.isEmpty }
+
+    /// Keeps an update for the next flush.
+    /// - Returns: false if the documents, or the updates that wait, take as much memory as they
+    ///   may. The update is dropped then, so the store differs from what the server means it to be.
+    package mutating func buffer(_ update: DocumentUpdate, for key: DocumentKey) -> Bool {
+        let size = StoredBytes.of(key.id) + update.storedBytes
+        guard bytes <= maximumBytes, size <= maximumBytes - buffer.bytes else { return false }
+        buffer.bytes += size
+        buffer.entries.append(
+            UpdateBuffer.Entry(
+                collection: positionOfCollection(key.collection), id: key.id, update: update))
+        return true
+    }
+
+    /// Drops the updates that wait.
+    package mutating func dropBuffer() { buffer = UpdateBuffer() }
+
+    /// Applies the updates that wait, in order, as one transaction or as a part of the running one.
+    /// - Parameter emptying: removes all documents of all collections first.
+    /// - Returns: the net difference; nil if there is none, or in a batch.
+    package mutating func flush(emptying: Bool = false) -> Notification? {
+        guard emptying || isBuffering else { return nil }
+        beginBatch()
+        if emptying { removeAll() }
+        let updates = buffer.entries
+        buffer = UpdateBuffer()
+        for entry in updates { apply(entry.update, entry.collection, entry.id) }
+        return endBatch()
+    }
+
+    private mutating func removeAll() {
+        for collection in collections.indices {
+            for position in collections[collection].table.slots.indices {
+                remove(collection, at: position)
+            }
+        }
+    }
+
+    private mutating func apply(_ update: DocumentUpdate, _ collection: Int, _ id: DocumentID) {
+        switch update {
+        case .added(let fields): merge(collection, id, fields, cleared: [])
+        case .changed(let fields, let cleared): merge(collection, id, fields, cleared: cleared)
+        case .removed: remove(collection, id)
+        case .replaced(nil): remove(collection, id)
+        case .replaced(let fields?):
+            if collections[collection].table.fields(of: id) != nil {
+                replace(collection, id, fields.withoutID)
+            } else {
+                append(collection, id, fields.withoutID)
+            }
+        case .addedBefore(let fields, let before):
+            merge(collection, id, fields, cleared: [])
+            place(collection, id, before: before)
+        case .movedBefore(let fields, let before):
+            guard collections[collection].table.fields(of: id) != nil else { return }
+            merge(collection, id, fields, cleared: [])
+            place(collection, id, before: before)
+        }
+    }
+
+    private mutating func merge(
+        _ collection: Int, _ id: DocumentID, _ fields: EJSONObject, cleared: [String]
+    ) {
+        guard let position = collections[collection].table.position(of: id),
+            collections[collection].table.slots[position].fields != nil
+        else { return append(collection, id, fields.withoutID) }
+        let fields = fields.withoutID
+        touch(collection, position)
+        bytes +=
+            collections[collection].table.merge(at: position, fields, cleared: cleared) ?? 0
+    }
+
+    private mutating func place(_ collection: Int, _ id: DocumentID, before: DocumentID?) {
+        guard let position = collections[collection].table.position(of: id) else { return }
+        transaction.placed.insert(collection)
+        collections[collection].table.place(position, before: before)
+    }
+}
+
+extension DocumentUpdate {
+    fileprivate var storedBytes: Int {
+        switch self {
+        case .added(let fields), .addedBefore(let fields, _), .movedBefore(let fields, _),
+            .replaced(let fields?):
+            return StoredBytes.of(fields)
+        case .changed(let fields, let cleared):
+            return cleared.reduce(StoredBytes.of(fields)) { $0 + 16 + $1.utf8.count }
+        case .removed, .replaced(nil): return 0
+        }
+    }
+}

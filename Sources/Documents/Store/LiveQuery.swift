@@ -1,0 +1,133 @@
+internal import Wire
+
+/// A query whose result is kept up to date.
+struct LiveQuery: Sendable {
+    let id: LiveQueryID
+    /// The collection's position.
+    let collection: Int
+    private let query: Query
+    /// All documents that match.
+    private var list: LiveList
+    /// Whether changes are also reported by index.
+    private let reportsIndexes: Bool
+
+    /// More changes than the list's count divided by this are merged into it in one pass.
+    private static let manyChanges = 8
+
+    /// - Parameter documents: those that may match.
+    init(
+        id: LiveQueryID, collection: Int, query: Query, documents: [RankedDocument],
+        reportsIndexes: Bool
+    ) {
+        self.id = id
+        self.collection = collection
+        self.query = query
+        self.reportsIndexes = reportsIndexes
+        let entries = documents.compactMap { query.entry($0.id, $0.fields, $0.rank) }
+        list = LiveList(entries, order: LiveOrder(sort: query.sort))
+    }
+
+    /// The present result.
+    var found: [Found] { shown.map { query.found($0) } }
+
+    /// The part of the list that skip and limit leave.
+    private var shown: [LiveEntry] {
+        let start = min(query.skip, list.count)
+        let count = min(query.limit ?? Int.max, list.count - start)
+        return list.entries(start..<start + count)
+    }
+
+    /// A document that changed and was in the list, or is now.
+    struct Affected: Sendable {
+        let id: DocumentID
+        /// nil: it was not in the list.
+        var old: LiveEntry?
+        /// nil: it is not in the list.
+        var new: LiveEntry?
+        /// Positions in the list as it was and as it is; -1 where it is not.
+        var oldIndex = -1
+        var newIndex = -1
+    }
+
+    /// - Returns: nil if the result stays as it was.
+    mutating func apply(_ changes: [NetChange]) -> LiveChange? {
+        var affected = changes.compactMap { affect($0) }
+        guard !affected.isEmpty else { return nil }
+        let oldShown = query.hasRange ? shown : []
+        update(&affected)
+        let report: LiveChange
+        if query.hasRange {
+            let newShown = shown
+            let difference = ListDifference(from: oldShown, to: newShown, affected: affected)
+            report = difference.report(id, query, newShown, indexes: reportsIndexes)
+        } else {
+            let difference = ListDifference(affected, count: list.count)
+            report = difference.report(id, query, list, indexes: reportsIndexes)
+        }
+        return report.changes.isEmpty ? nil : report
+    }
+
+    private func affect(_ change: NetChange) -> Affected? {
+        let old = query.entry(change.id, change.before, change.rankBefore)
+        let new = query.entry(change.id, change.after, change.rankAfter)
+        guard old != nil || new != nil else { return nil }
+        return Affected(id: change.id, old: old, new: new)
+    }
+
+    /// Changes the list, and finds the positions before and after.
+    private mutating func update(_ affected: inout [Affected]) {
+        let isMany = affected.count > list.count / LiveQuery.manyChanges
+        let numbers = isMany ? LiveQuery.numbers(of: affected) : [:]
+        if isMany {
+            for (index, entry) in list.entries(0..<list.count).enumerated() {
+                if let number = numbers[entry.id] { affected[number].oldIndex = index }
+            }
+        } else {
+            for number in affected.indices {
+                guard let old = affected[number].old else { continue }
+                affected[number].oldIndex = list.index(of: old) ?? -1
+            }
+        }
+        let removed = affected.map { $0.oldIndex }.filter { $0 >= 0 }.sorted()
+        let inserted = affected.compactMap { $0.new }
+        guard !isMany else {
+            list.replace(removed, with: inserted)
+            for (index, entry) in list.entries(0..<list.count).enumerated() {
+                if let number = numbers[entry.id] { affected[number].newIndex = index }
+            }
+            return
+        }
+        for index in removed.reversed() { list.remove(at: index) }
+        for entry in inserted { list.insert(entry) }
+        for number in affected.indices {
+            guard let new = affected[number].new else { continue }
+            affected[number].newIndex = list.index(of: new) ?? -1
+        }
+    }
+
+    private static func numbers(of affected: [Affected]) -> [DocumentID: Int] {
+        var numbers: [DocumentID: Int] = [:]
+        numbers.reserveCapacity(affected.count)
+        for (number, document) in affected.enumerated() { numbers[document.id] = number }
+        return numbers
+    }
+}
+
+/// A document with its place in the natural order.
+struct RankedDocument {
+    let id: DocumentID
+    let fields: EJSONObject
+    let rank: Int64
+}
+
+extension Query {
+    /// nil if the document does not match.
+    func entry(_ id: DocumentID, _ fields: EJSONObject?, _ rank: Int64) -> LiveEntry? {
+        guard let fields, selector.matches(fields, id: id) else { return nil }
+        return LiveEntry(id: id, fields: fields, key: sort?.key(of: fields, id: id), rank: rank)
+    }
+
+    func found(_ entry: LiveEntry) -> Found { Found(id: entry.id, fields: project(entry.fields)) }
+
+    func project(_ fields: EJSONObject) -> EJSONObject { projection?.apply(fields) ?? fields }
+}
