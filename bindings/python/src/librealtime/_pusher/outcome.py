@@ -10,7 +10,7 @@ Result = Union[bool, Exception, None]
 
 
 class Outcome:
-    """The first result of a question. It stays: when the call that waits for it goes on, another
+    """The first result of a question. It stays: when the call that waits for it continues, another
     thread or a drop may have changed what was asked for.
     """
 
