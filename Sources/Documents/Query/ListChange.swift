@@ -26,7 +26,7 @@ package func listChanges(from old: [Found], to new: [Found]) -> [ListChange] {
     }
 
     var start = 0
-    for unmoved in unmovedPositions(sources) + [new.count] {
+    for unmoved in unmoved(sources) + [new.count] {
         let before = unmoved < new.count ? new[unmoved].id : nil
         for position in start..<unmoved {
             let document = new[position]
@@ -51,48 +51,17 @@ package func listChanges(from old: [Found], to new: [Found]) -> [ListChange] {
 }
 
 /// nil if the fields are equal.
-package func fieldChange(from old: Found, to new: Found) -> ListChange? {
-    var fields = EJSONObject()
-    for field in new.fields.fields where old.fields[field.name] != field.value {
-        fields.append(field.name, field.value)
-    }
-    var cleared: [String] = []
-    for field in old.fields.fields where new.fields[field.name] == nil {
-        cleared.append(field.name)
-    }
-    guard !fields.isEmpty || !cleared.isEmpty else { return nil }
-    return .changed(id: new.id, fields: fields, cleared: cleared)
+private func fieldChange(from old: Found, to new: Found) -> ListChange? {
+    let changes = FieldChanges(from: old.fields, to: new.fields)
+    guard !changes.isEmpty else { return nil }
+    return .changed(id: new.id, fields: changes.fields, cleared: changes.cleared)
 }
 
-/// The longest increasing subsequence of old positions. Of several longest ones it is the one that
-/// Meteor finds, because that decides which documents count as moved.
+/// The documents that count as unmoved, see `UnmovedBlocks`.
 /// - Parameter sources: for each position in the new list, the document's position in the old one.
 /// - Returns: positions in the new list.
-package func unmovedPositions(_ sources: [Int?]) -> [Int] {
-    /// By length - 1: the position in the new list at which the best run of this length ends.
-    var ends: [Int] = []
-    /// For each position in the new list, the one before it in its run.
-    var previous = [Int?](repeating: nil, count: sources.count)
-    for (position, source) in sources.enumerated() {
-        guard let source else { continue }
-        // The old positions of the ends increase with the length.
-        var (low, high) = (0, ends.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if let end = sources[ends[middle]], end < source {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        if low > 0 { previous[position] = ends[low - 1] }
-        if low == ends.count { ends.append(position) } else { ends[low] = position }
-    }
-    var positions: [Int] = []
-    var position = ends.last
-    while let current = position {
-        positions.append(current)
-        position = previous[current]
-    }
-    return positions.reversed()
+private func unmoved(_ sources: [Int?]) -> [Int] {
+    let known = sources.indices.filter { sources[$0] != nil }
+    let blocks = sources.compactMap { $0.map { UnmovedBlocks.Block(start: $0, count: 1) } }
+    return zip(known, UnmovedBlocks.find(in: blocks)).compactMap { $1 ? $0 : nil }
 }
