@@ -5785,8 +5785,7 @@ rt_status rt_pusher_find_channel(rt_pusher *pusher, const char *channel, rt_push
 rt_status rt_pusher_each_channel(rt_pusher *pusher, rt_pusher_channel_fn fn, void *user);
 
 /**
- * Returns the state. Once `rt_pusher_connect` has returned, it is RT_PUSHER_DISCONNECTED only after
- * the connection has ended. Any thread.
+ * Returns the state. Any thread.
  *
  * Returns: an `rt_pusher_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.

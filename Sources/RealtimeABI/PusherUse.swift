@@ -161,8 +161,7 @@ public func rt_pusher_each_channel(
     }
 }
 
-/// Returns the state. Once `rt_pusher_connect` has returned, it is RT_PUSHER_DISCONNECTED only
-/// after the connection has ended. Any thread. Since 0.1.
+/// Returns the state. Any thread. Since 0.1.
 /// - Returns: an `rt_pusher_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_pusher_get_state")
 public func rt_pusher_get_state(_ pusher: rt_pusher?) -> Int32 {

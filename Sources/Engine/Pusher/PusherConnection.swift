@@ -40,8 +40,6 @@ package final class PusherConnection:
     /// State that the caller may read at any time.
     struct Shared {
         var state = PusherState.disconnected
-        /// Calls of `connect` whose work on the loop has yet to run.
-        var connects = 0
         var socketID: String?
         var reconnectAttempts = 0
         var userID: String?
@@ -96,12 +94,8 @@ package final class PusherConnection:
 
     // MARK: State; any thread
 
-    /// After `connect` has returned, not disconnected because of an end that came before it.
     package var state: PusherState {
-        guard !loop.isClosed.load(ordering: .acquiring) else { return .disconnected }
-        return shared.withLock {
-            $0.state == .disconnected && $0.connects > 0 ? .connecting : $0.state
-        }
+        loop.isClosed.load(ordering: .acquiring) ? .disconnected : shared.withLock { $0.state }
     }
 
     /// What the server calls this connection; nil while it is not connected.
@@ -129,11 +123,7 @@ package final class PusherConnection:
         try checkOpen()
         _ = try url()
         start()
-        publish { $0.connects += 1 }
-        onLoop { [self] in
-            session.connect(now: Loop.now())
-            publish { ($0.state, $0.connects) = (session.state, $0.connects - 1) }
-        }
+        onLoop { [self] in session.connect(now: Loop.now()) }
     }
 
     /// Ends the connection and all attempts. Channels and handlers stay.

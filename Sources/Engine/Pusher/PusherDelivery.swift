@@ -81,8 +81,7 @@ extension PusherConnection {
     }
 
     private func report(_ change: PusherStateChange) {
-        // It may have been connected again since.
-        publish { $0.state = change.new == .disconnected ? session.state : change.new }
+        publish { $0.state = change.new }
         if change.new == .connected { pauseChanged() }
         let retry =
             change.retryIn.map { ", next attempt \($0.fromNow)" } ?? ""

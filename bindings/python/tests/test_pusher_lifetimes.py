@@ -197,39 +197,6 @@ def test_waiting_inside_a_handler_of_a_blocking_connection(run, pusher_server):
     run(main())
 
 
-def test_connecting_before_the_report_of_an_end(run, pusher_server):
-    """The end that is reported meanwhile does not end what the new connection waits for."""
-    server, heard = pusher_server, Heard()
-
-    async def main():
-        async with opened(sync.Pusher, server) as pusher:
-            connected, errors = threading.Event(), []
-
-            def connect():
-                pusher.connect(wait=False)
-                connected.set()
-                try:
-                    pusher.subscribe("orders", timeout=30)
-                except librealtime.RealtimeError as error:
-                    errors.append(error)
-
-            again = threading.Thread(target=connect)
-
-            def erred(error):
-                # The state changes right after this.
-                again.start()
-                assert connected.wait(30)
-
-            pusher.on_error = erred
-            pusher.on_state = lambda change: heard((change.new, pusher.state))
-            await server.actions.close(code=4001)
-            assert await heard.next() == ("disconnected", "connecting")
-            await asyncio.to_thread(again.join)
-            assert errors == [] and pusher.state == "connected"
-
-    run(main())
-
-
 def test_on_another_loop(run, pusher_server):
     kept = []
 

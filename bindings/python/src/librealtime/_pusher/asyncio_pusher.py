@@ -74,10 +74,11 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
             disconnected in the meantime.
         """
         self._check_loop()
-        outcome = self._begin_connecting()
+        self._begin_connecting()
         if wait:
-            await self._await_server(outcome.is_known)
-            outcome.check()
+            await self._await_server(lambda: self._is_settled)
+            if not self._is_up:
+                raise self._end()
 
     async def disconnect(self) -> None:
         """Disconnects with a closing handshake, and waits for its end, up to 5 s. Channels and
@@ -125,10 +126,11 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
             ``connect``.
         """
         self._check_loop()
-        outcome = self._begin_signing_in(wait)
+        self._begin_signing_in(wait)
         if wait:
-            await self._await_server(outcome.is_known)
-            outcome.check()
+            await self._await_server(lambda: self._is_sign_in_over)
+            if not self.user.is_signed_in:
+                raise self._refusal or self._end()
         return self.user
 
     async def wait_closed(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .channel_base import BaseChannel
-from .outcome import Outcome
 from .sync_streams import BlockingListening
 from .user import BaseUser
 
@@ -27,10 +26,10 @@ class PusherChannel(BlockingListening, BaseChannel):
         :raises StreamEnded: if it is unsubscribed, or the connection closed, in the meantime.
         :raises RealtimeError: the error that ended the connection.
         """
-        outcome = Outcome(self._result)
-        if not self._owning()._await_server(outcome.is_known, timeout):
+        if not self._owning()._await_server(lambda: self._outcome is not None, timeout):
             raise TimeoutError(f"channel {self.name} is not subscribed within {timeout} s")
-        outcome.check()
+        if not self._outcome:
+            raise self._failure()
 
 
 class PusherUser(BlockingListening, BaseUser):

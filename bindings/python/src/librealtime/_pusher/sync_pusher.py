@@ -60,12 +60,13 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
             ``ConnectionClosedError`` with the server's close ``code``; ``StreamEnded`` if it was
             disconnected in the meantime.
         """
-        outcome = self._begin_connecting()
+        self._begin_connecting()
         if not wait:
             return
-        if not self._await_server(outcome.is_known, timeout):
+        if not self._await_server(lambda: self._is_settled, timeout):
             raise TimeoutError(f"not connected within {timeout} s")
-        outcome.check()
+        if not self._is_up:
+            raise self._end()
 
     def disconnect(self, timeout: float | None = None) -> None:
         """Disconnects with a closing handshake, and waits for its end, up to 5 s; in a handler it
@@ -118,12 +119,13 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
         :raises RealtimeError: the error that ended the connection; ``InvalidState`` before
             ``connect``.
         """
-        outcome = self._begin_signing_in(wait)
+        self._begin_signing_in(wait)
         if not wait:
             return self.user
-        if not self._await_server(outcome.is_known, timeout):
+        if not self._await_server(lambda: self._is_sign_in_over, timeout):
             raise TimeoutError(f"not signed in within {timeout} s")
-        outcome.check()
+        if not self.user.is_signed_in:
+            raise self._refusal or self._end()
         return self.user
 
     def wait_closed(self, timeout: float | None = None) -> None:
