@@ -25,6 +25,8 @@ final class PusherLink {
     /// Channels that the server has confirmed before they were subscribed.
     var unasked: Set<String> = []
     var user: String?
+    /// The users of all sign-ins that the server has confirmed.
+    var users: Set<String> = []
     /// Sign-ins are confirmed in their order, not before this time.
     var userKnownAt: Instant
     /// The members that the server has reported, by channel.
