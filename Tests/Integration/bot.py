@@ -122,6 +122,15 @@ class Bot:
         assert found is not None
         return found
 
+    def expect_interleaved(self, *threads: Sequence[str]) -> None:
+        """Reads the lines of several threads: each thread's in order, between them in any order."""
+        missing = [list(lines) for lines in threads]
+        while any(missing):
+            line = self.next()
+            due = [lines for lines in missing if lines and re.fullmatch(lines[0], line)]
+            expect(due != [], f"received {line!r}, and these are missing: {missing}")
+            due[0].pop(0)
+
     def until(self, pattern: str, *known: str) -> re.Match[str]:
         """Reads until a line matches, and returns it. Lines before it must be messages or match
         `known`."""

@@ -193,16 +193,22 @@ static void establish(char *path) { must(rt_spreadbot_establish(bot, path), path
 
 static void disconnect(char *rest_of_line) { must(rt_spreadbot_disconnect(bot), "disconnect"); }
 
+/* A message's number is printed before its end, which a callback prints: the lock holds it up. */
+
 static void text(char *payload) {
   uint64_t number;
+  flockfile(stdout);
   must(rt_spreadbot_send_text(bot, payload, strlen(payload), &number), "text");
   printf("numbered %" PRIu64 "\n", number);
+  funlockfile(stdout);
 }
 
 static void binary(char *payload) {
   uint64_t number;
+  flockfile(stdout);
   must(rt_spreadbot_send_binary(bot, (const uint8_t *)payload, strlen(payload), &number), "binary");
   printf("numbered %" PRIu64 "\n", number);
+  funlockfile(stdout);
 }
 
 static void cancel(char *number) {

@@ -105,7 +105,8 @@ def test_requests_are_retried(build: Build, server: LadderServer) -> None:
         bot.expect("transport 2", "open 2 0")
         for line in ("text 1", "text 2"):
             bot.tell(line)
-        bot.expect("numbered 1", "numbered 2", "sent 1 RT_OK 202", "sent 2 RT_OK 202")
+        numbers = ["numbered 1", "numbered 2"]
+        bot.expect_interleaved(numbers, ["sent 1 RT_OK 202", "sent 2 RT_OK 202"])
         bot.end()
     keys = [one.headers["idempotency-key"] for one in server.of("/", Leg.POST)]
     expect(len(set(keys[:3])) == 1 and len(set(keys)) == 2, f"keys {keys}")
@@ -121,9 +122,11 @@ def test_failed_requests_are_reported(build: Build, server: LadderServer) -> Non
         bot.expect("transport 2", "open 2 0")
         for line in ("text 1", "text 2", "text 3"):
             bot.tell(line)
-        bot.expect("numbered 1", "numbered 2", "numbered 3")
-        bot.expect("sent 1 RT_ERROR_HTTP_STATUS 400", "sent 2 RT_ERROR_HTTP_STATUS 413")
-        bot.expect("sent 3 RT_OK 202")
+        ends = ["RT_ERROR_HTTP_STATUS 400", "RT_ERROR_HTTP_STATUS 413", "RT_OK 202"]
+        bot.expect_interleaved(
+            [f"numbered {number}" for number in (1, 2, 3)],
+            [f"sent {number} {end}" for number, end in enumerate(ends, 1)],
+        )
         bot.end()
     expect(inbox.texts == ["3"], f"received {inbox.texts}")
 
@@ -276,7 +279,8 @@ def test_frames_wait_for_a_request(build: Build, server: LadderServer) -> None:
         for line in ("text 1", "text 2", "text 3"):
             bot.tell(line)
         posted.get(timeout=PATIENCE_S)
-        bot.expect("numbered 1", "numbered 2", "numbered 3", "transport 1", "open 1 0")
+        numbers = ["numbered 1", "numbered 2", "numbered 3"]
+        bot.expect_interleaved(numbers, ["transport 1", "open 1 0"])
         bot.is_silent()
         free.put(None)
         bot.expect("sent 1 RT_OK 202", "sent 2 RT_OK 0", "sent 3 RT_OK 0")
