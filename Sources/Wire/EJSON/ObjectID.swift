@@ -34,7 +34,7 @@ public struct ObjectID: Hashable, Sendable {
                 let digit =
                     index < 16
                     ? UInt8(high >> (60 - 4 * index) & 15) : UInt8(low >> (92 - 4 * index) & 15)
-                text[index] = digit < 10 ? digit + 0x30 : digit + 0x57
+                text[index] = hexDigit(digit)
             }
             return 24
         }

@@ -24,7 +24,7 @@ package struct PushInterestsRequest: Sendable, Equatable {
     ) -> PushInterestsRequest {
         var body = object("app_key", key)
         append("platform_type", platform, to: &body)
-        append("token", PusherSignature.hex(token), to: &body)
+        append("token", hexText(token), to: &body)
         return PushInterestsRequest("POST", baseURL, "/clients", closed(body))
     }
 

@@ -20,7 +20,7 @@ package enum PusherSignature {
         guard isMade else {
             throw RealtimeError(.system, "libcrypto could not make the HMAC of a signature")
         }
-        return PusherSignature.hex(code)
+        return hexText(code)
     }
 
     /// The authorization of a channel; with `channelData` for presence.
@@ -69,17 +69,5 @@ package enum PusherSignature {
             try? document.read(data) { root in root.member("user_id")?.idText }
         }
         return id
-    }
-
-    /// Bytes as lower-case hexadecimal digits.
-    static func hex(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity(2 * bytes.count)
-        for byte in bytes {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
-        return String(decoding: text, as: UTF8.self)
     }
 }
