@@ -44,8 +44,24 @@ package struct BackoffConfiguration: Sendable, Equatable {
     /// the initial delay. Neither `factor` nor `jitter` is used. nil for delays that grow by the
     /// factor.
     package private(set) var squaresFrom: Int?
+    /// This many attempts follow the first failures after `quickDelay`. The later delays are
+    /// `initial` times a power of the factor, whose exponent is the number of earlier failures in a
+    /// row, within a quarter more or less at random. `jitter` is not used.
+    package private(set) var quickAttempts: Int?
+    package private(set) var quickDelay = Duration.zero
 
     package init() {}
+
+    /// Short delays at first, then long ones.
+    package init(
+        quick: Int, delay: Duration, initial: Duration, factor: Double, maximum: Duration
+    ) {
+        quickAttempts = quick
+        quickDelay = delay
+        self.initial = initial
+        self.factor = factor
+        self.maximum = maximum
+    }
 
     /// Delays of n² seconds, without jitter.
     package init(squaresFrom first: Int, maximum: Duration) {
@@ -95,6 +111,8 @@ package struct Backoff: Sendable {
         previous =
             if let first = configuration.squaresFrom {
                 square(Double(first + max(failures, 1) - 1))
+            } else if let quick = configuration.quickAttempts {
+                quickThenLong(quick, random)
             } else {
                 configuration.isAboveInitial ? aboveInitial(random) : spread(random)
             }
@@ -121,6 +139,15 @@ package struct Backoff: Sendable {
     private func square(_ number: Double) -> Double {
         let delay = number * number * nanoseconds(configuration.initial)
         return min(delay, nanoseconds(configuration.maximum))
+    }
+
+    private func quickThenLong(_ quick: Int, _ random: Double) -> Double {
+        if failures <= quick { return nanoseconds(configuration.quickDelay) }
+        let initial = nanoseconds(configuration.initial)
+        let maximum = nanoseconds(configuration.maximum)
+        // One step more than for the other delays, which begin with the initial one.
+        let delay = min(grown(from: initial, to: maximum) * max(1, configuration.factor), maximum)
+        return delay * (0.75 + random / 2)
     }
 
     private func aboveInitial(_ random: Double) -> Double {
