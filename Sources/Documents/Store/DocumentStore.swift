@@ -45,6 +45,10 @@ package struct DocumentStore: Sendable {
         collections[position].newIDs = ids
     }
 
+    package func isDeclared(_ collection: String) -> Bool {
+        positions[collection].map { collections[$0].declaration != nil } ?? false
+    }
+
     /// The ids that a collection gives to new documents: strings unless it was declared otherwise.
     package func newIDs(of collection: String) -> NewDocumentIDs {
         positions[collection].map { collections[$0].newIDs } ?? .strings
