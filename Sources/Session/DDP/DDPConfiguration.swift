@@ -1,0 +1,42 @@
+import Wire
+
+/// The options of a DDP client.
+package struct DDPConfiguration: Sendable {
+    /// The protocol versions that are offered, the preferred one first.
+    package var versions = ["1", "pre2", "pre1"]
+
+    /// The time limit for an attempt, from its start until the server confirms the connection.
+    package var connectTimeout = Duration.seconds(10)
+    /// Whether a connection that is lost, or cannot be opened, is attempted again. Otherwise the
+    /// client fails, and with it all calls that wait.
+    package var mayReconnect = true
+    package var delays = BackoffConfiguration(
+        quick: 2, delay: .milliseconds(10), initial: .seconds(1), factor: 2.2,
+        maximum: .seconds(300))
+
+    /// How long the connection may be silent before the server is asked for a sign of life; zero
+    /// for ever.
+    package var heartbeatInterval = Duration.milliseconds(17_500)
+    /// How long the server may stay silent after that.
+    package var heartbeatTimeout = Duration.seconds(15)
+
+    /// Documents that arrive are applied together, this long after the last of them. Zero applies
+    /// each at once.
+    package var bufferInterval = Duration.milliseconds(5)
+    /// The longest time that a document waits while others arrive.
+    package var bufferMaxAge = Duration.milliseconds(500)
+    /// How long documents are held back until subscriptions are ready again, or a call that others
+    /// wait for is done; zero without limit.
+    package var quiescenceLimit = Duration.seconds(30)
+    /// How long a subscription that nobody uses is kept.
+    package var unusedSubscriptionTime = Duration.seconds(180)
+    /// How long the connection is kept when the application moves to the background.
+    package var backgroundGrace = Duration.seconds(180)
+
+    /// How many bytes of messages may be held back before they are applied early.
+    package static let heldBytesLimit = 256 << 20
+    /// How long the server may take to end a connection after `disconnect`.
+    package static let closeTimeout = Duration.seconds(5)
+
+    package init() {}
+}

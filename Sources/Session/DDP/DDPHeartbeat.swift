@@ -1,0 +1,72 @@
+import Wire
+
+/// When to ask the server for a sign of life, and until when an answer is expected.
+///
+/// Any message is an answer: during a large download, the server's pong may wait behind its
+/// documents. For the same reason the server is also sent a ping when it has heard nothing from us
+/// for an interval, while its messages keep coming: its own ping may wait behind them.
+struct DDPHeartbeat: Sendable {
+    enum Step: Equatable {
+        case nothing
+        case ping
+        case lost
+    }
+
+    private var interval = Duration.zero
+    private var timeout = Duration.zero
+    /// When silence is checked next; nil unless the heartbeat runs.
+    private var tick: Instant?
+    /// Until when the server must answer; nil if it was not asked.
+    private var answerDue: Instant?
+    /// Something has come since the last tick.
+    private var hasHeard = false
+    private var sentAt = Instant(nanoseconds: 0)
+
+    mutating func start(interval: Duration, timeout: Duration, now: Instant) {
+        guard interval > .zero else { return stop() }
+        self.interval = interval
+        self.timeout = timeout
+        tick = now + interval
+        answerDue = nil
+        hasHeard = false
+    }
+
+    mutating func stop() {
+        tick = nil
+        answerDue = nil
+    }
+
+    mutating func heard() {
+        hasHeard = true
+        answerDue = nil
+    }
+
+    mutating func sent(_ now: Instant) { sentAt = now }
+
+    var due: Instant? {
+        guard var due = tick else { return nil }
+        if let answerDue { due = min(due, answerDue) }
+        if hasHeard { due = min(due, sentAt + interval) }
+        return due
+    }
+
+    /// To be called again until it returns `.nothing`.
+    mutating func check(_ now: Instant) -> Step {
+        if let answerDue, answerDue <= now {
+            self.answerDue = nil
+            return .lost
+        }
+        if let tick, tick <= now {
+            // A late check does not make up for ticks that were missed.
+            self.tick = max(tick + interval, now)
+            let isSilent = !hasHeard && answerDue == nil
+            hasHeard = false
+            if isSilent {
+                if timeout > .zero { answerDue = now + timeout }
+                return .ping
+            }
+        }
+        if tick != nil, hasHeard, sentAt + interval <= now { return .ping }
+        return .nothing
+    }
+}

@@ -1,0 +1,195 @@
+import Wire
+
+/// A call that was not completed yet.
+struct DDPMethod: Sendable {
+    let id: DDPSession.CallID
+    let message: [UInt8]
+    let isWait: Bool
+    let noRetry: Bool
+    var purpose = DDPMethodPurpose.application
+    /// Handed to the socket of this connection.
+    var isSent = false
+    /// Will neither be sent again nor answered: its connection was lost, or its time was up before
+    /// it was sent.
+    var isAbandoned = false
+    /// The time limit has passed, and was reported.
+    var isReported = false
+    var result: Result<EJSON, DDPError>?
+    /// The server has sent all documents that it wrote, since it was sent last.
+    var isUpdated = false
+    /// And they are in the store.
+    var isVisible = false
+    var due: Instant?
+}
+
+/// Calls that may be in flight together.
+struct DDPBlock: Sendable {
+    let isWait: Bool
+    /// In order. Some may have been answered since.
+    var ids: [DDPSession.CallID]
+    /// How many of them were not answered.
+    var unanswered: Int
+
+    init(isWait: Bool, ids: [DDPSession.CallID]) {
+        self.isWait = isWait
+        self.ids = ids
+        unanswered = ids.count
+    }
+}
+
+/// The calls in the order in which they are sent. Only those of the first block are in flight.
+struct DDPMethods: Sendable {
+    private(set) var byID: [DDPSession.CallID: DDPMethod] = [:]
+    private var blocks: [DDPBlock] = []
+    /// Earlier blocks are over.
+    private var firstIndex = 0
+    /// How many calls were sent on this connection, and are not completed.
+    private(set) var sentCount = 0
+    /// The blocks from before this connection, while the calls that reconnecting makes are added.
+    private var aside: [DDPBlock]?
+    private var lastID: DDPSession.CallID = 0
+    /// The calls with a time limit.
+    private var timed: Set<DDPSession.CallID> = []
+
+    var sortedIDs: [DDPSession.CallID] { byID.keys.sorted() }
+
+    func isSent(_ id: DDPSession.CallID) -> Bool { byID[id]?.isSent ?? false }
+
+    /// Forgets all calls, but not which ids were used.
+    mutating func removeAll() {
+        let last = lastID
+        self = DDPMethods()
+        lastID = last
+    }
+
+    mutating func nextID() -> DDPSession.CallID {
+        lastID += 1
+        return lastID
+    }
+
+    /// Changes a call, if it is not completed.
+    mutating func change(_ id: DDPSession.CallID, _ body: (inout DDPMethod) -> Void) {
+        guard let index = byID.index(forKey: id) else { return }
+        body(&byID.values[index])
+    }
+
+    /// - Returns: whether it belongs to the first block, and so may be sent at once.
+    mutating func append(_ method: DDPMethod) -> Bool {
+        byID[method.id] = method
+        if method.due != nil { timed.insert(method.id) }
+        if !method.isWait, let last = blocks.indices.last, last >= firstIndex, !blocks[last].isWait
+        {
+            blocks[last].ids.append(method.id)
+            blocks[last].unanswered += 1
+        } else {
+            blocks.append(DDPBlock(isWait: method.isWait, ids: [method.id]))
+        }
+        return blocks.count - firstIndex == 1
+    }
+
+    /// - Returns: the message.
+    mutating func sent(_ id: DDPSession.CallID) -> [UInt8]? {
+        guard let index = byID.index(forKey: id), !byID.values[index].isSent else { return nil }
+        byID.values[index].isSent = true
+        byID.values[index].isUpdated = false
+        byID.values[index].isVisible = false
+        sentCount += 1
+        return byID.values[index].message
+    }
+
+    /// The call has a result. It stays until its documents are there.
+    mutating func answered(_ id: DDPSession.CallID, _ result: Result<EJSON, DDPError>) {
+        guard let method = byID[id], method.result == nil else { return }
+        change(id) { $0.result = result }
+        // What was sent belongs to the first block.
+        let block =
+            method.isSent
+            ? firstIndex
+            : blocks[firstIndex...].firstIndex { $0.ids.contains(id) } ?? blocks.endIndex
+        guard block < blocks.endIndex else { return }
+        blocks[block].unanswered -= 1
+        if blocks[block].ids.count > 2 * blocks[block].unanswered + 16 { compact(block) }
+    }
+
+    private mutating func compact(_ index: Int) {
+        blocks[index].ids.removeAll { byID[$0]?.result != nil || byID[$0] == nil }
+    }
+
+    /// Takes a call out that has no result and will get none.
+    mutating func withdraw(_ id: DDPSession.CallID) {
+        answered(id, .success(.null))
+        _ = remove(id)
+    }
+
+    mutating func remove(_ id: DDPSession.CallID) -> DDPMethod? {
+        guard let method = byID.removeValue(forKey: id) else { return nil }
+        if method.isSent { sentCount -= 1 }
+        timed.remove(id)
+        return method
+    }
+
+    /// When the first time limit passes.
+    var due: Instant? {
+        timed.reduce(nil as Instant?) { earliest, id in
+            guard let due = byID[id]?.due else { return earliest }
+            return earliest.map { min($0, due) } ?? due
+        }
+    }
+
+    /// Takes the calls whose time limit has passed, in order. They are limited no longer.
+    mutating func takeExpired(_ now: Instant) -> [DDPSession.CallID] {
+        let expired = timed.filter { id in byID[id]?.due.map { $0 <= now } ?? true }
+        timed.subtract(expired)
+        return expired.sorted()
+    }
+
+    /// The calls of the first block that were not sent on this connection.
+    var unsentOfFirst: [DDPSession.CallID] {
+        guard firstIndex < blocks.count else { return [] }
+        return blocks[firstIndex].ids.filter { id in
+            guard let method = byID[id] else { return false }
+            return method.result == nil && !method.isSent
+        }
+    }
+
+    /// When no call is in flight any more, the next block is the first one.
+    mutating func advance() {
+        guard sentCount == 0 else { return }
+        dropEmpty()
+    }
+
+    private mutating func dropEmpty() {
+        while firstIndex < blocks.count, blocks[firstIndex].unanswered == 0 { firstIndex += 1 }
+        if firstIndex == blocks.count || firstIndex > 64, firstIndex * 2 > blocks.count {
+            blocks.removeFirst(firstIndex)
+            firstIndex = 0
+        }
+    }
+
+    // MARK: Reconnecting
+
+    /// No call counts as sent any more, and the blocks are set aside.
+    mutating func setAside() {
+        for index in byID.values.indices { byID.values[index].isSent = false }
+        sentCount = 0
+        if firstIndex < blocks.count, blocks[firstIndex].unanswered == 0 { firstIndex += 1 }
+        for index in firstIndex..<blocks.count { compact(index) }
+        aside = blocks[firstIndex...].filter { $0.unanswered > 0 }
+        blocks = []
+        firstIndex = 0
+    }
+
+    /// Puts the blocks that were set aside after the new ones.
+    mutating func restore() {
+        guard var old = aside else { return }
+        aside = nil
+        if let last = blocks.indices.last, last >= firstIndex, !blocks[last].isWait,
+            let first = old.first, !first.isWait
+        {
+            blocks[last].ids += first.ids
+            blocks[last].unanswered += first.unanswered
+            old.removeFirst()
+        }
+        blocks += old
+    }
+}

@@ -1,0 +1,187 @@
+import Documents
+import Wire
+
+// Logging in and out (ddp.md §15).
+extension DDPSession {
+    // MARK: The application
+
+    /// Calls a method that logs a user in: its result has the user's `id` and a `token`. Earlier
+    /// calls are completed before it is sent, and it is completed before later ones are.
+    package mutating func logIn(_ request: DDPRequest, now: Instant) -> DDPCall {
+        callAccounts(request, .login, now)
+    }
+
+    /// Logs the user out, here once the server has.
+    package mutating func logOut(now: Instant) -> DDPCall {
+        callAccounts(DDPRequest("logout"), .logout, now)
+    }
+
+    /// Logs all other clients of the user out. This one gets a new token first.
+    /// - Returns: the call that ends last. It fails if the other clients stay logged in.
+    package mutating func logOutOthers(now: Instant) -> DDPCall {
+        _ = callAccounts(DDPRequest("getNewToken"), .newToken, now)
+        return callAccounts(DDPRequest("removeOtherTokens"), .application, now)
+    }
+
+    /// Takes over a token from where tokens are kept: another process may have stored a newer one.
+    /// It is used by the next connection.
+    package mutating func useToken(_ token: DDPLoginToken?) { accounts.token = token }
+
+    /// Sets the user that stubs see, without a login.
+    package mutating func setUserID(_ id: String?) {
+        guard accounts.userID != id else { return }
+        accounts.userID = id
+        act(.account(.user(id: id)))
+    }
+
+    private mutating func callAccounts(
+        _ request: DDPRequest, _ purpose: DDPMethodPurpose, _ now: Instant
+    ) -> DDPCall {
+        var request = request
+        request.options.isWait = true
+        return enqueue(request, methods.nextID(), purpose: purpose, now: now)
+    }
+
+    // MARK: A new connection
+
+    /// The login of an earlier connection has no result: that of the new one replaces it.
+    mutating func dropResumes() {
+        for id in methods.sortedIDs {
+            guard let method = methods.byID[id], case .resume = method.purpose,
+                method.result == nil
+            else { continue }
+            methods.withdraw(id)
+            quiescence.blocking.remove(id)
+            endLogin(id)
+        }
+    }
+
+    /// Logs in with the token, before everything else that the new connection does.
+    mutating func resumeLogin(_ now: Instant) {
+        accounts.retryDue = nil
+        guard let token = accounts.token else { return }
+        guard !token.expiresSoon(wallClock: wallClock) else {
+            log("the login token has expired, or will do so soon")
+            return forgetLogin(
+                DDPError(.server, .text("token-expired"), reason: "the login token has expired"))
+        }
+        for id in methods.sortedIDs {
+            guard let method = methods.byID[id], method.purpose == .login,
+                case .success? = method.result, !accounts.interrupted.contains(id)
+            else { continue }
+            accounts.interrupted.append(id)
+        }
+        sendResume(token, now)
+    }
+
+    private mutating func sendResume(_ token: DDPLoginToken, _ now: Instant) {
+        var login = EJSONObject()
+        login["resume"] = .string(token.token)
+        _ = callAccounts(DDPRequest("login", [.object(login)]), .resume(token), now)
+    }
+
+    /// The server allows another attempt to log in.
+    mutating func repeatResume(_ now: Instant) {
+        guard let due = accounts.retryDue, due <= now else { return }
+        accounts.retryDue = nil
+        if let token = accounts.token { sendResume(token, now) }
+    }
+
+    // MARK: Answers
+
+    mutating func beginLogin(_ id: CallID, _ purpose: DDPMethodPurpose) {
+        switch purpose {
+        case .login: break
+        // Nobody should notice that a user who is shown as logged in logs in once more.
+        case .resume: if accounts.userID != nil { return }
+        case .application, .logout, .newToken: return
+        }
+        if !accounts.isLoggingIn { act(.account(.loggingIn(true))) }
+        accounts.logins.insert(id)
+    }
+
+    private mutating func endLogin(_ id: CallID) {
+        guard accounts.logins.remove(id) != nil, !accounts.isLoggingIn else { return }
+        act(.account(.loggingIn(false)))
+    }
+
+    /// The result of a call has arrived. From now on new connections log in with its token.
+    mutating func loginAnswered(_ method: DDPMethod, _ result: Result<EJSON, DDPError>) {
+        switch method.purpose {
+        case .application, .logout: return
+        case .login, .resume, .newToken: break
+        }
+        guard case .success(let value) = result,
+            let token = DDPLoginToken(value, wallClock: wallClock)
+        else { return }
+        accounts.token = token
+    }
+
+    /// A call is done: its result is there, and so are its documents.
+    /// - Returns: whether to report it. If not, it is reported with the login of this connection.
+    mutating func loginCompleted(
+        _ method: DDPMethod, _ result: Result<EJSON, DDPError>, _ now: Instant
+    ) -> Bool {
+        let isInterrupted = accounts.interrupted.contains(method.id)
+        switch (method.purpose, result) {
+        case (.application, _), (.login, .failure), (.logout, .failure), (.newToken, .failure):
+            break
+        case (.login, .success(let value)): if !isInterrupted { loggedIn(value) }
+        case (.newToken, .success): storeToken()
+        case (.logout, .success): forgetLogin(nil)
+        case (.resume, .success(let value)):
+            loggedIn(value)
+            completeInterrupted(result)
+        case (.resume(let tried), .failure(let error)): resumeFailed(tried, error, now)
+        }
+        endLogin(method.id)
+        return !isInterrupted
+    }
+
+    private mutating func loggedIn(_ result: EJSON) {
+        guard case .object(let fields) = result, case .string(let id)? = fields["id"] else {
+            return log("the result of a login has no user id")
+        }
+        setUserID(id)
+        storeToken()
+    }
+
+    private mutating func storeToken() {
+        if let token = accounts.token { act(.account(.store(token))) }
+    }
+
+    private mutating func resumeFailed(
+        _ tried: DDPLoginToken, _ error: DDPError, _ now: Instant
+    ) {
+        if error.kind == .server, let time = error.timeToReset {
+            log("the server allows no login now; the next attempt \(time.fromNow)")
+            accounts.retryDue = now + max(time, .milliseconds(1))
+            return
+        }
+        completeInterrupted(.failure(error))
+        guard error.kind == .server, accounts.token?.token == tried.token else { return }
+        forgetLogin(error)
+    }
+
+    /// - Parameter error: why the user is logged out; nil if that was requested.
+    private mutating func forgetLogin(_ error: DDPError?) {
+        accounts.token = nil
+        accounts.retryDue = nil
+        act(.account(.forget))
+        if let error { act(.account(.resumeFailed(error))) }
+        setUserID(nil)
+        if let error { completeInterrupted(.failure(error)) }
+    }
+
+    /// The logins whose connection was lost end as the login of this connection does.
+    mutating func completeInterrupted(_ result: Result<EJSON, DDPError>) {
+        let calls = accounts.interrupted
+        accounts.interrupted = []
+        for id in calls {
+            let wasReported = methods.byID[id]?.isReported ?? false
+            // Its own end reports nothing then.
+            methods.change(id) { $0.isReported = true }
+            if !wasReported { act(.completed(id, result)) }
+        }
+    }
+}

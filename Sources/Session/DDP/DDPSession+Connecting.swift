@@ -1,0 +1,249 @@
+import Documents
+import Wire
+
+// From the first attempt to the end: sockets, their ends, and what follows.
+extension DDPSession {
+    // MARK: The application
+
+    /// Connects. An attempt that is being made starts again, and one that is due later starts now.
+    /// Does nothing when connected, or when the client has failed.
+    package mutating func connect(now: Instant) {
+        switch stage {
+        case .connected, .failed: return
+        case .dialing(let number), .greeting(let number): act(.drop(number))
+        case .offline, .waiting: break
+        }
+        attempts.forgetFailures()
+        dial(now)
+    }
+
+    /// Connects again, also if the connection is fine.
+    package mutating func reconnect(now: Instant) {
+        if let connection {
+            act(.drop(connection))
+            disconnected()
+        }
+        connect(now: now)
+    }
+
+    /// Ends the connection. Nothing reconnects until `connect`. Calls and subscriptions wait.
+    package mutating func disconnect(now: Instant) {
+        guard stage != .failed else { return }
+        endSocket(now)
+        backgroundDue = nil
+        enter(.offline)
+    }
+
+    /// Ends the connection properly, so that the server does not keep the session.
+    private mutating func endSocket(_ now: Instant) {
+        if let socket {
+            if connection != nil { send(DDPWriter.disconnect, now) }
+            act(.close(socket))
+            disconnected()
+        } else if let anySocket {
+            act(.drop(anySocket))
+        }
+    }
+
+    /// Ends everything: calls that wait fail.
+    package mutating func close(now: Instant) {
+        endSocket(now)
+        backgroundDue = nil
+        stage = .failed
+        stageDue = nil
+        failWaiting(DDPError(.closed, reason: "the client was closed"), now)
+    }
+
+    /// Our reachability monitor, or the application, reports whether there is a network. Its
+    /// return starts an attempt.
+    package mutating func networkChanged(isReachable: Bool, now: Instant) {
+        let old = status
+        let isChange = attempts.setOnline(isReachable, now: now, random: 0)
+        guard stage == .waiting else { return }
+        if isReachable, isChange, !isInBackground {
+            attempts.forgetFailures()
+            dial(now)
+        } else if status != old {
+            act(.status(DDPStatusChange(status: status, retryCount: attempts.failures)))
+        }
+    }
+
+    /// The application moves to the background. The connection is kept for a while, and no attempt
+    /// is made.
+    package mutating func enterBackground(now: Instant) {
+        guard !isInBackground else { return }
+        let old = status
+        isInBackground = true
+        if anySocket != nil { backgroundDue = now + configuration.backgroundGrace }
+        if status != old { act(.status(DDPStatusChange(status: status))) }
+    }
+
+    /// The application is back. If a connection is wanted, an attempt is made at once.
+    package mutating func enterForeground(now: Instant) {
+        guard isInBackground else { return }
+        isInBackground = false
+        backgroundDue = nil
+        guard stage == .waiting else { return }
+        attempts.forgetFailures()
+        dial(now)
+    }
+
+    mutating func leaveForBackground(_ now: Instant) {
+        backgroundDue = nil
+        guard anySocket != nil else { return }
+        endSocket(now)
+        enter(.waiting)
+    }
+
+    // MARK: The socket
+
+    /// Starts an attempt.
+    mutating func dial(_ now: Instant) {
+        let number = nextSocket()
+        attempts.begin()
+        enter(.dialing(number))
+        if configuration.connectTimeout > .zero { stageDue = now + configuration.connectTimeout }
+        act(.connect(number))
+    }
+
+    /// The socket is open. The driver then makes the calls that it makes after each connect, and
+    /// calls `opened` at the end.
+    package mutating func beginOpening(_ number: UInt64, now: Instant) {
+        guard stage == .dialing(number) else { return }
+        let due = stageDue
+        // The status stays.
+        enter(.greeting(number))
+        stageDue = due
+        isOpening = true
+        send(
+            DDPWriter.connect(
+                version: negotiation.version, versions: negotiation.supported,
+                resuming: sessionID.map { (session: $0, count: receivedCount) }), now)
+        abandonCalls()
+        dropResumes()
+        methods.setAside()
+        resumeLogin(now)
+    }
+
+    /// Sends what waited for the socket. See `beginOpening`.
+    package mutating func opened(_ number: UInt64, now: Instant) {
+        guard isOpening, stage == .greeting(number) else { return }
+        isOpening = false
+        methods.restore()
+        sendFirstBlock(now)
+        sendSubscriptions(number, now)
+    }
+
+    /// A socket, or the attempt to open it, has ended.
+    package mutating func ended(_ number: UInt64, _ end: DDPSocketEnd, now: Instant) {
+        guard isCurrent(number) else { return }
+        lose(end.error ?? closedByServer(end), now)
+    }
+
+    private func closedByServer(_ end: DDPSocketEnd) -> RealtimeError {
+        let words = end.reason.isEmpty ? "" : ": \(end.reason)"
+        guard let code = end.closeCode else {
+            return RealtimeError(.connectionLost, "the server ended the connection\(words)")
+        }
+        return RealtimeError(
+            .connectionLost, "the server closed the connection with code \(code)\(words)")
+    }
+
+    mutating func attemptTimedOut(_ now: Instant) {
+        guard let number = anySocket, connection == nil else { return }
+        act(.drop(number))
+        let limit = configuration.connectTimeout.readable
+        lose(
+            RealtimeError(
+                .timeout, "the server did not confirm the connection within \(limit)"), now)
+    }
+
+    /// The socket is gone. Decides what follows.
+    mutating func lose(_ error: RealtimeError, _ now: Instant) {
+        disconnected()
+        backgroundDue = nil
+        guard configuration.mayReconnect else { return fail(error.message, error, now) }
+        // In the background, `wakeUp` ignores when the attempt is due.
+        switch attempts.ended(now: now, random: fraction()) {
+        case .retry(let delay) where !isInBackground:
+            log("lost the connection: \(error.message); the next attempt \(delay.fromNow)")
+            enter(.waiting, retryIn: delay, error: error)
+        case .retry, .waitForNetwork: enter(.waiting, error: error)
+        case .exhausted: fail(error.message, error, now)
+        }
+    }
+
+    /// What belonged to the connection is void.
+    private mutating func disconnected() {
+        if isOpening {
+            isOpening = false
+            methods.restore()
+        }
+        heartbeat.stop()
+        accounts.retryDue = nil
+        quiescence.due = nil
+        subscriptions.changeAll { $0.isSent = false }
+    }
+
+    /// Gives up for good.
+    mutating func fail(_ reason: String, _ error: RealtimeError? = nil, _ now: Instant) {
+        enter(.failed, reason: reason, error: error)
+        failWaiting(DDPError(.disconnected, reason: reason), now)
+    }
+
+    /// All that waits for the server fails. The documents stay as they were last.
+    private mutating func failWaiting(_ error: DDPError, _ now: Instant) {
+        quiescence = DDPQuiescence()
+        store.dropBuffer()
+        failCalls(error, now)
+        failSubscriptions(error)
+        stubs.removeAll()
+        afterFlush = []
+    }
+
+    // MARK: The answer to connect
+
+    /// The server wants another version.
+    mutating func versionRefused(wants wanted: String, _ number: UInt64, _ now: Instant) {
+        act(.drop(number))
+        disconnected()
+        if negotiation.refused(wants: wanted) {
+            log("the server wants version \(wanted)")
+            dial(now)
+        } else {
+            fail(
+                "version negotiation failed: the server wants \(wanted.prefix(40)), and we support"
+                    + " \(negotiation.supported.joined(separator: ", "))", nil, now)
+        }
+    }
+
+    /// The server has confirmed the connection.
+    mutating func versionAccepted(_ number: UInt64, _ now: Instant) {
+        negotiation.accepted()
+        attempts.forgetFailures()
+        attempts.opened(now: now)
+        enter(.connected(number))
+        if negotiation.version != "pre1" {
+            heartbeat.start(
+                interval: configuration.heartbeatInterval,
+                timeout: configuration.heartbeatTimeout, now: now)
+        }
+    }
+
+    // MARK: The heartbeat
+
+    mutating func beat(_ now: Instant) {
+        while let connection {
+            switch heartbeat.check(now) {
+            case .nothing: return
+            case .ping: send(DDPWriter.ping, now)
+            case .lost:
+                act(.drop(connection))
+                let limit = configuration.heartbeatTimeout.readable
+                lose(
+                    RealtimeError(.timeout, "the server did not answer a ping within \(limit)"),
+                    now)
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+import Documents
+import Wire
+
+// Documents that the server sends: when they are held back, and when they are applied.
+extension DDPSession {
+    /// Changes of documents, and what must not overtake them.
+    mutating func receivedData(_ message: DDPMessage, _ bytes: Int, _ now: Instant) {
+        if quiescence.isWaiting {
+            quiescence.hold(message, bytes: bytes)
+            if quiescence.heldBytes > DDPConfiguration.heldBytesLimit {
+                log("too many messages are held back; they are applied early")
+                quiescence.giveUp()
+            }
+            guard !quiescence.isWaiting else { return }
+            processHeld()
+        } else {
+            process(message)
+        }
+        failIfFull(now)
+        guard case .document = message, configuration.bufferInterval > .zero else {
+            return flush(now)
+        }
+        if let flushBy, flushBy < now { return flush(now) }
+        if flushBy == nil { flushBy = now + configuration.bufferMaxAge }
+        flushDue = now + configuration.bufferInterval
+    }
+
+    private mutating func processHeld() {
+        quiescence.due = nil
+        for message in quiescence.takeHeld() { process(message) }
+    }
+
+    /// The wait for the server takes too long.
+    mutating func endQuiescence(_ now: Instant) {
+        guard let due = quiescence.due, due <= now else { return }
+        log("the server took too long to send everything again")
+        quiescence.giveUp()
+        processHeld()
+        flush(now)
+    }
+
+    /// Begins to measure how long messages are held back, or ends it.
+    mutating func measureQuiescence(_ now: Instant) {
+        guard quiescence.isWaiting, connection != nil, configuration.quiescenceLimit > .zero else {
+            quiescence.due = nil
+            return
+        }
+        if quiescence.due == nil { quiescence.due = now + configuration.quiescenceLimit }
+    }
+
+    private mutating func process(_ message: DDPMessage) {
+        switch message {
+        case .document(let message): process(message)
+        case .ready(let ids): for id in ids { subscriptionReady(id) }
+        case .updated(let ids):
+            for id in ids { if let id = DDPSession.callID(id) { methodUpdated(id) } }
+        // It had its effect when it came.
+        case .nosub: break
+        case .connected, .failed, .ping, .pong, .result, .error: break
+        }
+    }
+
+    private mutating func process(_ message: DDPDocumentMessage) {
+        let key = DocumentKey(collection: message.collection, id: message.id)
+        guard stubs.contains(key) else { return buffer(message.update, key) }
+        switch message.change {
+        case .added(let fields): added(fields, key)
+        case .addedBefore(let fields, let before):
+            added(fields, key)
+            buffer(.movedBefore(EJSONObject(), before: before), key)
+        case .changed(let fields, let cleared):
+            stubs.edit(key) { $0 = ($0 ?? EJSONObject()).merging(fields, cleared: cleared) }
+        case .movedBefore: buffer(message.update, key)
+        case .removed: stubs.edit(key) { $0 = nil }
+        }
+    }
+
+    /// A document that a stub has written.
+    private mutating func added(_ fields: EJSONObject, _ key: DocumentKey) {
+        guard quiescence.isResetting else {
+            return stubs.edit(key) { $0 = $0?.merging(fields, cleared: []) ?? fields }
+        }
+        stubs.edit(key) { $0 = fields }
+        // What the stub wrote stays visible.
+        buffer(.added(store.document(key) ?? fields), key)
+    }
+
+    private mutating func buffer(_ update: DocumentUpdate, _ key: DocumentKey) {
+        if !store.buffer(update, for: key) { isFull = true }
+    }
+
+    /// Fails if the store has refused a document: it cannot be what the server means any more.
+    private mutating func failIfFull(_ now: Instant) {
+        guard isFull, let number = socket else { return }
+        act(.drop(number))
+        let error = RealtimeError(
+            .bufferFull,
+            "the documents of the server take more than \(store.maximumBytes >> 20) MiB")
+        fail(error.message, error, now)
+    }
+
+    /// Applies what the server has sent, in one transaction, and does what waited for that.
+    mutating func flush(_ now: Instant) {
+        flushDue = nil
+        flushBy = nil
+        // The old documents stay until all of the new ones are there.
+        guard !quiescence.isResetting || !quiescence.isWaiting else { return }
+        if quiescence.isResetting || store.isBuffering {
+            let notification = store.flush(emptying: quiescence.isResetting)
+            quiescence.isResetting = false
+            if let notification { act(.changed(notification)) }
+        }
+        let visible = afterFlush
+        afterFlush = []
+        for event in visible {
+            switch event {
+            case .method(let id): methodVisible(id, now)
+            case .subscription(let id): subscriptionVisible(id, now)
+            }
+        }
+    }
+
+    /// Something waits until everything that was sent is in the store.
+    mutating func whenFlushed(_ event: DDPVisibility) {
+        let methods = methods
+        if !stubs.wait(event, isSent: { methods.isSent($0) }) { afterFlush.append(event) }
+    }
+
+    /// The server has sent everything that a call wrote.
+    mutating func releaseStub(_ id: CallID) {
+        let methods = methods
+        let (documents, visible) = stubs.finish(id) { methods.isSent($0) }
+        for (key, snapshot) in documents { buffer(.replaced(snapshot), key) }
+        afterFlush += visible
+    }
+
+    // MARK: Sessions
+
+    /// The server has confirmed the connection, with a session.
+    mutating func sessionBegan(_ session: String?, _ number: UInt64, _ now: Instant) {
+        let last = sessionID
+        if let session { sessionID = session }
+        if let session, let last, session.utf8.elementsEqual(last.utf8) {
+            sessionResumed(number, now)
+        } else {
+            sessionIsNew(hadOne: last != nil, number, now)
+        }
+        measureQuiescence(now)
+    }
+
+    /// The server has kept the session, and sends what it queued.
+    private mutating func sessionResumed(_ number: UInt64, _ now: Instant) {
+        if finishAbandoned() {
+            if !quiescence.isWaiting { processHeld() }
+            flush(now)
+        }
+        // An `unsub` may have been lost with its connection.
+        let unanswered = subscriptions.unanswered
+        subscriptions.unanswered = []
+        for (id, socket) in unanswered {
+            if socket != number { send(DDPWriter.unsub(id: id), now) }
+            subscriptions.unanswered.append((id, number))
+        }
+    }
+
+    private mutating func sessionIsNew(hadOne: Bool, _ number: UInt64, _ now: Instant) {
+        receivedCount = 1
+        subscriptions.unanswered.removeAll { $0.socket != number }
+        if hadOne {
+            quiescence.isResetting = true
+            stubs.removeAll()
+            store.dropBuffer()
+            flushDue = nil
+            flushBy = nil
+        }
+        stubs.removeWaiters()
+        afterFlush = []
+        subscriptions.changeAll { $0.isReadyPending = false }
+        quiescence.giveUp()
+        _ = quiescence.takeHeld()
+        for subscription in subscriptions.inOrder where subscription.isReady {
+            quiescence.reviving.insert(subscription.id)
+        }
+        let hasAbandoned = hadOne ? false : finishAbandoned()
+        if hadOne {
+            for id in methods.sortedIDs {
+                guard let method = methods.byID[id] else { continue }
+                if method.result != nil {
+                    afterFlush.append(.method(id))
+                } else if method.isSent {
+                    quiescence.blocking.insert(id)
+                }
+            }
+        }
+        if !quiescence.isWaiting, hadOne || hasAbandoned { flush(now) }
+    }
+
+    /// Calls that will not be answered count as done, in order.
+    /// - Returns: whether there are any.
+    private mutating func finishAbandoned() -> Bool {
+        let ids = methods.sortedIDs.filter { methods.byID[$0]?.isAbandoned ?? false }
+        for id in ids {
+            quiescence.blocking.remove(id)
+            releaseStub(id)
+            afterFlush.append(.method(id))
+        }
+        return !ids.isEmpty
+    }
+}
+
+extension DDPDocumentMessage {
+    fileprivate var update: DocumentUpdate {
+        switch change {
+        case .added(let fields): .added(fields)
+        case .addedBefore(let fields, let before): .addedBefore(fields, before: before)
+        case .changed(let fields, let cleared): .changed(fields: fields, cleared: cleared)
+        case .movedBefore(let before): .movedBefore(EJSONObject(), before: before)
+        case .removed: .removed
+        }
+    }
+}
+
+extension EJSONObject {
+    fileprivate func merging(_ other: EJSONObject, cleared: [String]) -> EJSONObject {
+        var merged = self
+        for field in other.fields { merged[field.name] = field.value }
+        for name in cleared { merged[name] = nil }
+        return merged
+    }
+}

@@ -1,0 +1,261 @@
+package import Documents
+import Wire
+
+/// The machine of a Meteor client (DDP): its connection, its calls and their stubs, its
+/// subscriptions, its account, and the documents that result. Its driver opens the sockets, runs
+/// the stubs and calls the handlers.
+///
+/// The driver performs the actions of `nextAction` one after the other. Sockets are numbered;
+/// reports with an older number are ignored.
+package struct DDPSession: ActionMachine, Sendable {
+    enum Stage: Equatable {
+        /// No connection is wanted.
+        case offline
+        /// The socket is being opened.
+        case dialing(UInt64)
+        /// Until the server answers `connect`.
+        case greeting(UInt64)
+        case connected(UInt64)
+        /// Until the next attempt is due, or until there is a network, or the application is in
+        /// the foreground.
+        case waiting
+        case failed
+    }
+
+    package let configuration: DDPConfiguration
+    /// Whether to make `log` actions.
+    package var wantsLog = false
+    /// Milliseconds since 1970. The driver sets it before it passes an event.
+    package var wallClock: Int64 = 0
+    /// The documents. The driver may read them, and observe queries.
+    package var store: DocumentStore
+
+    /// Changed by `enter`, which reports it.
+    var stage = Stage.offline
+    private var actions: [Action] = []
+    private var firstAction = 0
+    private var lastSocket: UInt64 = 0
+    private var jitter: DDPJitter
+
+    // The connection.
+    var attempts: Attempts
+    var isInBackground = false
+    /// The connection ends, because the application is in the background.
+    var backgroundDue: Instant?
+    /// The time limit of the attempt.
+    var stageDue: Instant?
+    var heartbeat = DDPHeartbeat()
+    var negotiation: DDPNegotiation
+    /// The session at the server, and how many of its messages were received.
+    var sessionID: String?
+    var receivedCount = 0
+    /// The calls that were made when the socket opened are added now.
+    var isOpening = false
+
+    // Documents.
+    /// The store has refused a document.
+    var isFull = false
+    var stubs = DDPStubBook()
+    /// What happens after the next flush.
+    var afterFlush: [DDPVisibility] = []
+    /// When documents that wait are applied, unless more arrive.
+    var flushDue: Instant?
+    /// When they are applied at the latest.
+    var flushBy: Instant?
+    var quiescence = DDPQuiescence()
+    var scopes: [DDPStubScope] = []
+
+    var methods = DDPMethods()
+    var subscriptions = DDPSubscriptions()
+    var loaders: [LoaderID: DDPLoader] = [:]
+    var loadersOfHandle: [SubscriptionHandle: [LoaderID]] = [:]
+    var lastLoader: LoaderID = 0
+    var accounts = DDPAccounts()
+
+    /// - Parameters:
+    ///   - jitter: any number, for the delays between attempts.
+    ///   - token: of an earlier login; nil for none.
+    package init(
+        _ configuration: DDPConfiguration, store: DocumentStore = DocumentStore(),
+        jitter: UInt64 = 0, token: DDPLoginToken? = nil
+    ) {
+        self.configuration = configuration
+        self.store = store
+        self.jitter = DDPJitter(state: jitter)
+        attempts = Attempts(configuration.delays)
+        negotiation = DDPNegotiation(configuration.versions)
+        if let token {
+            accounts.token = token
+            accounts.userID = token.userID
+        }
+    }
+
+    // MARK: What it is
+
+    package var status: DDPStatus {
+        switch stage {
+        case .offline: .offline
+        case .dialing, .greeting: .connecting
+        case .connected: .connected
+        case .waiting: isInBackground || !attempts.isOnline ? .offline : .waiting
+        case .failed: .failed
+        }
+    }
+
+    /// Failed attempts in a row.
+    package var retryCount: Int { attempts.failures }
+
+    /// When the next attempt is made; nil if none is scheduled.
+    package var retryDue: Instant? { status == .waiting ? attempts.wakeUp : nil }
+
+    /// The version that was agreed; nil unless connected.
+    package var version: String? { connection == nil ? nil : negotiation.version }
+
+    package var userID: String? { accounts.userID }
+
+    package var isLoggingIn: Bool { accounts.isLoggingIn }
+
+    /// The number of the open socket; nil if there is none, or it is not open yet.
+    var socket: UInt64? {
+        switch stage {
+        case .greeting(let number), .connected(let number): number
+        case .offline, .dialing, .waiting, .failed: nil
+        }
+    }
+
+    /// The number of the socket on which the server has answered `connect`.
+    var connection: UInt64? {
+        if case .connected(let number) = stage { return number }
+        return nil
+    }
+
+    /// The number of the socket, open or not.
+    var anySocket: UInt64? {
+        if case .dialing(let number) = stage { return number }
+        return socket
+    }
+
+    /// Whether reports about a socket with this number are still wanted.
+    package func isCurrent(_ number: UInt64) -> Bool { anySocket == number }
+
+    /// Nothing that a stub has written waits for the server any more.
+    package var isSettled: Bool { stubs.isEmpty && methods.byID.isEmpty && afterFlush.isEmpty }
+
+    // MARK: Time
+
+    package var wakeUp: Instant? {
+        var time = flushDue
+        func consider(_ other: Instant?) {
+            if let other { time = time.map { min($0, other) } ?? other }
+        }
+        consider(stageDue)
+        consider(backgroundDue)
+        consider(subscriptions.endDue)
+        consider(methods.due)
+        switch stage {
+        case .offline, .dialing, .greeting, .failed: break
+        case .waiting: if !isInBackground { consider(attempts.wakeUp) }
+        case .connected:
+            consider(heartbeat.due)
+            consider(quiescence.due)
+            consider(accounts.retryDue)
+        }
+        return time
+    }
+
+    package mutating func timeReached(_ now: Instant) {
+        if let due = flushDue, due <= now { flush(now) }
+        if let due = backgroundDue, due <= now { leaveForBackground(now) }
+        if let due = stageDue, due <= now { attemptTimedOut(now) }
+        expireCalls(now)
+        endUnused(now)
+        switch stage {
+        case .offline, .dialing, .greeting, .failed: break
+        case .waiting:
+            if !isInBackground, let due = attempts.wakeUp, due <= now { dial(now) }
+        case .connected:
+            beat(now)
+            endQuiescence(now)
+            repeatResume(now)
+        }
+    }
+
+    // MARK: Actions
+
+    /// The next action. Actions that became pointless since they were queued are left out.
+    package mutating func nextAction() -> Action? {
+        while true {
+            if firstAction == actions.count {
+                actions.removeAll(keepingCapacity: actions.capacity <= 1024)
+                firstAction = 0
+                return nil
+            }
+            let action = actions[firstAction]
+            firstAction += 1
+            if isWanted(action) { return action }
+        }
+    }
+
+    /// Whether `nextAction` may return one.
+    package var hasActions: Bool { firstAction < actions.count }
+
+    mutating func act(_ action: Action) { actions.append(action) }
+
+    mutating func log(_ text: @autoclosure () -> String) {
+        if wantsLog { act(.log(text())) }
+    }
+
+    /// Sends on the open socket.
+    mutating func send(_ bytes: [UInt8], _ now: Instant) {
+        guard let socket else { return }
+        heartbeat.sent(now)
+        act(.send(socket, bytes))
+    }
+
+    private func isWanted(_ action: Action) -> Bool {
+        switch action {
+        case .connect(let number): stage == .dialing(number)
+        case .send(let number, _): number == lastSocket
+        default: true
+        }
+    }
+
+    // MARK: Stages
+
+    /// Moves to a stage, and reports the change of the status.
+    mutating func enter(
+        _ next: Stage, retryIn: Duration? = nil, reason: String = "", error: RealtimeError? = nil
+    ) {
+        let old = status
+        stage = next
+        stageDue = nil
+        guard status != old || retryIn != nil else { return }
+        act(
+            .status(
+                DDPStatusChange(
+                    status: status, retryCount: attempts.failures, retryIn: retryIn,
+                    reason: reason, error: error)))
+    }
+
+    mutating func nextSocket() -> UInt64 {
+        lastSocket += 1
+        return lastSocket
+    }
+
+    /// Uniform in [0, 1).
+    mutating func fraction() -> Double { jitter.fraction() }
+}
+
+/// Random numbers for delays (SplitMix64), which nobody can gain from guessing.
+struct DDPJitter: Sendable {
+    var state: UInt64
+
+    mutating func fraction() -> Double {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var bits = state
+        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+        bits ^= bits >> 31
+        return Double(bits >> 11) / Double(1 << 53)
+    }
+}

@@ -1,0 +1,280 @@
+package import Documents
+package import Wire
+
+/// Draws what cannot be guessed.
+package protocol DDPRandomSource: SeedSource {
+    /// The id of a new subscription: 17 characters.
+    mutating func subscriptionID() -> String
+}
+
+/// The invocation of a stub, or of one that it calls.
+struct DDPStubScope: Sendable {
+    var random: RandomScope
+}
+
+/// The call of a method that a declared collection has.
+enum DDPWrite: Sendable {
+    case insert(String, EJSON)
+    case update(String, selector: EJSON, modifier: EJSON, options: EJSON)
+    case remove(String, selector: EJSON)
+
+    /// - Returns: nil if the method is not one of a collection that was declared.
+    init?(_ request: DDPRequest, _ store: DocumentStore) {
+        var name = Substring(request.name).utf8[...]
+        guard name.popFirst() == UInt8(ascii: "/"),
+            let slash = name.lastIndex(of: UInt8(ascii: "/"))
+        else { return nil }
+        let collection = String(Substring(name[..<slash]))
+        guard store.isDeclared(collection) else { return nil }
+        func parameter(_ index: Int) -> EJSON {
+            index < request.params.count ? request.params[index] : .null
+        }
+        let action = name[name.index(after: slash)...]
+        if action.elementsEqual("insert".utf8) {
+            self = .insert(collection, parameter(0))
+        } else if action.elementsEqual("update".utf8) {
+            self = .update(
+                collection, selector: parameter(0), modifier: parameter(1), options: parameter(2))
+        } else if action.elementsEqual("remove".utf8) {
+            self = .remove(collection, selector: parameter(0))
+        } else {
+            return nil
+        }
+    }
+}
+
+extension DDPError {
+    /// An operation in a stub has failed.
+    init(failed error: RealtimeError) {
+        self.init(.stub, .text("stub-failed"), reason: error.message)
+    }
+}
+
+// Stubs: what the application's code may do to the documents before the server does it.
+//
+// The driver calls `beginStub`, runs the stub, whose operations are those below, and passes its
+// outcome to `call`. A call in the stub runs the callee's stub between `enterStub` and `leaveStub`,
+// and sends nothing.
+extension DDPSession {
+    /// A stub is running.
+    package var isInStub: Bool { !scopes.isEmpty }
+
+    /// Begins the stub of a call.
+    package mutating func beginStub(now: Instant) {
+        // The stub sees everything that was received.
+        if !quiescence.isWaiting { flush(now) }
+        store.beginBatch()
+        store.beginOriginals()
+        scopes = [DDPStubScope(random: RandomScope())]
+    }
+
+    /// Begins the stub of a method that the running stub calls.
+    package mutating func enterStub(_ name: String) {
+        guard let outer = scopes.last else { return }
+        scopes.append(DDPStubScope(random: outer.random.nested(name)))
+    }
+
+    /// Ends the stub that `enterStub` began.
+    package mutating func leaveStub() {
+        guard scopes.count > 1, let inner = scopes.popLast() else { return }
+        scopes[scopes.count - 1].random.take(inner.random)
+    }
+
+    /// Runs a method that the running stub calls, and that has no stub of the application.
+    /// - Returns: null if it has no stub at all.
+    package mutating func callInStub(
+        _ request: DDPRequest, drawing source: inout some DDPRandomSource
+    ) -> DDPStubOutcome {
+        guard let write = DDPWrite(request, store) else { return .success(.null) }
+        enterStub(request.name)
+        defer { leaveStub() }
+        return performWrite(write, drawing: &source)
+    }
+
+    /// Draws from a named stream of the running stub; nil outside of stubs.
+    package mutating func draw<Value>(
+        from stream: String, drawing source: inout some DDPRandomSource,
+        _ body: (inout RandomStream) -> Value
+    ) -> Value? {
+        guard !scopes.isEmpty else { return nil }
+        return scopes[scopes.count - 1].random.withStream(stream, drawing: &source, body)
+    }
+
+    mutating func takeStub() -> (originals: [OriginalDocument], seed: String?) {
+        let seed = scopes.first?.random.seed
+        scopes = []
+        return (store.takeOriginals(), seed)
+    }
+
+    /// Ends the batch of a stub.
+    mutating func publishBatch() {
+        if let notification = store.endBatch() { act(.changed(notification)) }
+    }
+
+    mutating func performWrite(
+        _ write: DDPWrite, drawing source: inout some DDPRandomSource
+    ) -> DDPStubOutcome {
+        do throws(DDPError) {
+            switch write {
+            case .insert(let collection, let document):
+                return .success(try insertInStub(collection, document, drawing: &source))
+            case .update(let collection, let selector, let modifier, let options):
+                var isMulti = false
+                if case .object(let options) = options, case .bool(true)? = options["multi"] {
+                    isMulti = true
+                }
+                let count = try updateInStub(collection, selector, modifier, isMulti: isMulti)
+                return .success(.number(Double(count)))
+            case .remove(let collection, let selector):
+                return .success(.number(Double(try removeInStub(collection, selector))))
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    // MARK: Operations
+
+    /// Inserts a document in the running stub.
+    /// - Returns: its id, which is drawn if the document has none.
+    /// - Throws: if the id is there already, or cannot be one.
+    package mutating func insertInStub(
+        _ collection: String, _ document: EJSON, drawing source: inout some DDPRandomSource
+    ) throws(DDPError) -> EJSON {
+        guard case .object(var fields) = document else {
+            throw DDPError(.stub, .number(400), reason: "a document must be an object")
+        }
+        let id = fields["_id"] ?? drawID(collection, drawing: &source)
+        fields["_id"] = nil
+        guard let key = DocumentID(id) else {
+            throw DDPError(.stub, .number(400), reason: "a document's _id must be a simple value")
+        }
+        guard store.insert(DocumentKey(collection: collection, id: key), fields) else {
+            throw DDPError(.stub, .number(409), reason: "a document with this _id is there already")
+        }
+        return id
+    }
+
+    private mutating func drawID(
+        _ collection: String, drawing source: inout some DDPRandomSource
+    ) -> EJSON {
+        let kind = store.newIDs(of: collection)
+        let name = "/collection/" + collection
+        return scopes[scopes.count - 1].random.withStream(name, drawing: &source) { stream in
+            switch kind {
+            case .strings: .string(stream.id())
+            case .objectIDs: ObjectID(hex: stream.hexString(24)).map { .objectID($0) } ?? .null
+            }
+        }
+    }
+
+    /// Changes documents in the running stub: all that the selector finds, or the first.
+    /// - Returns: how many there were.
+    package mutating func updateInStub(
+        _ collection: String, _ selector: EJSON, _ modifier: EJSON, isMulti: Bool = false
+    ) throws(DDPError) -> Int {
+        do throws(RealtimeError) {
+            let modifier = try Modifier(modifier, now: wallClock)
+            var count = 0
+            for id in try found(collection, selector, limit: isMulti ? nil : 1) {
+                count += try store.update(DocumentKey(collection: collection, id: id), modifier)
+            }
+            return count
+        } catch {
+            throw DDPError(failed: error)
+        }
+    }
+
+    /// Removes the documents that the selector finds, in the running stub.
+    /// - Returns: how many there were.
+    package mutating func removeInStub(
+        _ collection: String, _ selector: EJSON
+    ) throws(DDPError) -> Int {
+        do throws(RealtimeError) {
+            var count = 0
+            for id in try found(collection, selector, limit: nil) {
+                count += store.remove(DocumentKey(collection: collection, id: id))
+            }
+            return count
+        } catch {
+            throw DDPError(failed: error)
+        }
+    }
+
+    private func found(
+        _ collection: String, _ selector: EJSON, limit: Int?
+    ) throws(RealtimeError) -> [DocumentID] {
+        if let id = DocumentID(selector), selector != .null { return [id] }
+        let query = try Query(selector: selector)
+        let ids = store.find(query, in: collection).map { $0.id }
+        return limit.map { Array(ids.prefix($0)) } ?? ids
+    }
+
+    // MARK: Writing from outside of stubs
+
+    /// Declares a collection, with the stubs of its three methods.
+    package mutating func declare(_ collection: String, ids: NewDocumentIDs = .strings) {
+        store.declare(collection, ids: ids)
+    }
+
+    /// Inserts a document here and at the server. Not inside a stub.
+    /// - Parameter document: an object. If it has no `_id`, both draw the same one.
+    /// - Returns: the call; its value is the document's id.
+    /// - Throws: if the document is not an object, or its `_id` cannot be one.
+    package mutating func insert(
+        _ collection: String, _ document: EJSON, options: DDPCallOptions = .init(),
+        drawing source: inout some DDPRandomSource, now: Instant
+    ) throws(DDPError) -> DDPCall {
+        guard case .object(let fields) = document else {
+            throw DDPError(.stub, .number(400), reason: "a document must be an object")
+        }
+        if let id = fields["_id"], DocumentID(id) == nil {
+            throw DDPError(.stub, .number(400), reason: "a document's _id must be a simple value")
+        }
+        if !store.isDeclared(collection) { store.declare(collection) }
+        let made = try call(
+            DDPRequest("/\(collection)/insert", [document], options), drawing: &source, now: now)
+        guard made.value == .null else { return made }
+        // The stub failed, because the id is there already.
+        return DDPCall(id: made.id, value: fields["_id"] ?? .null)
+    }
+
+    /// Changes a document here and at the server. Not inside a stub.
+    /// - Parameter id: a string or an ObjectID.
+    /// - Returns: the call; its value is the number of documents.
+    package mutating func update(
+        _ collection: String, id: EJSON, _ modifier: EJSON, options: DDPCallOptions = .init(),
+        drawing source: inout some DDPRandomSource, now: Instant
+    ) throws(DDPError) -> DDPCall {
+        if !store.isDeclared(collection) { store.declare(collection) }
+        return try call(
+            DDPRequest("/\(collection)/update", [DDPSession.selector(id), modifier], options),
+            drawing: &source, now: now
+        ).countingNone
+    }
+
+    /// Removes a document here and at the server. Not inside a stub.
+    package mutating func remove(
+        _ collection: String, id: EJSON, options: DDPCallOptions = .init(),
+        drawing source: inout some DDPRandomSource, now: Instant
+    ) throws(DDPError) -> DDPCall {
+        if !store.isDeclared(collection) { store.declare(collection) }
+        return try call(
+            DDPRequest("/\(collection)/remove", [DDPSession.selector(id)], options),
+            drawing: &source, now: now
+        ).countingNone
+    }
+
+    private static func selector(_ id: EJSON) -> EJSON {
+        var selector = EJSONObject()
+        selector["_id"] = id
+        return .object(selector)
+    }
+}
+
+extension DDPCall {
+    /// A stub that failed has changed nothing.
+    fileprivate var countingNone: DDPCall {
+        value == .null ? DDPCall(id: id, value: .number(0)) : self
+    }
+}

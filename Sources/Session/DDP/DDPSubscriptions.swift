@@ -1,0 +1,148 @@
+import Wire
+
+/// A subscription at the server. All that ask for the same name and parameters share it.
+struct DDPSubscription: Sendable {
+    let id: String
+    let name: String
+    let params: [EJSON]
+    /// In the order in which they subscribed.
+    var handles: [DDPSession.SubscriptionHandle] = []
+    /// How long it is kept without handles.
+    var keep: Duration
+    /// When it ends, unless it is used again; nil while it has handles.
+    var endDue: Instant?
+    /// Sent on this connection.
+    var isSent = false
+    /// Sent on any connection, so a session that is resumed may have it.
+    var wasSent = false
+    /// The server is ready, and its documents will be visible soon.
+    var isReadyPending = false
+    var isReady = false
+
+    fileprivate func matches(_ name: String, _ params: [EJSON]) -> Bool {
+        self.name.utf8.elementsEqual(name.utf8) && self.params == params
+    }
+}
+
+/// The subscriptions of a client, in the order in which they were made.
+struct DDPSubscriptions: Sendable {
+    private(set) var byID: [String: DDPSubscription] = [:]
+    /// By name, in their order.
+    private var idsByName: [String: [String]] = [:]
+    /// By the order of creation.
+    private var ids: [String?] = []
+    private var positions: [String: Int] = [:]
+    private var subscriptionOfHandle: [DDPSession.SubscriptionHandle: String] = [:]
+    /// The subscriptions without handles.
+    private var unused: Set<String> = []
+    private var lastHandle: DDPSession.SubscriptionHandle = 0
+    /// Dropped while there was no connection, and the server may have them.
+    var dropped: [String] = []
+    /// The `unsub` was sent and not answered, with the number of the socket.
+    var unanswered: [(id: String, socket: UInt64)] = []
+
+    var isEmpty: Bool { byID.isEmpty }
+
+    /// In the order in which they were made.
+    var inOrder: [DDPSubscription] { ids.compactMap { $0.flatMap { byID[$0] } } }
+
+    mutating func nextHandle() -> DDPSession.SubscriptionHandle {
+        lastHandle += 1
+        return lastHandle
+    }
+
+    func matching(_ name: String, _ params: [EJSON]) -> String? {
+        idsByName[name]?.first { byID[$0]?.matches(name, params) ?? false }
+    }
+
+    subscript(handle: DDPSession.SubscriptionHandle) -> DDPSubscription? {
+        subscriptionOfHandle[handle].flatMap { byID[$0] }
+    }
+
+    /// Changes a subscription that is there.
+    mutating func change(_ id: String, _ body: (inout DDPSubscription) -> Void) {
+        guard let index = byID.index(forKey: id) else { return }
+        body(&byID.values[index])
+    }
+
+    mutating func changeAll(_ body: (inout DDPSubscription) -> Void) {
+        for index in byID.values.indices { body(&byID.values[index]) }
+    }
+
+    mutating func insert(_ subscription: DDPSubscription) {
+        byID[subscription.id] = subscription
+        idsByName[subscription.name, default: []].append(subscription.id)
+        positions[subscription.id] = ids.count
+        ids.append(subscription.id)
+    }
+
+    mutating func use(_ id: String, by handle: DDPSession.SubscriptionHandle, keep: Duration) {
+        subscriptionOfHandle[handle] = id
+        unused.remove(id)
+        change(id) {
+            $0.handles.append(handle)
+            $0.keep = keep
+            $0.endDue = nil
+        }
+    }
+
+    /// The handle is not used any more.
+    /// - Returns: its subscription, if it was the last handle.
+    mutating func release(_ handle: DDPSession.SubscriptionHandle) -> DDPSubscription? {
+        guard let id = subscriptionOfHandle.removeValue(forKey: handle) else { return nil }
+        change(id) { $0.handles.removeAll { $0 == handle } }
+        guard let subscription = byID[id], subscription.handles.isEmpty else { return nil }
+        return subscription
+    }
+
+    mutating func remove(_ id: String) -> DDPSubscription? {
+        guard let subscription = byID.removeValue(forKey: id) else { return nil }
+        idsByName[subscription.name]?.removeAll { $0 == id }
+        if idsByName[subscription.name]?.isEmpty == true { idsByName[subscription.name] = nil }
+        if let position = positions.removeValue(forKey: id) { ids[position] = nil }
+        if ids.count > 2 * byID.count + 16 { compact() }
+        unused.remove(id)
+        for handle in subscription.handles { subscriptionOfHandle[handle] = nil }
+        return subscription
+    }
+
+    private mutating func compact() {
+        ids.removeAll { $0 == nil }
+        for (position, id) in ids.enumerated() { if let id { positions[id] = position } }
+    }
+
+    /// Keeps a subscription without handles until then.
+    mutating func keepUnused(_ id: String, until due: Instant) {
+        unused.insert(id)
+        change(id) { $0.endDue = due }
+    }
+
+    /// When the first unused subscription ends.
+    var endDue: Instant? {
+        unused.reduce(nil as Instant?) { earliest, id in
+            guard let due = byID[id]?.endDue else { return earliest }
+            return earliest.map { min($0, due) } ?? due
+        }
+    }
+
+    /// The unused subscriptions that have ended, in the order of their ends.
+    func ended(_ now: Instant) -> [String] {
+        unused.compactMap { id in byID[id]?.endDue.map { (id: id, due: $0) } }
+            .filter { $0.due <= now }
+            .sorted { $0.due == $1.due ? order($0.id) < order($1.id) : $0.due < $1.due }
+            .map { $0.id }
+    }
+
+    private func order(_ id: String) -> Int { positions[id] ?? 0 }
+}
+
+/// A group of subscriptions that are waited for together.
+struct DDPLoader: Sendable {
+    var handles: [DDPSession.SubscriptionHandle] = []
+    /// Those that are neither ready nor ended.
+    var pending: Set<DDPSession.SubscriptionHandle> = []
+    /// The first one.
+    var error: DDPError?
+    /// `loaded` is to be reported.
+    var isAwaited = false
+}
