@@ -181,6 +181,7 @@ extension DDPSession {
         }
         heartbeat.stop()
         accounts.retryDue = nil
+        subscriptions.unansweredDue = nil
         quiescence.due = nil
         subscriptions.changeAll { $0.isSent = false }
     }

@@ -141,7 +141,7 @@ extension DDPSession {
         let last = sessionID
         if let session { sessionID = session }
         if let session, let last, session.utf8.elementsEqual(last.utf8) {
-            sessionResumed(number, now)
+            sessionResumed(now)
         } else {
             sessionIsNew(hadOne: last != nil, number, now)
         }
@@ -149,17 +149,25 @@ extension DDPSession {
     }
 
     /// The server has kept the session, and sends what it queued.
-    private mutating func sessionResumed(_ number: UInt64, _ now: Instant) {
+    private mutating func sessionResumed(_ now: Instant) {
         if finishAbandoned() {
             if !quiescence.isWaiting { processHeld() }
             flush(now)
         }
-        // An `unsub` may have been lost with its connection.
-        let unanswered = subscriptions.unanswered
-        subscriptions.unanswered = []
-        for (id, socket) in unanswered {
-            if socket != number { send(DDPWriter.unsub(id: id), now) }
-            subscriptions.unanswered.append((id, number))
+        // An `unsub` may have been lost with its connection; but its answer may be on the way.
+        if !subscriptions.unanswered.isEmpty, configuration.heartbeatInterval > .zero {
+            subscriptions.unansweredDue = now + configuration.heartbeatInterval
+        }
+    }
+
+    /// Sends again what the server would have answered by now.
+    mutating func repeatUnsubs(_ now: Instant) {
+        guard let due = subscriptions.unansweredDue, due <= now, let connection else { return }
+        subscriptions.unansweredDue = nil
+        for index in subscriptions.unanswered.indices
+        where subscriptions.unanswered[index].socket != connection {
+            send(DDPWriter.unsub(id: subscriptions.unanswered[index].id), now)
+            subscriptions.unanswered[index].socket = connection
         }
     }
 

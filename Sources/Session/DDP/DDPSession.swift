@@ -159,6 +159,7 @@ package struct DDPSession: ActionMachine, Sendable {
             consider(heartbeat.due)
             consider(quiescence.due)
             consider(accounts.retryDue)
+            consider(subscriptions.unansweredDue)
         }
         return time
     }
@@ -177,6 +178,7 @@ package struct DDPSession: ActionMachine, Sendable {
             beat(now)
             endQuiescence(now)
             repeatResume(now)
+            repeatUnsubs(now)
         }
     }
 

@@ -71,16 +71,33 @@ struct DDPStubBook: Sendable {
         for key in written.removeValue(forKey: id) ?? [] {
             guard let index = documents.index(forKey: key) else { continue }
             documents.values[index].writers.removeAll { $0 == id }
-            // Calls that were not sent cannot hold up others: they may wait for these themselves.
-            guard !documents.values[index].writers.contains(where: isSent) else { continue }
-            let waiting = documents.values[index].waiters
-            documents.values[index].waiters = []
-            for waiter in waiting { visible += released(waiter) }
-            guard documents.values[index].writers.isEmpty else { continue }
-            free.append((key, documents.values[index].snapshot))
-            documents.remove(at: index)
+            if documents.values[index].writers.isEmpty {
+                let document = documents.remove(at: index).value
+                for waiter in document.waiters { visible += released(waiter) }
+                free.append((key, document.snapshot))
+            } else if !documents.values[index].writers.contains(where: isSent) {
+                visible += releaseCalls(index)
+            }
         }
         return (free, visible)
+    }
+
+    /// The last call that was sent is done with a document. Those that were not sent may not be
+    /// sent before the calls that wait are done: these must not wait for them.
+    private mutating func releaseCalls(
+        _ index: Dictionary<DocumentKey, Document>.Index
+    ) -> [DDPVisibility] {
+        var visible: [DDPVisibility] = []
+        var kept: [Int] = []
+        for waiter in documents.values[index].waiters {
+            if case .method? = waiters[waiter]?.visibility {
+                visible += released(waiter)
+            } else {
+                kept.append(waiter)
+            }
+        }
+        documents.values[index].waiters = kept
+        return visible
     }
 
     private mutating func released(_ number: Int) -> [DDPVisibility] {

@@ -40,6 +40,8 @@ struct DDPSubscriptions: Sendable {
     var dropped: [String] = []
     /// The `unsub` was sent and not answered, with the number of the socket.
     var unanswered: [(id: String, socket: UInt64)] = []
+    /// When those of earlier sockets are sent again.
+    var unansweredDue: Instant?
 
     var isEmpty: Bool { byID.isEmpty }
 
