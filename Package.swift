@@ -60,8 +60,16 @@ let package = Package(
         .testTarget(
             name: "DocumentsTests", dependencies: ["Documents", "DocumentsReplayer", "Wire"],
             swiftSettings: swift),
+        // Recorded scenarios of Meteor's client: what repeats them, and the command.
+        .target(
+            name: "DDPReplayer", dependencies: ["Session", "Documents", "Wire"],
+            path: "Tests/DDPReplay/Replayer", swiftSettings: swift),
+        .executableTarget(
+            name: "ddp-replay", dependencies: ["DDPReplayer", "Wire"],
+            path: "Tests/DDPReplay/Command", swiftSettings: swift),
         .testTarget(
-            name: "SessionTests", dependencies: ["Session", "Documents", "Wire", "CShims"],
+            name: "SessionTests",
+            dependencies: ["CShims", "DDPReplayer", "Documents", "Session", "Wire"],
             swiftSettings: swift),
         .testTarget(
             name: "EngineTests",
