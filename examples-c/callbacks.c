@@ -25,7 +25,10 @@ static void on_error(const rt_failure *failure, void *user) {
 int main(int argc, char **argv) {
   rt_loop *loop = NULL;
   rt_websocket *websocket = NULL;
-  if (argc != 2 || rt_loop_new(&loop) || rt_websocket_new(loop, argv[1], &websocket)) return 2;
+  if (argc != 2 || rt_loop_new(&loop) || rt_websocket_new(loop, argv[1], &websocket)) {
+    fprintf(stderr, "usage: callbacks URL\n");
+    return 2;
+  }
   rt_websocket_on_open(websocket, on_open, websocket, NULL);
   rt_websocket_on_message(websocket, on_message, loop, NULL);
   rt_websocket_on_close(websocket, on_close, loop, NULL);

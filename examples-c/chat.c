@@ -44,7 +44,10 @@ int main(int argc, char **argv) {
   rt_pusher *pusher = NULL;
   rt_pusher_channel *channel = NULL;
   char line[1000], json[2 * sizeof line], url[300];
-  if (argc != 6 || rt_pusher_new(NULL, argv[1], &pusher)) return 2;
+  if (argc != 6 || rt_pusher_new(NULL, argv[1], &pusher)) {
+    fprintf(stderr, "usage: chat KEY CHANNEL HOST PORT NAME\n");
+    return 2;
+  }
   snprintf(url, sizeof url, "http://%s:%s/pusher/auth", argv[3], argv[4]);
   rt_status status = rt_pusher_set_host(pusher, argv[3]);
   if (!status) status = rt_pusher_set_port(pusher, (uint32_t)atoi(argv[4]));

@@ -21,6 +21,7 @@ int main(int argc, char **argv) {
   rt_loop *loop = NULL;
   rt_rest *rest = NULL;
   rt_rest_request *request = NULL;
+  if (argc != 2) fprintf(stderr, "usage: fetch URL\n");
   if (argc != 2 || rt_loop_new(&loop)) return 2;
   rt_status status = rt_rest_new(loop, NULL, &rest);
   if (!status) status = rt_rest_request_new(rest, "GET", argv[1], &request);

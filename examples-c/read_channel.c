@@ -22,6 +22,7 @@ int main(int argc, char **argv) {
   rt_loop *loop = NULL;
   rt_pusher *pusher = NULL;
   rt_pusher_channel *channel = NULL;
+  if (argc != 5) fprintf(stderr, "usage: read_channel KEY CHANNEL HOST PORT\n");
   if (argc != 5 || rt_loop_new(&loop)) return 2;
   rt_status status = rt_pusher_new(loop, argv[1], &pusher);
   if (!status) status = rt_pusher_set_host(pusher, argv[3]);

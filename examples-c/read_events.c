@@ -6,6 +6,7 @@ int main(int argc, char **argv) {
   rt_eventsource *source = NULL;
   rt_event *event = NULL;
   rt_status status;
+  if (argc != 2) fprintf(stderr, "usage: read_events URL\n");
   if (argc != 2 || rt_eventsource_new(NULL, argv[1], &source)) return 2;
   while (!(status = rt_eventsource_receive(source, -1, &event))) {
     printf("%s: %s\n", event->event, event->data);

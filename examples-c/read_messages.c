@@ -9,6 +9,7 @@
 int main(int argc, char **argv) {
   rt_spreadbot *spreadbot = NULL;
   rt_event *message = NULL;
+  if (argc != 3) fprintf(stderr, "usage: read_messages URL PATH\n");
   if (argc != 3 || rt_spreadbot_new(NULL, argv[1], &spreadbot)) return 2;
   rt_status status = rt_spreadbot_connect(spreadbot, argv[2], -1);
   while (!status && !(status = rt_spreadbot_receive(spreadbot, -1, &message))) {

@@ -5,6 +5,7 @@
 int main(int argc, char **argv) {
   rt_websocket *websocket = NULL;
   rt_received *answer = NULL;
+  if (argc != 2) fprintf(stderr, "usage: readme URL\n");
   if (argc != 2 || rt_websocket_new(NULL, argv[1], &websocket)) return 2;
   rt_status status = rt_websocket_connect(websocket, -1);
   if (!status) status = rt_websocket_send_text(websocket, "hello", 5);
