@@ -6049,11 +6049,12 @@ typedef bool (*rt_pusher_prepare_fn)(
     const rt_pusher_auth_request *request, rt_rest_request *http, void *user);
 
 /**
- * Names the own user for presence channels that this process signs. Both texts are copied when the
- * callback returns.
+ * Names the own user for presence channels and sign-ins that this process signs. Both texts are
+ * copied when the callback returns.
  *
- * out_user_id: receives the user's id.
- * out_user_info: receives what other members see of the user, as JSON text; may stay NULL.
+ * out_user_id: receives the user's id. An empty one fails the authorization.
+ * out_user_info: receives what other members see of the user, as JSON text; may stay NULL. With an
+ *   empty id: why it failed, for the message of the error.
  * Returns: false to use the socket id as the user's id.
  * Since 0.1.
  */
@@ -6194,10 +6195,11 @@ typedef void (*rt_pusher_watchlist_fn)(const rt_pusher_watchlist *watchlist, voi
 rt_status rt_pusher_sign_in(rt_pusher *pusher);
 
 /**
- * Ends `rt_pusher_sign_in`: events for the user are no longer delivered, and later connections do
- * not sign in. A sign-in that has no result yet fails with RT_ERROR_CANCELLED. Bindings and
- * channels stay. The protocol has no message for this: until the connection ends, the server
- * considers the user signed in. Without a sign-in, the call has no effect. Any thread.
+ * Signs the user out in this client: no more events for the user are delivered, and later
+ * connections do not sign in. The protocol has no message for this, so the server considers the
+ * user signed in until the connection ends. A sign-in that has no result yet fails with
+ * RT_ERROR_CANCELLED. Bindings and channels stay. Without a sign-in, the call has no effect. Any
+ * thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
  * Since 0.1.

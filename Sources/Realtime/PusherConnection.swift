@@ -64,7 +64,7 @@ public final class PusherConnection: Sendable {
         set {
             dispatcher.state.withLock { $0.userDataFetcher = newValue }
             try? engine?.setHandlers { handlers in
-                handlers.userData = newValue.map { fetch in { fetch().engine } }
+                handlers.userData = newValue.map { fetch in { .success(fetch().engine) } }
             }
         }
     }

@@ -29,11 +29,11 @@ public typealias rt_pusher_prepare_fn =
         _ user: UnsafeMutableRawPointer?
     ) -> Bool
 
-/// Names the own user for presence channels that this process signs. Both texts are copied when the
-/// callback returns. Since 0.1.
-/// - Parameter out_user_id: receives the user's id.
+/// Names the own user for presence channels and sign-ins that this process signs. Both texts are
+/// copied when the callback returns. Since 0.1.
+/// - Parameter out_user_id: receives the user's id. An empty one fails the authorization.
 /// - Parameter out_user_info: receives what other members see of the user, as JSON text; may stay
-///   NULL.
+///   NULL. With an empty id: why it failed, for the message of the error.
 /// - Returns: false to use the socket id as the user's id.
 public typealias rt_pusher_user_data_fn =
     @convention(c) (

@@ -28,10 +28,11 @@ public func rt_pusher_sign_in(_ pusher: rt_pusher?) -> rt_status {
     pusherCall(pusher) { (connection) throws(RealtimeError) in try connection.signIn() }
 }
 
-/// Ends `rt_pusher_sign_in`: events for the user are no longer delivered, and later connections do
-/// not sign in. A sign-in that has no result yet fails with RT_ERROR_CANCELLED. Bindings and
-/// channels stay. The protocol has no message for this: until the connection ends, the server
-/// considers the user signed in. Without a sign-in, the call has no effect. Any thread. Since 0.1.
+/// Signs the user out in this client: no more events for the user are delivered, and later
+/// connections do not sign in. The protocol has no message for this, so the server considers the
+/// user signed in until the connection ends. A sign-in that has no result yet fails with
+/// RT_ERROR_CANCELLED. Bindings and channels stay. Without a sign-in, the call has no effect. Any
+/// thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
 @_cdecl("rt_pusher_sign_out")
 public func rt_pusher_sign_out(_ pusher: rt_pusher?) -> rt_status {

@@ -212,14 +212,17 @@ extension PusherAuthorizationRequest {
     }
 }
 
-/// Asks the program for its user.
+/// Asks the program for its user. An empty id with a text is a failure.
 func userData(
     _ function: rt_pusher_user_data_fn, _ user: UnsafeMutableRawPointer?
-) -> PusherMember? {
+) -> Result<PusherMember?, RealtimeError> {
     var (id, info): (UnsafePointer<CChar>?, UnsafePointer<CChar>?) = (nil, nil)
-    guard function(&id, &info, user), let id else { return nil }
+    guard function(&id, &info, user), let id else { return .success(nil) }
+    if id.pointee == 0, let info {
+        return .failure(RealtimeError(.auth, String(cString: info)))
+    }
     let text = info.map { Array(String(cString: $0).utf8) }
-    return PusherMember(id: String(cString: id), info: text)
+    return .success(PusherMember(id: String(cString: id), info: text))
 }
 
 /// The contents of an `rt_pusher_push_result`.

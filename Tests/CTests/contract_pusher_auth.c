@@ -278,6 +278,31 @@ static void the_secret_signs(rt_loop *loop, const char *server) {
   rt_pusher_free(pusher);
 }
 
+static bool no_user_data(const char **user_id, const char **user_info, void *user) {
+  (void)user;
+  *user_id = "";
+  *user_info = "nobody is at home";
+  return true;
+}
+
+static void on_no_user(const rt_pusher_subscription *subscription, void *user) {
+  snprintf((char *)user, 200, "%s", subscription->message);
+}
+
+static void without_a_user_it_fails(rt_loop *loop, const char *server) {
+  heard h;
+  char text[200] = "";
+  rt_pusher *pusher = new_pusher(&h, loop, server);
+  CHECK_OK(rt_pusher_set_secret(pusher, "demo-secret"));
+  CHECK_OK(rt_pusher_on_user_data(pusher, no_user_data, NULL, NULL));
+  CHECK_OK(rt_pusher_on_subscription_failed(pusher, on_no_user, text, NULL));
+  CHECK_OK(rt_pusher_subscribe(pusher, "presence-b", NULL));
+  CHECK_OK(rt_pusher_connect(pusher));
+  TURN_UNTIL(loop, text[0]);
+  CHECK(strcmp(text, "nobody is at home") == 0);
+  rt_pusher_free(pusher);
+}
+
 static void without_a_method_it_fails(rt_loop *loop, const char *server) {
   heard h;
   rt_pusher *pusher = new_pusher(&h, loop, server);
@@ -300,6 +325,7 @@ int main(int argc, char **argv) {
   endpoints_are_asked(loop, argv[1]);
   parameters_may_change(loop, argv[1]);
   the_secret_signs(loop, argv[1]);
+  without_a_user_it_fails(loop, argv[1]);
   without_a_method_it_fails(loop, argv[1]);
   rt_loop_free(loop);
   return 0;

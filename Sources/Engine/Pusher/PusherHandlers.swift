@@ -34,8 +34,9 @@ package struct PusherHandlers: EndpointHandlers, @unchecked Sendable {
     package var authorizesUser = true
     /// Changes a request for authorization before it is sent; false if there can be none.
     package var prepareAuthorization: ((PusherAuthorizationRequest, RESTRequestBuilder) -> Bool)?
-    /// The user's id and other data, for authorization by the secret; nil for the socket id.
-    package var userData: (() -> PusherMember?)?
+    /// The user's id and other data, for authorization by the secret; nil for the socket id. An
+    /// error, or an empty id, fails the authorization.
+    package var userData: (() -> Result<PusherMember?, RealtimeError>)?
 
     package init() {}
 }

@@ -41,12 +41,13 @@ extension PusherConnection {
     private func sign(
         _ request: PusherAuthorizationRequest, with secret: SecretBytes
     ) -> PusherAuthorizationOutcome {
-        var user: PusherMember?
         let isUser = request.channels.isEmpty
-        if isUser || request.channels.contains(where: { $0.kind == .presence }) {
-            user = handlers.userData?()
-        }
+        let needsUser = isUser || request.channels.contains(where: { $0.kind == .presence })
         do throws(RealtimeError) {
+            let user = needsUser ? try handlers.userData?().get() : nil
+            if let user, user.id.utf8.isEmpty {
+                throw RealtimeError(.auth, "the user's id is empty")
+            }
             let id = user?.id ?? request.socketID
             let info = try user?.info.map { (text) throws(RealtimeError) in
                 try JSONText(checking: text)
@@ -108,6 +109,7 @@ extension PusherConnection {
         }
         // The handler may have closed the connection.
         guard !isClosed else { return }
+        builder.handlers.isSecret = true
         builder.handlers.done = { [self] in answered($0, request, isBatch) }
         authorizations[request.number] = try builder.send()
     }
@@ -150,9 +152,6 @@ extension PusherConnection {
             return .failed(
                 result.outcome.error ?? RealtimeError(.auth, "\(host) did not answer"))
         }
-        // The beginning of the body, for people to read.
-        let shown = Array(result.body.bytes.prefix(PusherConnection.shownBytes))
-        let response = HTTPResponse(head, body: shown)
         guard head.status == 200 || head.status == 201 else {
             let error = result.outcome.error
             guard error == nil || error?.code == .httpStatus else {
@@ -161,13 +160,23 @@ extension PusherConnection {
             return .failed(
                 RealtimeError(
                     .auth, "\(host) refused the authorization with status \(head.status)",
-                    response: response))
+                    response: shown(head, result.body)))
         }
         if let error = result.outcome.error { return .failed(error) }
         let outcome = PusherAuthorizationOutcome(
             json: result.body.bytes, to: request, isBatch: isBatch)
         guard case .failed(let error) = outcome else { return outcome }
-        return .failed(RealtimeError(.auth, "\(host): \(error.message)", response: response))
+        return .failed(
+            RealtimeError(
+                .auth, "\(host): \(error.message)", response: shown(head, result.body)))
+    }
+
+    /// The response of a failure with the beginning of its body, for people to read: without
+    /// signatures and keys, as it may be an answer whose other part is wrong.
+    private func shown(_ head: ResponseHead, _ body: RESTBody) -> HTTPResponse {
+        let beginning = body.bytes.prefix(PusherConnection.shownBytes)
+        return HTTPResponse(
+            head, body: PusherRedaction.bytes(of: UnsafeRawBufferPointer(rebasing: beginning)))
     }
 
     /// How much of a refusal's body is reported.

@@ -9,7 +9,13 @@ import pytest
 from pushers import FACES, Heard, do, opened, options
 
 import librealtime
-from librealtime import PusherEvent, PusherMember, PusherWatchlistEvent, SignInError
+from librealtime import (
+    PusherEvent,
+    PusherMember,
+    PusherWatchlistEvent,
+    SignInError,
+    SubscriptionError,
+)
 
 pytestmark = pytest.mark.parametrize("face", FACES)
 
@@ -132,6 +138,47 @@ def test_signing_in_with_the_secret(run, pusher_server, face):
         async with opened(face, pusher_server, user_data=lambda: me, **more) as pusher:
             user = await do(pusher.sign_in)
             assert user.id == "u-6" and user.data["user_info"] == {"name": "Zoë"}
+
+    run(main())
+
+
+@pytest.mark.parametrize("what", ["sign_in", "subscribe"])
+def test_a_user_that_cannot_be_named(run, pusher_server, face, what):
+    """What ``user_data`` raises fails the sign-in, or the subscription of a presence channel."""
+    more = {"auth_endpoint": None, "user_auth_endpoint": None, "secret": pusher_server.secret}
+    cause = LookupError("nobody")
+    errors = [cause]
+
+    def names():
+        if errors:
+            raise errors.pop()
+        return "u-6"
+
+    async def main():
+        async with opened(face, pusher_server, user_data=names, **more) as pusher:
+            arguments = ["presence-lobby"] if what == "subscribe" else []
+            wanted = r"user_data failed: LookupError\('nobody'\)"
+            with pytest.raises((SignInError, SubscriptionError), match=wanted) as raised:
+                await do(getattr(pusher, what), *arguments)
+            assert raised.value.__cause__ is cause and raised.value.name == "RT_ERROR_AUTH"
+            # The next attempt asks again.
+            await do(getattr(pusher, what), *arguments)
+            errors.append(TypeError())
+            pusher.sign_out()
+            with pytest.raises(SignInError, match=r"user_data failed: TypeError\(\)"):
+                await do(pusher.sign_in)
+
+    run(main())
+
+
+def test_a_user_of_the_wrong_type(run, pusher_server, face):
+    more = {"auth_endpoint": None, "user_auth_endpoint": None, "secret": pusher_server.secret}
+
+    async def main():
+        async with opened(face, pusher_server, user_data=lambda: 6, **more) as pusher:
+            with pytest.raises(SignInError, match="user_data returned a int") as raised:
+                await do(pusher.sign_in)
+            assert isinstance(raised.value.__cause__, TypeError)
 
     run(main())
 

@@ -121,7 +121,7 @@ class Reception(Flow, Generic[C]):
     def _subscription_failed(self, number: int, error: SubscriptionError) -> None:
         channel = self._find(number)
         if channel is not None:
-            error.__cause__ = self._causes.pop(channel.name, None)
+            error.__cause__ = self._causes.pop(channel.name, None) or self._user_cause(error)
             channel._refusal = error
             self._channel_changed(channel)
             self._tell("on_subscription_failed", error)
@@ -164,7 +164,7 @@ class Reception(Flow, Generic[C]):
         self._tell("on_signed_in", user)
 
     def _sign_in_failed(self, error: SignInError) -> None:
-        error.__cause__ = self._causes.pop(None, None)
+        error.__cause__ = self._causes.pop(None, None) or self._user_cause(error)
         self._refusal = error
         self._changed()
         self._tell("on_sign_in_failed", error)
@@ -207,11 +207,25 @@ class Reception(Flow, Generic[C]):
         answer = self._handlers.prepare_authorization(preparation)
         return at_once(answer, "prepare_authorization") is not False
 
+    # What ``user_data`` raised last, and the message of the failures that follow.
+    _unnamed: tuple[str, Exception] | None = None
+
     def _names_user(self) -> tuple[bytes, bytes | None] | None:
-        named = at_once(self._handlers.user_data(), "user_data")
+        """The id of the user, and the information; an empty id with a message for a failure."""
+        named: tuple[bytes, bytes | None] | None
+        try:
+            named = encoded_user(at_once(self._handlers.user_data(), "user_data"))
+        except Exception as error:
+            message = f"user_data failed: {error!r}".replace("\0", "\ufffd")
+            named = b"", message.encode("utf-8", "replace")
+            self._unnamed = named[1].decode(), error
         # Kept until the next call, as C copies it after this one has returned.
-        self._named = encoded_user(named)
-        return self._named
+        self._named = named
+        return named
+
+    def _user_cause(self, error: RealtimeError) -> Exception | None:
+        message, cause = self._unnamed or ("", None)
+        return cause if message == str(error) else None
 
     # Overridden by the asyncio and the blocking class.
 
