@@ -29,6 +29,17 @@ import Testing
         #expect(buffer.count == 1)
     }
 
+    @Test func secretBytesStayWhenStorageGrows() {
+        var buffer = ByteBuffer()
+        buffer.isSecret = true
+        buffer.append(text(300))
+        buffer.consume(100)
+        buffer.append(text(5000))
+        #expect(Array(buffer.readable) == Array(bytesOf(300)[100...]) + bytesOf(5000))
+        buffer.removeAll(keeping: 0)
+        #expect(buffer.capacity == 0)
+    }
+
     @Test func roomIsMadeAtTheFrontBeforeStorageGrows() {
         var buffer = ByteBuffer()
         buffer.append(text(256))

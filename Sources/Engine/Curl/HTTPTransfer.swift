@@ -111,6 +111,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     ) {
         self.handle = handle
         reportsProgress = options.reportsProgress
+        body.isSecret = options.isSecret
         mayEndInCoding = options.mayEndInCoding
         isHead = request.method == "HEAD"
         requestBody = RequestBody(request)
@@ -333,6 +334,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         while decoder == nil, isOpen, !isPaused, !body.isEmpty, multi.mayDeliver(body: self) {
             // Removed from `body`, because more may be added while it is delivered.
             var chunk = ByteBuffer()
+            chunk.isSecret = body.isSecret
             swap(&chunk, &body)
             multi.countDelivered(chunk.count)
             owner?.received(chunk.readable, by: self)
@@ -341,7 +343,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
                 swap(&chunk, &body)
             }
         }
-        multi.takeBack(&body)
+        if body.isSecret { body.removeAll(keeping: 0) } else { multi.takeBack(&body) }
     }
 
     /// Decodes and delivers what arrived, as far as the loop's turn allows.
@@ -393,7 +395,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
             isHeld = true
             return Int(CURL_WRITEFUNC_PAUSE)
         }
-        if body.isEmpty { multi.lend(&body) }
+        if body.isEmpty, !body.isSecret { multi.lend(&body) }
         body.append(bytes)
         note()
         return bytes.count

@@ -15,4 +15,6 @@ struct HTTPTransferOptions {
     /// libcurl must not repeat a request that is not idempotent.
     var goesOutOnce = false
     var reportsProgress = false
+    /// Storage of the response's body is overwritten before it is freed.
+    var isSecret = false
 }

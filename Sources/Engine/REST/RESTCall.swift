@@ -42,6 +42,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         self.handlers = handlers
         self.request = request
         url = request.http.url
+        body.isSecret = handlers.isSecret
     }
 
     /// If the loop ended before it took over the call, the caller must still be notified.
@@ -75,7 +76,9 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         let policy = self.request.policy
         var options = HTTPTransferOptions()
         options.connectTimeout = policy.connectTimeout
-        options.decodes = http.compression
+        // A decoder would keep what it has decoded.
+        options.decodes = http.compression && !handlers.isSecret
+        options.isSecret = handlers.isSecret
         options.offersHTTP2 = http.http2
         options.prefersSharing = options.offersHTTP2 && request.url.isSecure
         options.takesFreshConnection = isFresh

@@ -90,6 +90,8 @@ package struct RESTHandlers {
     /// Restarts `source` from the beginning; returns false if it cannot.
     package var rewind: (() -> Bool)?
     var sourceLease: RESTSourceLease?
+    /// Whether the library's copies of the response's body are overwritten before they are freed.
+    var isSecret = false
     package var done: ((RESTResult) -> Void)?
 
     package init() {}

@@ -12,9 +12,19 @@ package struct ByteBuffer: ~Copyable {
     @usableFromInline package private(set) var head = 0
     @usableFromInline package private(set) var tail = 0
 
+    /// Whether storage is overwritten before it is freed.
+    package var isSecret = false
+
     package init() {}
 
-    deinit { shim_free(storage) }
+    deinit { ByteBuffer.free(storage, capacity, wipes: isSecret) }
+
+    private static func free(
+        _ storage: UnsafeMutableRawPointer?, _ capacity: Int, wipes: Bool
+    ) {
+        if wipes { shim_wipe(storage, capacity) }
+        shim_free(storage)
+    }
 
     /// Bytes that were written and not yet consumed.
     @inlinable package var count: Int { tail - head }
@@ -90,7 +100,7 @@ package struct ByteBuffer: ~Copyable {
         head = 0
         tail = 0
         if capacity > keeping {
-            shim_free(storage)
+            ByteBuffer.free(storage, capacity, wipes: isSecret)
             storage = nil
             capacity = 0
         }
@@ -107,7 +117,15 @@ package struct ByteBuffer: ~Copyable {
         tail = live
         if fits { return }
         let grown = max(needed, capacity * 2, 256)
-        storage = shim_grow(storage, grown)
+        if isSecret {
+            // A reallocation would leave a copy where it moves the storage from.
+            let new = shim_grow(nil, grown)
+            if let storage { new?.copyMemory(from: storage, byteCount: live) }
+            ByteBuffer.free(storage, capacity, wipes: true)
+            storage = new
+        } else {
+            storage = shim_grow(storage, grown)
+        }
         capacity = grown
     }
 }

@@ -82,6 +82,11 @@ package struct JSONNode {
         span.withString(body)
     }
 
+    /// Like `withString`, for a secret: a copy without escapes is overwritten afterwards.
+    package func withSecret<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
+        span.withSecret(body)
+    }
+
     /// An array's elements; empty if the value is not an array.
     package var elements: Elements {
         Elements(of: token.pointee.kind == .array ? self : nil)

@@ -23,6 +23,14 @@ struct JSONSpan {
         }
     }
 
+    /// Like `withString`, for a secret: a copy without escapes is overwritten afterwards.
+    func withSecret<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
+        var scratch = ByteBuffer()
+        scratch.isSecret = true
+        defer { scratch.removeAll(keeping: 0) }
+        return string(in: &scratch).map(body)
+    }
+
     /// The bytes of a string; nil if the value is not one.
     var stringBytes: [UInt8]? {
         guard kind == .string else { return nil }

@@ -84,7 +84,7 @@ package struct PusherAuthorizationAnswer: Sendable, CustomStringConvertible {
                 .auth,
                 "the authorization answer has no shared_secret, which an encrypted channel needs")
         }
-        guard let key = secret.withString({ SharedSecret(base64: $0) }), let key else {
+        guard let key = secret.withSecret({ SharedSecret(base64: $0) }), let key else {
             throw RealtimeError(
                 .auth, "shared_secret of the authorization answer is not base64 of 32 bytes")
         }

@@ -13,6 +13,10 @@ package enum PusherRedaction {
     }
 
     package static func text(of message: UnsafeRawBufferPointer) -> String {
+        String(decoding: bytes(of: message), as: UTF8.self)
+    }
+
+    package static func bytes(of message: UnsafeRawBufferPointer) -> [UInt8] {
         var shown: [UInt8] = []
         var index = 0
         while index < message.count {
@@ -26,7 +30,7 @@ package enum PusherRedaction {
             shown.append(contentsOf: "…".utf8)
             index = secret.upperBound
         }
-        return String(decoding: shown, as: UTF8.self)
+        return shown
     }
 
     /// The text of a secret member whose name begins here.

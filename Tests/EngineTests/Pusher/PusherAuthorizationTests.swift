@@ -74,6 +74,21 @@ struct PusherAuthorizationTests {
         try pusher.run(until: "subscribed private-a")
     }
 
+    @Test func aRefusalShowsNoSecrets() throws {
+        let pusher = try withEndpoint(PusherHarness())
+        let body = #"{"why":"closed","auth":"key:5ec2e7","shared_secret":"c2VjcmV0"}"#
+        try pusher.control("auth", ["mode": "deny", "body": .string(body)])
+        var failure: PusherSubscriptionFailure?
+        try pusher.connection.setHandlers { $0.subscriptionFailed = { failure = $1 } }
+        _ = try pusher.connection.subscribe("private-a")
+        try pusher.connection.connect()
+        try pusher.run { failure != nil }
+        let shown = String(decoding: try #require(failure?.body), as: UTF8.self)
+        #expect(shown.contains("closed"))
+        #expect(!shown.contains("5ec2e7"))
+        #expect(!shown.contains("c2VjcmV0"))
+    }
+
     @Test(arguments: ["bad_json", "no_auth", "drop"])
     func anAnswerThatCannotBeUsedIsAFailure(_ mode: String) throws {
         let pusher = try withEndpoint(PusherHarness())
@@ -144,7 +159,7 @@ struct PusherAuthorizationTests {
         }
         try pusher.connection.setHandlers { handlers in
             handlers.userData = {
-                PusherMember(id: "u-17", info: Array(#"{"name":"Zoë"}"#.utf8))
+                .success(PusherMember(id: "u-17", info: Array(#"{"name":"Zoë"}"#.utf8)))
             }
         }
         for name in ["private-a", "presence-lobby", "private-encrypted-c"] {
@@ -165,6 +180,26 @@ struct PusherAuthorizationTests {
         }
         try pusher.publish("#server-to-user-u-17", "mail", ["n": 2])
         try pusher.run(until: #"user {"n":2}"#)
+    }
+
+    @Test(arguments: ["", "u-1"])
+    func aUserThatCannotBeNamedIsAFailure(_ id: String) throws {
+        let pusher = try PusherHarness()
+        try pusher.connection.configure { (options) throws(RealtimeError) in
+            options.setSecret(SecretBytes(pusher.secret))
+        }
+        try pusher.connection.setHandlers { handlers in
+            handlers.userData = {
+                id.isEmpty
+                    ? .success(PusherMember(id: "", info: nil))
+                    : .failure(RealtimeError(.auth, "nobody is at home"))
+            }
+        }
+        _ = try pusher.connection.subscribe("presence-lobby")
+        try pusher.connection.connect()
+        let reason = id.isEmpty ? "the user's id is empty" : "nobody is at home"
+        try pusher.run { pusher.lines.contains { $0.contains(reason) } }
+        #expect(pusher.connection.state == .connected)
     }
 
     // MARK: The caller's function
