@@ -45,6 +45,16 @@ private func delays(
         }
     }
 
+    /// The table of ddp.md §4.
+    @Test func delaysThatAreShortAtFirst() {
+        let all = delays(9) { $0 = DDPConfiguration().delays }
+        #expect(
+            all.map { ($0 ?? .zero) / .milliseconds(1) }.map { $0.rounded(.down) }
+                == [10, 10, 4840, 10_648, 23_425, 51_536, 113_379, 249_435, 300_000])
+        let least = delays(3, random: 0) { $0 = DDPConfiguration().delays }
+        #expect(least == [.milliseconds(10), .milliseconds(10), .milliseconds(3630)])
+    }
+
     @Test func attemptsAreLimited() {
         var configuration = BackoffConfiguration()
         configuration.attemptLimit = 2

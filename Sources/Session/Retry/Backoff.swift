@@ -145,9 +145,7 @@ package struct Backoff: Sendable {
         if failures <= quick { return nanoseconds(configuration.quickDelay) }
         let initial = nanoseconds(configuration.initial)
         let maximum = nanoseconds(configuration.maximum)
-        // One step more than for the other delays, which begin with the initial one.
-        let delay = min(grown(from: initial, to: maximum) * max(1, configuration.factor), maximum)
-        return delay * (0.75 + random / 2)
+        return grown(from: initial, to: maximum) * (0.75 + random / 2)
     }
 
     private func aboveInitial(_ random: Double) -> Double {
