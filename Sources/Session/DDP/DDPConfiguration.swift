@@ -35,6 +35,9 @@ package struct DDPConfiguration: Sendable {
 
     /// How many bytes of messages may be held back before they are applied early.
     package static let heldBytesLimit = 256 << 20
+    /// How long the server may take to answer that a subscription has ended, before it is asked
+    /// again on a session that it has resumed.
+    package static let answerTimeout = Duration.seconds(15)
     /// How long the server may take to end a connection after `disconnect`.
     package static let closeTimeout = Duration.seconds(5)
 

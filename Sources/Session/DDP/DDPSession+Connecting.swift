@@ -10,7 +10,7 @@ extension DDPSession {
     package mutating func connect(now: Instant) {
         switch stage {
         case .connected, .failed: return
-        case .dialing(let number), .greeting(let number): act(.drop(number))
+        case .dialing(let number), .greeting(let number): abandon(number)
         case .offline, .waiting: break
         }
         attempts.forgetFailures()
@@ -19,11 +19,15 @@ extension DDPSession {
 
     /// Connects again, also if the connection is fine.
     package mutating func reconnect(now: Instant) {
-        if let connection {
-            act(.drop(connection))
-            disconnected()
-        }
-        connect(now: now)
+        guard let connection else { return connect(now: now) }
+        abandon(connection)
+        attempts.forgetFailures()
+        dial(now)
+    }
+
+    private mutating func abandon(_ number: UInt64) {
+        act(.drop(number))
+        disconnected()
     }
 
     /// Ends the connection. Nothing reconnects until `connect`. Calls and subscriptions wait.
@@ -59,9 +63,10 @@ extension DDPSession {
     package mutating func networkChanged(isReachable: Bool, now: Instant) {
         let old = status
         let isChange = attempts.setOnline(isReachable, now: now, random: 0)
+        // Also while an attempt is made, which may fail because it began without a network.
+        if isReachable, isChange { attempts.forgetFailures() }
         guard stage == .waiting else { return }
         if isReachable, isChange, !isInBackground {
-            attempts.forgetFailures()
             dial(now)
         } else if status != old {
             act(.status(DDPStatusChange(status: status, retryCount: attempts.failures)))

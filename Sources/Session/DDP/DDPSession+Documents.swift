@@ -155,8 +155,8 @@ extension DDPSession {
             flush(now)
         }
         // An `unsub` may have been lost with its connection; but its answer may be on the way.
-        if !subscriptions.unanswered.isEmpty, configuration.heartbeatInterval > .zero {
-            subscriptions.unansweredDue = now + configuration.heartbeatInterval
+        if !subscriptions.unanswered.isEmpty {
+            subscriptions.unansweredDue = now + DDPConfiguration.answerTimeout
         }
     }
 
