@@ -21,6 +21,7 @@ package enum Simulation {
         [
             ReconnectionScenario.self, WebSocketScenario.self, EventSourceScenario.self,
             RESTScenario.self, LongPollScenario.self, SpreadbotScenario.self, PusherScenario.self,
+            DDPScenario.self,
         ]
     }
 

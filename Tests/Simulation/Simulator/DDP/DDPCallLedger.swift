@@ -1,0 +1,168 @@
+import Session
+import Wire
+
+/// What the user has called, what was sent, and what was reported.
+final class DDPCallLedger {
+    struct Call {
+        let plan: DDPPlan.Call
+        let madeAt: Instant
+        /// What the stub returned.
+        var value: EJSON?
+        var timesSent = 0
+        var lastLink: UInt64 = 0
+        var result: Result<EJSON, DDPError>?
+        var isCompleted = false
+    }
+
+    private let world: World
+    private let server: DDPServer
+    private(set) var calls: [UInt64: Call] = [:]
+    /// Sent on this connection, and not completed.
+    private(set) var inFlight: Set<UInt64> = []
+    private var link: UInt64 = 0
+    /// The last call that was sent on this connection, in the order of the calls.
+    private var lastSent: UInt64 = 0
+    /// Calls that the machine makes by itself.
+    private let ownNames: Set<String> = ["login", "getNewToken", "removeOtherTokens"]
+
+    init(_ world: World, _ server: DDPServer) {
+        self.world = world
+        self.server = server
+    }
+
+    var outstanding: [UInt64] { calls.filter { !$0.value.isCompleted }.keys.sorted() }
+
+    /// - Parameter id: on the wire.
+    func isWait(_ id: String?) -> Bool {
+        id.flatMap { UInt64($0) }.flatMap { calls[$0]?.plan.isWait } ?? false
+    }
+
+    /// Its time limit has passed: it ends without its documents.
+    func isOverdue(_ id: UInt64) -> Bool {
+        guard let call = calls[id], call.plan.timeout > .zero else { return false }
+        return call.madeAt + call.plan.timeout <= world.now
+    }
+
+    /// The calls that have ended because of their time limit. They are not sent again.
+    var overdue: [UInt64] {
+        calls.filter { id, call in
+            guard case .failure(let error)? = call.result else { return false }
+            return error.kind == .timedOut
+        }.keys.sorted()
+    }
+
+    func made(_ id: UInt64, _ plan: DDPPlan.Call, value: EJSON?) {
+        world.require(calls[id] == nil, "the id of call \(id) was used before")
+        calls[id] = Call(plan: plan, madeAt: world.now, value: value)
+        if plan.isWait { world.count("wait") }
+    }
+
+    /// A connection has opened.
+    func opened(_ link: UInt64) {
+        self.link = link
+        inFlight = []
+        lastSent = 0
+    }
+
+    func sent(_ text: String, name: String) {
+        guard let id = UInt64(text), let call = calls[id] else {
+            return world.fail("call \(text) is sent, and nobody made it")
+        }
+        world.require(!call.isCompleted, "call \(id) is sent after its end")
+        world.require(call.result == nil, "call \(id) is sent after its result")
+        world.require(call.lastLink != link, "call \(id) is sent twice on a connection")
+        world.require(
+            !call.plan.noRetry || call.timesSent == 0, "call \(id) must not be repeated")
+        let others = inFlight.subtracting([id])
+        world.require(
+            others.isEmpty || !call.plan.isWait, "call \(id) does not wait for \(others.sorted())")
+        for other in others where calls[other]?.plan.isWait == true {
+            world.fail("call \(id) does not wait for the end of \(other)")
+        }
+        if !ownNames.contains(name) {
+            world.require(id > lastSent, "call \(id) is sent after \(lastSent)")
+            lastSent = id
+        }
+        if call.timesSent > 0 { world.count("resent") }
+        calls[id]?.timesSent += 1
+        calls[id]?.lastLink = link
+        inFlight.insert(id)
+    }
+
+    // MARK: Reports
+
+    func result(_ id: UInt64, _ result: Result<EJSON, DDPError>, _ status: DDPStatus) {
+        guard let call = calls[id] else { return world.fail("the result of no call") }
+        world.require(call.result == nil, "a second result of call \(id)")
+        calls[id]?.result = result
+        let runs = server.runs[text(id)] ?? []
+        switch result {
+        case .success(let value):
+            let isTheirs = runs.contains { run in
+                !run.hasFailed && (try? EJSON(parsing: run.outcome)) == value
+            }
+            world.require(isTheirs, "call \(id) has the result \(value.text)")
+        case .failure(let error): failed(id, call, error, runs, status)
+        }
+    }
+
+    private func failed(
+        _ id: UInt64, _ call: Call, _ error: DDPError, _ runs: [DDPServerRun],
+        _ status: DDPStatus
+    ) {
+        switch error.kind {
+        case .server:
+            world.count("call failed on the server")
+            world.require(runs.contains { $0.hasFailed }, "call \(id) has not failed")
+        case .stub: world.fail("call \(id) has failed in its stub")
+        case .invocationFailed:
+            world.count("call abandoned")
+            // Or the user has connected again just before it was sent.
+            world.require(
+                call.plan.noRetry && call.timesSent <= 1, "call \(id) was not lost")
+        case .timedOut:
+            world.count("call timed out")
+            world.require(
+                call.plan.timeout > .zero && world.now == call.madeAt + call.plan.timeout,
+                "call \(id) has time")
+        case .disconnected:
+            world.count("call disconnected")
+            world.require(status == .failed, "call \(id) can be sent again")
+        case .closed: world.require(isClosed, "call \(id) ends without the client")
+        }
+    }
+
+    var isClosed = false
+
+    func completed(_ id: UInt64, _ result: Result<EJSON, DDPError>) {
+        guard let call = calls[id] else { return world.fail("the end of no call") }
+        world.require(!call.isCompleted, "call \(id) is completed twice")
+        var isOverdue = false
+        if case .failure(let error) = result { isOverdue = error.kind == .timedOut }
+        world.require(call.result == result || isOverdue, "call \(id) ends with another result")
+        calls[id]?.isCompleted = true
+        inFlight.remove(id)
+        world.count("completed")
+    }
+
+    // MARK: The end
+
+    func verify() {
+        world.require(outstanding.isEmpty, "calls \(outstanding) are not completed")
+        for (id, call) in calls {
+            let runs = server.runs[text(id)] ?? []
+            if call.plan.noRetry {
+                world.require(runs.count <= 1, "call \(id) ran \(runs.count) times")
+            }
+            guard let value = call.value, value != .null, let first = runs.first,
+                !first.hasFailed, call.plan.name.hasPrefix("add") || call.plan.name == "insert"
+            else { continue }
+            world.require(
+                (try? EJSON(parsing: first.outcome)) == value,
+                "call \(id) drew \(value.text), and the server \(first.outcome)")
+            world.count("drew the same id")
+        }
+    }
+
+    private func text(_ id: UInt64) -> String { "\(id)" }
+}

@@ -1,0 +1,208 @@
+import Documents
+import Session
+import Wire
+
+/// What the server has sent of each document, and what the client has reported of it.
+final class DDPDocumentLedger {
+    private let world: World
+    private let limit: Duration
+    /// Delivered in the present session.
+    private(set) var received: [DocumentKey: EJSONObject] = [:]
+    /// As the client's notifications say.
+    private(set) var mirror: [DocumentKey: EJSONObject] = [:]
+    /// Documents that stubs have written, or that came while a call held others up: they may
+    /// differ from what the server has sent until nothing is outstanding.
+    private var tainted: Set<DocumentKey> = []
+
+    /// Documents that stubs have written while the ones of a former session were there: the
+    /// server's version of them then begins with the old one, as in Meteor's own client.
+    private var blurred: Set<DocumentKey> = []
+
+    private(set) var sessionID: String?
+    /// The documents of a former session are there until the new ones are.
+    private(set) var isResetting = false
+    private var reviving: Set<String> = []
+    private var blocking: Set<String> = []
+    private var waitsUntil: Instant?
+
+    init(_ world: World, limit: Duration) {
+        self.world = world
+        self.limit = limit
+    }
+
+    var isWaiting: Bool {
+        guard !reviving.isEmpty || !blocking.isEmpty else { return false }
+        return waitsUntil.map { world.now < $0 } ?? true
+    }
+
+    /// A stub writes a document.
+    func stubWrites(_ key: DocumentKey) {
+        taint(key)
+        if isResetting { blurred.insert(key) }
+    }
+
+    private func taint(_ key: DocumentKey) { tainted.insert(key) }
+
+    func isTainted(_ key: DocumentKey) -> Bool { tainted.contains(key) || blurred.contains(key) }
+
+    /// Nothing is outstanding.
+    func settled() {
+        if !isWaiting { tainted = [] }
+    }
+
+    // MARK: Sessions
+
+    /// - Parameters:
+    ///   - ready: subscriptions that were ready.
+    ///   - calls: those that were sent on this connection.
+    func connected(_ id: String, ready: Set<String>, calls: Set<String>) {
+        defer { sessionID = id }
+        defer { measure() }
+        guard id != sessionID else { return }
+        received = [:]
+        blurred = []
+        reviving = ready
+        blocking = []
+        guard sessionID != nil else { return }
+        world.count("emptied")
+        isResetting = true
+        blocking = calls
+        if !isWaiting { isResetting = false }
+    }
+
+    /// The time in which it must be over begins, or has ended.
+    private func measure() {
+        let waits = !reviving.isEmpty || !blocking.isEmpty
+        waitsUntil = waits ? waitsUntil ?? world.now + limit : nil
+    }
+
+    func lost() {
+        checkTime()
+        waitsUntil = nil
+    }
+
+    func heldUp(by call: String) {
+        blocking.insert(call)
+        measure()
+    }
+
+    /// A call will get no answer.
+    func abandoned(_ call: String) {
+        blocking.remove(call)
+        if !isWaiting { giveUp() }
+    }
+
+    /// A message has been delivered.
+    func received(_ kind: String, _ json: JSONValue) {
+        checkTime()
+        func ids(_ name: String) -> [String] {
+            (json[name]?.arrayValue ?? []).compactMap { $0.stringValue }
+        }
+        switch kind {
+        case "added", "changed", "removed": document(kind, json)
+        case "ready": reviving.subtract(ids("subs"))
+        case "nosub": if let id = json["id"]?.stringValue { reviving.remove(id) }
+        case "updated": blocking.subtract(ids("methods"))
+        default: return
+        }
+        if !isWaiting { giveUp() }
+    }
+
+    private func checkTime() {
+        if let waitsUntil, world.now >= waitsUntil { giveUp() }
+    }
+
+    private func giveUp() {
+        isResetting = false
+        reviving = []
+        blocking = []
+        waitsUntil = nil
+    }
+
+    private func document(_ kind: String, _ json: JSONValue) {
+        guard let collection = json["collection"]?.stringValue,
+            let id = json["id"]?.stringValue.flatMap({ DocumentID(wire: $0) })
+        else { return }
+        let key = DocumentKey(collection: collection, id: id)
+        if isWaiting, !isResetting { taint(key) }
+        guard kind != "removed" else { return received[key] = nil }
+        var fields = received[key] ?? EJSONObject()
+        if let text = json["fields"]?.json, case .object(let new)? = try? EJSON(parsing: text) {
+            for field in new.fields { fields[field.name] = field.value }
+        }
+        for name in json["cleared"]?.arrayValue ?? [] {
+            if let name = name.stringValue { fields[name] = nil }
+        }
+        received[key] = fields
+    }
+
+    // MARK: The client's reports
+
+    func notified(_ changes: [DocumentChange]) {
+        checkTime()
+        var isFlush = false
+        for change in changes {
+            let key = change.key
+            world.require(mirror[key] == change.before, "\(key.text) was not as its change says")
+            world.require(change.before != change.after, "no change of \(key.text)")
+            mirror[key] = change.after
+            if !isTainted(key) { isFlush = true }
+        }
+        // A stub changes only what it taints.
+        if isFlush { checkAll("a change") }
+    }
+
+    /// Everything that the server has sent is visible.
+    func checkAll(_ occasion: String) {
+        checkTime()
+        world.require(
+            !isResetting, "\(occasion), and \(reviving.union(blocking).sorted()) did not come again"
+        )
+        for (key, fields) in received where !isTainted(key) {
+            world.require(
+                mirror[key] == fields, "\(occasion): \(key.text) is \(text(mirror[key]))")
+        }
+        for key in mirror.keys where received[key] == nil && !isTainted(key) {
+            world.fail("\(occasion): \(key.text) is there, and the server has none")
+        }
+    }
+
+    private func text(_ fields: EJSONObject?) -> String {
+        fields.map { EJSON.object($0).text } ?? "not there"
+    }
+
+    /// The store has what was reported.
+    func compare(_ store: DocumentStore) {
+        var count = 0
+        for collection in DDPPlan.collections + ["users", "unknown"] {
+            for (id, fields) in store.documents(in: collection) {
+                count += 1
+                let key = DocumentKey(collection: collection, id: id)
+                world.require(mirror[key] == fields, "a change of \(key.text) was not reported")
+            }
+        }
+        world.require(count == mirror.count, "a removed document was not reported")
+    }
+
+    /// At the end: exactly what the server publishes.
+    func verify(_ view: [DDPServerKey: DDPServerFields]) {
+        world.require(tainted.isEmpty, "something is outstanding")
+        checkAll("in the end")
+        var published: [DocumentKey: EJSONObject] = [:]
+        for (key, fields) in view {
+            guard let id = DocumentID(wire: key.id),
+                case .object(let object)? = try? EJSON(parsing: DDPServerSession.json(fields))
+            else { return world.fail("the server publishes no document: \(key.id)") }
+            published[DocumentKey(collection: key.collection, id: id)] = object
+        }
+        world.require(received == published, "the server has sent something else in the end")
+        if blurred.isEmpty {
+            world.count("equal")
+            world.require(mirror == published, "other documents than the server's in the end")
+        }
+    }
+}
+
+extension DocumentKey {
+    var text: String { "\(collection) \(id.wire)" }
+}

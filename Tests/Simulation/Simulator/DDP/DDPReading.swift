@@ -1,0 +1,143 @@
+import Session
+
+/// A second reading of the rules about attempts and signs of life: what may happen, and when.
+final class DDPReading {
+    private let world: World
+    private let configuration: DDPConfiguration
+
+    // Attempts.
+    private var failures = 0
+    /// The user has connected since: it is not defined what that does to the count.
+    private var mayForget = false
+    private var dialAt: Instant?
+    /// An event that may start an attempt has happened in this instant.
+    private var mayDialAt: Instant?
+    private(set) var status = DDPStatus.offline
+
+    // Signs of life.
+    private var beats = false
+    private var heardAt: Instant
+    private var sentAt: Instant
+    private var askedAt: Instant?
+
+    init(_ world: World, _ configuration: DDPConfiguration) {
+        self.world = world
+        self.configuration = configuration
+        heardAt = world.now
+        sentAt = world.now
+    }
+
+    // MARK: Attempts
+
+    /// Something happens that may start an attempt at once.
+    func mayDial() {
+        mayDialAt = world.now
+        mayForget = true
+    }
+
+    /// There is a network again, or the application is back.
+    func startsAfresh() {
+        mayDial()
+        failures = 0
+    }
+
+    func dials() {
+        world.require(
+            mayDialAt == world.now || dialAt == world.now,
+            "an attempt that nothing has started")
+        if dialAt == world.now { world.count("reconnects") }
+        dialAt = nil
+    }
+
+    func changed(_ change: DDPStatusChange) {
+        world.trace("user", "status \(change.status) \(change.retryIn.map { "\($0)" } ?? "")")
+        world.require(
+            change.status != status || change.retryIn != nil, "the status \(status) twice")
+        world.require(status != .failed, "leaves the end")
+        status = change.status
+        world.require((change.status == .waiting) == (change.retryIn != nil), "a delay, or none")
+        switch change.status {
+        case .connected:
+            failures = 0
+            mayForget = false
+        case .waiting: waits(change)
+        case .failed:
+            world.count("failed for good")
+            world.require(!change.reason.isEmpty, "fails without a reason")
+            dialAt = nil
+        case .offline: dialAt = nil
+        case .connecting: break
+        }
+    }
+
+    private func waits(_ change: DDPStatusChange) {
+        guard let delay = change.retryIn else { return }
+        let before = mayForget ? 0...failures : failures...failures
+        let fits = before.contains { isDelay(delay, after: $0) }
+        world.require(fits, "waits \(delay) after \(failures) failures")
+        if mayForget { failures = change.retryCount - 1 }
+        failures += 1
+        world.require(change.retryCount == failures, "counts \(change.retryCount) failures")
+        dialAt = world.now + delay
+    }
+
+    private func isDelay(_ delay: Duration, after failures: Int) -> Bool {
+        guard failures >= 2 else { return delay == .milliseconds(10) }
+        var base = 1.0
+        for _ in 0..<failures { base *= 2.2 }
+        let seconds = Double(delay / .microseconds(1)) / 1e6
+        let least = min(300, base) * 0.75 - 0.001
+        return seconds >= least && seconds <= min(300, base) * 1.25 + 0.001
+    }
+
+    // MARK: Signs of life
+
+    func connected(version: String) {
+        beats = version != "pre1" && configuration.heartbeatInterval > .zero
+        heardAt = world.now
+        askedAt = nil
+    }
+
+    func ended() {
+        beats = false
+        askedAt = nil
+    }
+
+    func heard() {
+        heardAt = world.now
+        askedAt = nil
+    }
+
+    func sent() { sentAt = world.now }
+
+    func pings() {
+        world.count("ping")
+        let interval = configuration.heartbeatInterval
+        let silence = world.now - heardAt
+        world.require(beats, "a ping without a heartbeat")
+        world.require(
+            silence >= interval || world.now - sentAt >= interval, "a ping after \(silence)")
+        if silence >= interval, askedAt == nil { askedAt = world.now }
+    }
+
+    /// The client drops a confirmed connection, and the user has not asked for that.
+    func drops() {
+        let waited = askedAt.map { world.now - $0 }
+        world.require(
+            waited == configuration.heartbeatTimeout,
+            "a connection is lost \(waited.map { "\($0)" } ?? "without a ping")")
+        world.count("no pong")
+    }
+
+    /// The longest time after which a dead connection is found out.
+    var patience: Duration {
+        configuration.heartbeatInterval * 2 + configuration.heartbeatTimeout
+    }
+
+    /// After each turn.
+    func check() {
+        guard beats else { return }
+        world.require(world.now - heardAt <= patience, "believes in a dead connection")
+        world.require(world.now - sentAt <= patience, "is silent for too long")
+    }
+}

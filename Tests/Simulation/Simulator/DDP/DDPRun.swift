@@ -1,0 +1,370 @@
+import Documents
+import Session
+import Wire
+
+/// Draws the ids of subscriptions and the seeds of calls.
+struct DDPSimulatedIDs: DDPRandomSource {
+    var random: Random
+    /// The last id of a subscription.
+    var drawn: String?
+
+    mutating func seed() -> String { digits(20) }
+
+    mutating func subscriptionID() -> String {
+        let id = "s" + digits(16)
+        drawn = id
+        return id
+    }
+
+    private mutating func digits(_ count: Int) -> String {
+        (0..<count).reduce(into: "") { text, _ in text += String(random.below(16), radix: 16) }
+    }
+}
+
+/// A DDP session as its driver in `Sources/Engine` drives it: the network, the server and the user
+/// around it, and the invariants after every turn.
+final class DDPRun {
+    let world: World
+    var random: Random
+    let plan: DDPPlan
+    let server: DDPServer
+    let reading: DDPReading
+    let calls: DDPCallLedger
+    let subscriptions: DDPSubscriptionLedger
+    let documents: DDPDocumentLedger
+    let views: DDPViewLedger
+    var session: DDPSession
+    var ids: DDPSimulatedIDs
+    private var reader = DDPReader()
+
+    private(set) var link: DDPLink?
+    private var alarm: World.Alarm?
+    private let turn: ActionTurn
+    private var isOnline = true
+    var isPeaceful = false
+    /// The user wants no connection.
+    var isWished = false
+    /// The user, or the host, has last acted.
+    private var actedAt: Instant?
+    /// Pings of the server that must be answered in this turn.
+    private var owed: [String?] = []
+    private var hasChanged = false
+    private var isReceiving = false
+    var isInBackground = false
+    /// When a connection ends because the application is in the background.
+    var graceEndsAt: Instant?
+    /// The subscriptions of each loader, and the loaders that have not called back.
+    var loaders: [UInt64: [UInt64]] = [:]
+    var awaited: Set<UInt64> = []
+
+    init(_ world: World) {
+        self.world = world
+        turn = ActionTurn(world, limit: 5000)
+        random = world.random.split()
+        plan = DDPPlan(&random)
+        server = DDPServer(world, plan)
+        reading = DDPReading(world, plan.configuration)
+        calls = DDPCallLedger(world, server)
+        subscriptions = DDPSubscriptionLedger(world)
+        documents = DDPDocumentLedger(world, limit: plan.configuration.quiescenceLimit)
+        views = DDPViewLedger(world)
+        session = DDPSession(plan.configuration, jitter: random.next())
+        session.wantsLog = random.chance(30)
+        ids = DDPSimulatedIDs(random: random.split())
+        if plan.isGentle { world.count("gentle") }
+        world.trace("plan", "\(plan.versions), resumes \(plan.resumes), gentle \(plan.isGentle)")
+        server.deliver = { [self] text, link in receive(text, link) }
+        server.deliverEnd = { [self] code, link in end(code, link) }
+    }
+
+    /// Nothing keeps the objects of the run alive.
+    func release() {
+        alarm = nil
+        link = nil
+        server.deliver = { _, _ in }
+        server.deliverEnd = { _, _ in }
+    }
+
+    // MARK: The driver's turn
+
+    /// What the user, or the host, does.
+    func call(_ body: (inout DDPSession) -> Void) {
+        actedAt = world.now
+        session.wallClock = 1_700_000_000_000
+        body(&session)
+        act()
+    }
+
+    func act() {
+        guard turn.run({ session.nextAction() }, perform) else { return }
+        arm()
+        check()
+    }
+
+    private func arm() {
+        alarm?.cancel()
+        alarm = nil
+        guard let time = session.wakeUp else { return }
+        alarm = world.at(time) { [self] in
+            session.timeReached(world.now)
+            act()
+        }
+    }
+
+    private func check() {
+        guard world.violation == nil else { return }
+        world.require(reading.status == session.status || calls.isClosed, "an unknown status")
+        world.require(owed.isEmpty || link == nil, "a ping was not answered at once")
+        if hasChanged {
+            hasChanged = false
+            documents.compare(session.store)
+            views.compare(session.store)
+        }
+        let isOpen = link.map { $0.isOpen && !$0.isRefused } ?? false
+        subscriptions.check(isOpen: isOpen) { session.isReady($0) }
+        reading.check()
+        if session.isSettled { documents.settled() }
+        if session.status == .offline, !isWished || session.status == .failed {
+            world.require(link == nil, "a socket is left")
+        }
+    }
+
+    private func perform(_ action: DDPSession.Action) {
+        switch action {
+        case .connect(let number): open(number)
+        case .send(let number, let bytes): send(bytes, number)
+        case .close(let number): close(number)
+        case .drop(let number): drop(number)
+        default: report(action)
+        }
+    }
+
+    private func report(_ action: DDPSession.Action) {
+        world.trace("user", DDPRun.text(action))
+        switch action {
+        case .status(let change): statusChanged(change)
+        case .changed(let notification):
+            hasChanged = true
+            documents.notified(notification.changes)
+            views.notified(notification.live)
+        case .result(let id, let result):
+            calls.result(id, result, session.status)
+            if case .failure(let error) = result, error.kind == .invocationFailed {
+                documents.abandoned("\(id)")
+            }
+        case .completed(let id, let result):
+            calls.completed(id, result)
+            if case .success = result, link?.isConfirmed == true, !documents.isWaiting,
+                !calls.isOverdue(id)
+            {
+                documents.checkAll("the end of call \(id)")
+            }
+        case .ready(let handle):
+            subscriptions.ready(handle)
+            // Another use of it shows nothing new.
+            if isReceiving, link?.isConfirmed == true, !documents.isWaiting {
+                documents.checkAll("the start of \(handle)")
+            }
+        case .stopped(let handle, _):
+            subscriptions.stopped(handle, hasFailed: session.status == .failed)
+        case .loaded(let loader, _): loaded(loader)
+        default: break
+        }
+        if random.chance(isPeaceful ? 0 : plan.hasty) {
+            world.count("acted in a callback")
+            perform(anyDeed())
+        }
+    }
+
+    private func statusChanged(_ change: DDPStatusChange) {
+        reading.changed(change)
+        switch change.status {
+        case .connected:
+            link?.isConfirmed = true
+            let version = session.version ?? ""
+            world.count("connected")
+            world.require(version == link?.version, "another version than the server's")
+            if version != plan.configuration.versions[0] { world.count("another version") }
+            reading.connected(version: version)
+        case .offline:
+            if !isWished { world.count("waits for the network") }
+            reading.ended()
+        case .connecting: break
+        case .waiting, .failed: reading.ended()
+        }
+    }
+
+    // MARK: The socket
+
+    private func open(_ number: UInt64) {
+        world.require(link == nil, "a second socket")
+        reading.dials()
+        world.trace("link", "open \(number)")
+        let link = DDPLink(
+            number, world, slowest: isPeaceful ? min(50, plan.slowestLink) : plan.slowestLink,
+            random.split())
+        self.link = link
+        world.after(plan.configuration.connectTimeout + .milliseconds(1)) { [self] in
+            world.require(link.isDropped || link.isConfirmed, "an attempt has no limit")
+        }
+        let fails = !isOnline || !isPeaceful && random.chance(plan.failing)
+        world.after(random.milliseconds(0...(isPeaceful ? 50 : 4000))) { [self] in
+            guard !link.isDropped else { return }
+            guard !fails else {
+                world.count("failed to open")
+                return end(nil, link)
+            }
+            opened(link)
+        }
+    }
+
+    private func opened(_ link: DDPLink) {
+        link.isOpen = true
+        calls.opened(link.number)
+        for id in calls.overdue { documents.abandoned("\(id)") }
+        subscriptions.opened()
+        session.beginOpening(link.number, now: world.now)
+        session.opened(link.number, now: world.now)
+        link.up { [self] in server.greet(link) }
+        act()
+    }
+
+    private func drop(_ number: UInt64) {
+        // It may drop a socket before the driver has opened it.
+        guard let link, link.number == number else { return }
+        let isOld = world.now - link.openedAt >= plan.configuration.connectTimeout
+        if actedAt != world.now, world.now != graceEndsAt {
+            if link.isConfirmed {
+                reading.drops()
+            } else {
+                world.require(isOld || link.isRefusal, "drops an attempt")
+            }
+        }
+        if link.isRefusal { reading.mayDial() }
+        dropLink(link)
+    }
+
+    private func dropLink(_ link: DDPLink) {
+        link.drop()
+        owed = []
+        reading.ended()
+        documents.lost()
+        if self.link === link { self.link = nil }
+        let notice = server.delay(plan.slowestNotice)
+        world.after(notice) { [self] in server.lost(link) }
+    }
+
+    private func close(_ number: UInt64) {
+        guard let link, link.number == number else { return world.fail("closes no socket") }
+        // What was sent before still arrives.
+        let server = server
+        link.up { server.lost(link) }
+        link.drop()
+        owed = []
+        reading.ended()
+        documents.lost()
+        self.link = nil
+    }
+
+    /// The client's socket ends.
+    func end(_ code: UInt16?, _ link: DDPLink) {
+        guard !link.isDropped, world.violation == nil else { return }
+        world.trace("link", "\(link.number) ended: \(code.map { "\($0)" } ?? "no code")")
+        if !link.isConfirmed, link.isRefusal { reading.mayDial() }
+        dropLink(link)
+        let error = code == nil ? RealtimeError(.connectionLost, "the link is gone") : nil
+        session.ended(
+            link.number, DDPSocketEnd(closeCode: code.map { Int($0) }, error: error),
+            now: world.now)
+        act()
+    }
+
+    func setOnline(_ isOnline: Bool) {
+        guard isOnline != self.isOnline else { return }
+        world.trace("network", isOnline ? "up" : "down")
+        self.isOnline = isOnline
+        if isOnline { reading.startsAfresh() }
+        if !isOnline, random.chance(70) { server.end(.cut) }
+        call { $0.networkChanged(isReachable: isOnline, now: world.now) }
+    }
+
+    // MARK: Messages
+
+    private func send(_ bytes: [UInt8], _ number: UInt64) {
+        let text = String(decoding: bytes, as: UTF8.self)
+        world.trace("client", text)
+        guard let link, link.number == number, link.isOpen else {
+            return world.fail("sends on a socket that is not open: \(text)")
+        }
+        guard let json = try? JSONValue(parsing: bytes), let kind = json["msg"]?.stringValue else {
+            return world.fail("sends what is not a message: \(text)")
+        }
+        let id = json["id"]?.stringValue
+        world.require((kind == "connect") == !link.isGreeted, "\(kind) comes at the wrong time")
+        link.isGreeted = true
+        switch kind {
+        case "ping": reading.pings()
+        case "pong":
+            world.require(owed.first == .some(id), "a pong to no ping")
+            if !owed.isEmpty { owed.removeFirst() }
+        case "sub":
+            subscriptions.sent(
+                id ?? "", name: json["name"]?.stringValue ?? "",
+                params: json["params"]?.arrayValue ?? [])
+        case "unsub": subscriptions.sentEnd(id ?? "")
+        case "method":
+            calls.sent(id ?? "", name: json["method"]?.stringValue ?? "")
+            if calls.isWait(id) { documents.heldUp(by: id ?? "") }
+        default: break
+        }
+        reading.sent()
+        link.up { [self] in server.receive(bytes, link) }
+    }
+
+    private func receive(_ text: String, _ link: DDPLink) {
+        guard !link.isDropped, world.violation == nil else { return }
+        world.trace("server", text)
+        let json = try? JSONValue(parsing: text)
+        let kind = json?["msg"]?.stringValue ?? ""
+        if let json { read(kind, json, link) }
+        let isFirst = kind == "connected" && !link.isConfirmed
+        if isFirst, let id = json?["session"]?.stringValue {
+            let sent = Set(calls.inFlight.map { "\($0)" })
+            documents.connected(id, ready: subscriptions.ready, calls: sent)
+        }
+        isReceiving = true
+        defer { isReceiving = false }
+        Array(text.utf8).withUnsafeBytes { bytes in
+            let frame = reader.read(bytes)
+            session.received(frame, bytes: bytes.count, on: link.number, now: world.now)
+        }
+        act()
+    }
+
+    private func read(_ kind: String, _ json: JSONValue, _ link: DDPLink) {
+        let id = json["id"]?.stringValue
+        if !kind.isEmpty { reading.heard() }
+        switch kind {
+        case "ping": owed.append(id)
+        case "failed": link.isRefusal = true
+        case "ready":
+            subscriptions.receivedReady((json["subs"]?.arrayValue ?? []).compactMap(\.stringValue))
+        case "nosub": subscriptions.receivedEnd(id ?? "")
+        default: break
+        }
+        documents.received(kind, json)
+    }
+
+    static func text(_ action: DDPSession.Action) -> String {
+        switch action {
+        case .changed(let notification):
+            let changes = notification.changes.map { change in
+                "\(change.key.text) \(change.after.map { EJSON.object($0).text } ?? "gone")"
+            }
+            return "changed: " + changes.joined(separator: ", ")
+        case .completed(let id, let result): return "\(id) is completed: \(result)"
+        case .result(let id, let result): return "the result of \(id): \(result)"
+        default: return "\(action)"
+        }
+    }
+}
