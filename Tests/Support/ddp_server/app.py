@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from background_server import reset
 from event_log import Log
+from step_faults import StepFaults
 
 from ddp_server import sockjs
 from ddp_server.accounts import Accounts
 from ddp_server.documents import Collection
-from ddp_server.faults import Fault, Faults
+from ddp_server.faults import Fault
 from ddp_server.links import Link, WebSocketLink
 from ddp_server.session import Session
 from ddp_server.settings import Settings
@@ -30,7 +31,7 @@ class App:
     def __init__(self, id: str) -> None:
         self.id = id
         self.settings = Settings()
-        self.faults = Faults()
+        self.faults = StepFaults(Fault)
         self.log = Log()
         self.links: list[Link] = []
         self.polling: dict[str, PollingLink] = {}

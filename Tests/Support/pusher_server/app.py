@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from aiohttp import web
 from background_server import reset
 from event_log import Log
+from step_faults import StepFaults
 
 from pusher_server import protocol
 from pusher_server.auth import Authorizer
 from pusher_server.channels import Channel, is_cache
 from pusher_server.connection import Connection
-from pusher_server.faults import Fault, Faults
+from pusher_server.faults import Fault
 from pusher_server.messages import compact
 from pusher_server.push import Push
 from pusher_server.settings import Settings
@@ -30,7 +31,7 @@ class App:
     def __init__(self, id: str, key: str, secret: str, master_key: bytes) -> None:
         self.id, self.key, self.secret, self.master_key = id, key, secret, master_key
         self.settings = Settings()
-        self.faults = Faults()
+        self.faults = StepFaults(Fault)
         self.log = Log()
         self.users = Users(self.settings)
         self.authorizer = Authorizer(self)
@@ -55,7 +56,7 @@ class App:
 
     async def connect(self, request: web.Request, key: str) -> web.StreamResponse:
         """Serves a WebSocket until it ends."""
-        if fault := self.faults.take("handshake"):
+        if fault := self.faults.take("handshake", (None, None)):
             if (response := await self._fail_handshake(request, fault)) is not None:
                 return response
         settings = self.settings

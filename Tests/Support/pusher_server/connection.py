@@ -73,7 +73,7 @@ class Connection:
             code = frame.data if frame.data else None
             fields = {"kind": "close", "code": code, "reason": frame.extra or ""}
             self.app.log.add("in", connection=self.number, socket_id=self.socket_id, **fields)
-            if fault := self.app.faults.take("received", "(close)"):
+            if fault := self.app.faults.take("received", ("(close)", None)):
                 await self._perform(fault)
                 await asyncio.sleep(CLOSE_S)
             elif not self._has_closed:
@@ -89,14 +89,14 @@ class Connection:
             return True  # Frames that crossed our close frame.
         if kind == "ping":
             self._uses_frames = True
-            fault = self.app.faults.take("received", "(ping)")
+            fault = self.app.faults.take("received", ("(ping)", None))
             self._process(fault, lambda: self._pong(frame.data))
         elif kind == "text":
             if message is None:
                 self._refuse_text()
             else:
                 event, channel = message.get("event"), _channel_of(message)
-                fault = self.app.faults.take("received", event, channel)
+                fault = self.app.faults.take("received", (event, channel))
                 self._process(fault, lambda: on_message(message))
         return True
 
@@ -157,7 +157,7 @@ class Connection:
 
     def send_text(self, text: str, event: str | None = None, channel: str | None = None) -> None:
         """Sends a message, or what a fault makes of it. The event and channel find the fault."""
-        fault = self.app.faults.take("sending", event, channel)
+        fault = self.app.faults.take("sending", (event, channel))
         if fault is not None and fault.do in ("delay", "hold"):
             return self._later(fault, lambda: self._enqueue(text, event, channel))
         if fault is not None:
@@ -168,7 +168,7 @@ class Connection:
 
     def _enqueue(self, text: str, event: str | None, channel: str | None) -> None:
         self._out.put_nowait(lambda: self._send_text(text, event, channel))
-        if fault := self.app.faults.take("sent", event, channel):
+        if fault := self.app.faults.take("sent", (event, channel)):
             self._out.put_nowait(lambda: self._perform(fault))
 
     def error(self, code: int | None, message: str, channel: str | None = None) -> None:
