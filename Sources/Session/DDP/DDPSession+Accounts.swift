@@ -44,12 +44,15 @@ extension DDPSession {
 
     // MARK: A new connection
 
-    /// The login of an earlier connection has no result: that of the new one replaces it.
+    /// The login of the new connection replaces that of an earlier one. If that has a result, it
+    /// waits only for its documents.
     mutating func dropResumes() {
         for id in methods.sortedIDs {
-            guard let method = methods.byID[id], case .resume = method.purpose,
-                method.result == nil
-            else { continue }
+            guard let method = methods.byID[id], case .resume = method.purpose else { continue }
+            guard method.result == nil else {
+                methods.change(id) { $0.purpose = .application }
+                continue
+            }
             methods.withdraw(id)
             quiescence.blocking.remove(id)
             endLogin(id)
@@ -60,16 +63,16 @@ extension DDPSession {
     mutating func resumeLogin(_ now: Instant) {
         accounts.retryDue = nil
         guard let token = accounts.token else { return }
-        guard !token.expiresSoon(wallClock: wallClock) else {
-            log("the login token has expired, or will do so soon")
-            return forgetLogin(
-                DDPError(.server, .text("token-expired"), reason: "the login token has expired"))
-        }
         for id in methods.sortedIDs {
             guard let method = methods.byID[id], method.purpose == .login,
                 case .success? = method.result, !accounts.interrupted.contains(id)
             else { continue }
             accounts.interrupted.append(id)
+        }
+        guard !token.expiresSoon(wallClock: wallClock) else {
+            log("the login token has expired, or will do so soon")
+            return forgetLogin(
+                DDPError(.server, .text("token-expired"), reason: "the login token has expired"))
         }
         sendResume(token, now)
     }
@@ -114,6 +117,8 @@ extension DDPSession {
         guard case .success(let value) = result,
             let token = DDPLoginToken(value, wallClock: wallClock)
         else { return }
+        // The session at the server may have another user than this client.
+        if method.purpose == .newToken, token.userID != accounts.userID { return }
         accounts.token = token
     }
 
@@ -127,7 +132,8 @@ extension DDPSession {
         case (.application, _), (.login, .failure), (.logout, .failure), (.newToken, .failure):
             break
         case (.login, .success(let value)): if !isInterrupted { loggedIn(value) }
-        case (.newToken, .success): storeToken()
+        case (.newToken, .success):
+            if let token = accounts.token, token.userID == accounts.userID { storeToken() }
         case (.logout, .success): forgetLogin(nil)
         case (.resume, .success(let value)):
             loggedIn(value)
@@ -141,6 +147,10 @@ extension DDPSession {
     private mutating func loggedIn(_ result: EJSON) {
         guard case .object(let fields) = result, case .string(let id)? = fields["id"] else {
             return log("the result of a login has no user id")
+        }
+        // The token went with a logout that was called before, and completed after its result.
+        if accounts.token == nil {
+            accounts.token = DDPLoginToken(result, wallClock: wallClock)
         }
         setUserID(id)
         storeToken()
@@ -170,7 +180,9 @@ extension DDPSession {
         act(.account(.forget))
         if let error { act(.account(.resumeFailed(error))) }
         setUserID(nil)
-        if let error { completeInterrupted(.failure(error)) }
+        let loggedOut = DDPError(
+            .invocationFailed, reason: "the user was logged out before the login was completed")
+        completeInterrupted(.failure(error ?? loggedOut))
     }
 
     /// The logins whose connection was lost end as the login of this connection does.
@@ -179,8 +191,11 @@ extension DDPSession {
         accounts.interrupted = []
         for id in calls {
             let wasReported = methods.byID[id]?.isReported ?? false
-            // Its own end reports nothing then.
-            methods.change(id) { $0.isReported = true }
+            // Its own end reports nothing then, and logs nobody in.
+            methods.change(id) {
+                $0.isReported = true
+                $0.purpose = .application
+            }
             if !wasReported { act(.completed(id, result)) }
         }
     }
