@@ -22,15 +22,17 @@ final class DDPCallLedger {
     private var link: UInt64 = 0
     /// The last call that was sent on this connection, in the order of the calls.
     private var lastSent: UInt64 = 0
-    /// Calls that the machine makes by itself.
-    private let ownNames: Set<String> = ["login", "getNewToken", "removeOtherTokens"]
+    /// Calls that the machine has made by itself: logins with a token.
+    private var own: Set<UInt64> = []
 
     init(_ world: World, _ server: DDPServer) {
         self.world = world
         self.server = server
     }
 
-    var outstanding: [UInt64] { calls.filter { !$0.value.isCompleted }.keys.sorted() }
+    var outstanding: [UInt64] {
+        calls.filter { !$0.value.isCompleted && !own.contains($0.key) }.keys.sorted()
+    }
 
     /// - Parameter id: on the wire.
     func isWait(_ id: String?) -> Bool {
@@ -43,10 +45,13 @@ final class DDPCallLedger {
         return call.madeAt + call.plan.timeout <= world.now
     }
 
-    /// The calls that have ended because of their time limit. They are not sent again.
-    var overdue: [UInt64] {
+    /// The calls that are not sent again, though they have no answer: their time limit has passed,
+    /// or another login replaces them.
+    var withdrawn: [UInt64] {
         calls.filter { id, call in
-            guard case .failure(let error)? = call.result else { return false }
+            guard case .failure(let error)? = call.result else {
+                return own.contains(id) && call.result == nil
+            }
             return error.kind == .timedOut
         }.keys.sorted()
     }
@@ -65,9 +70,13 @@ final class DDPCallLedger {
     }
 
     func sent(_ text: String, name: String) {
-        guard let id = UInt64(text), let call = calls[id] else {
-            return world.fail("call \(text) is sent, and nobody made it")
+        guard let id = UInt64(text) else { return world.fail("the call \(text) is sent") }
+        if calls[id] == nil {
+            world.require(name == "login", "call \(id) is sent, and nobody made it")
+            own.insert(id)
+            calls[id] = Call(plan: DDPPlan.Call(name: name, isWait: true), madeAt: world.now)
         }
+        guard let call = calls[id] else { return }
         world.require(!call.isCompleted, "call \(id) is sent after its end")
         world.require(call.result == nil, "call \(id) is sent after its result")
         world.require(call.lastLink != link, "call \(id) is sent twice on a connection")
@@ -79,7 +88,7 @@ final class DDPCallLedger {
         for other in others where calls[other]?.plan.isWait == true {
             world.fail("call \(id) does not wait for the end of \(other)")
         }
-        if !ownNames.contains(name) {
+        if !own.contains(id) {
             world.require(id > lastSent, "call \(id) is sent after \(lastSent)")
             lastSent = id
         }
@@ -92,7 +101,7 @@ final class DDPCallLedger {
     // MARK: Reports
 
     func result(_ id: UInt64, _ result: Result<EJSON, DDPError>, _ status: DDPStatus) {
-        guard let call = calls[id] else { return world.fail("the result of no call") }
+        guard let call = calls[id] else { return endedUnsent(id, result) }
         world.require(call.result == nil, "a second result of call \(id)")
         calls[id]?.result = result
         let runs = server.runs[text(id)] ?? []
@@ -103,6 +112,20 @@ final class DDPCallLedger {
             }
             world.require(isTheirs, "call \(id) has the result \(value.text)")
         case .failure(let error): failed(id, call, error, runs, status)
+        }
+    }
+
+    /// A login that the machine has made ends with the client.
+    private func endedUnsent(_ id: UInt64, _ result: Result<EJSON, DDPError>) {
+        if case .failure(let error) = result, error.kind == .disconnected { return }
+        world.fail("the end of call \(id), which nobody made")
+    }
+
+    /// Whether the last login, in the order of its runs, is the one that the client heard of.
+    var areLoginsCertain: Bool {
+        !calls.contains { id, call in
+            call.plan.name == "login"
+                && Set((server.runs[text(id)] ?? []).map(\.hasFailed)).count > 1
         }
     }
 
@@ -135,11 +158,14 @@ final class DDPCallLedger {
     var isClosed = false
 
     func completed(_ id: UInt64, _ result: Result<EJSON, DDPError>) {
-        guard let call = calls[id] else { return world.fail("the end of no call") }
+        guard let call = calls[id] else { return endedUnsent(id, result) }
         world.require(!call.isCompleted, "call \(id) is completed twice")
         var isOverdue = false
         if case .failure(let error) = result { isOverdue = error.kind == .timedOut }
-        world.require(call.result == result || isOverdue, "call \(id) ends with another result")
+        // A login may end with the result of the next connection's.
+        let isLogin = call.plan.name == "login" && call.lastLink != link
+        world.require(
+            call.result == result || isOverdue || isLogin, "call \(id) ends with another result")
         calls[id]?.isCompleted = true
         inFlight.remove(id)
         world.count("completed")

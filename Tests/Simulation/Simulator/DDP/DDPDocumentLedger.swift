@@ -24,6 +24,7 @@ final class DDPDocumentLedger {
     private var reviving: Set<String> = []
     private var blocking: Set<String> = []
     private var waitsUntil: Instant?
+    private var isConnected = false
 
     init(_ world: World, limit: Duration) {
         self.world = world
@@ -56,9 +57,13 @@ final class DDPDocumentLedger {
     ///   - ready: subscriptions that were ready.
     ///   - calls: those that were sent on this connection.
     func connected(_ id: String, ready: Set<String>, calls: Set<String>) {
+        isConnected = true
         defer { sessionID = id }
         defer { measure() }
-        guard id != sessionID else { return }
+        guard id != sessionID else {
+            if !isWaiting { giveUp() }
+            return
+        }
         received = [:]
         blurred = []
         reviving = ready
@@ -72,12 +77,13 @@ final class DDPDocumentLedger {
 
     /// The time in which it must be over begins, or has ended.
     private func measure() {
-        let waits = !reviving.isEmpty || !blocking.isEmpty
+        let waits = isConnected && (!reviving.isEmpty || !blocking.isEmpty)
         waitsUntil = waits ? waitsUntil ?? world.now + limit : nil
     }
 
     func lost() {
         checkTime()
+        isConnected = false
         waitsUntil = nil
     }
 
@@ -87,10 +93,7 @@ final class DDPDocumentLedger {
     }
 
     /// A call will get no answer.
-    func abandoned(_ call: String) {
-        blocking.remove(call)
-        if !isWaiting { giveUp() }
-    }
+    func abandoned(_ call: String) { blocking.remove(call) }
 
     /// A message has been delivered.
     func received(_ kind: String, _ json: JSONValue) {
@@ -154,7 +157,7 @@ final class DDPDocumentLedger {
 
     /// Everything that the server has sent is visible.
     func checkAll(_ occasion: String) {
-        checkTime()
+        if !isWaiting { giveUp() }
         world.require(
             !isResetting, "\(occasion), and \(reviving.union(blocking).sorted()) did not come again"
         )

@@ -14,6 +14,9 @@ struct DDPPlan {
         case stop
         case load([Publication])
         case closeLoader
+        case logIn(String)
+        case logOut
+        case logOutOthers
         case observe(String, selector: String, options: String)
         case stopObserving
         case connect
@@ -82,10 +85,16 @@ struct DDPPlan {
     /// How long the server needs to notice that a connection was cut.
     let slowestNotice: Int
 
+    let tokenLife: Duration
+    /// The user of a token that the client keeps from an earlier run, and whether it is good.
+    let kept: (user: String, isGood: Bool)?
+
     // Of a hundred.
     /// Attempts that fail to open, and connections on which the server says nothing.
     let failing: Int
     let silent: Int
+    /// Logins that are too many.
+    let limited: Int
     /// Results that come before the documents.
     let resultFirst: Int
     /// Methods that let the next message pass.
@@ -114,6 +123,10 @@ struct DDPPlan {
         slowestNotice = random.pick([0, 200, 30_000])
         failing = rate([0, 10, 50])
         silent = rate([0, 0, 10])
+        limited = rate([0, 0, 30])
+        tokenLife = .seconds(random.pick([7_776_000, 7_776_000, 100]))
+        let keeps = random.chance(20)
+        kept = keeps ? (random.pick(DDPPlan.users), random.chance(70)) : nil
         resultFirst = random.pick([0, 50, 100])
         unblocking = random.pick([0, 30])
         surprising = random.pick([0, 40])
@@ -208,6 +221,9 @@ struct DDPPlan {
         add(random.pick([0, 1])) { _ in .closeLoader }
         add(random.within(0...3)) { observation(&$0) }
         add(random.pick([0, 1])) { _ in .stopObserving }
+        add(random.pick([0, 0, 1, 3])) { .logIn($0.pick(users + ["nobody"])) }
+        add(random.pick([0, 0, 1])) { _ in .logOut }
+        add(random.pick([0, 0, 1])) { _ in .logOutOthers }
         // Several in one instant: they share a flight.
         if random.chance(50) {
             let time = random.milliseconds(0...limit)

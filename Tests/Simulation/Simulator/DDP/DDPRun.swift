@@ -33,6 +33,7 @@ final class DDPRun {
     let subscriptions: DDPSubscriptionLedger
     let documents: DDPDocumentLedger
     let views: DDPViewLedger
+    let accounts: DDPAccountLedger
     var session: DDPSession
     var ids: DDPSimulatedIDs
     private var reader = DDPReader()
@@ -68,7 +69,13 @@ final class DDPRun {
         subscriptions = DDPSubscriptionLedger(world)
         documents = DDPDocumentLedger(world, limit: plan.configuration.quiescenceLimit)
         views = DDPViewLedger(world)
-        session = DDPSession(plan.configuration, jitter: random.next())
+        var token: DDPLoginToken?
+        if let kept = plan.kept {
+            token = DDPLoginToken(userID: kept.user, token: "kept", expires: nil)
+            if kept.isGood { server.tokens["kept"] = kept.user }
+        }
+        accounts = DDPAccountLedger(world, stored: token)
+        session = DDPSession(plan.configuration, jitter: random.next(), token: token)
         session.wantsLog = random.chance(30)
         ids = DDPSimulatedIDs(random: random.split())
         if plan.isGentle { world.count("gentle") }
@@ -81,8 +88,7 @@ final class DDPRun {
     func release() {
         alarm = nil
         link = nil
-        server.deliver = { _, _ in }
-        server.deliverEnd = { _, _ in }
+        server.release()
     }
 
     // MARK: The driver's turn
@@ -90,10 +96,12 @@ final class DDPRun {
     /// What the user, or the host, does.
     func call(_ body: (inout DDPSession) -> Void) {
         actedAt = world.now
-        session.wallClock = 1_700_000_000_000
+        setClock()
         body(&session)
         act()
     }
+
+    private func setClock() { session.wallClock = server.wallClock() }
 
     func act() {
         guard turn.run({ session.nextAction() }, perform) else { return }
@@ -106,6 +114,7 @@ final class DDPRun {
         alarm = nil
         guard let time = session.wakeUp else { return }
         alarm = world.at(time) { [self] in
+            setClock()
             session.timeReached(world.now)
             act()
         }
@@ -123,6 +132,7 @@ final class DDPRun {
         let isOpen = link.map { $0.isOpen && !$0.isRefused } ?? false
         subscriptions.check(isOpen: isOpen) { session.isReady($0) }
         reading.check()
+        accounts.check(session)
         if session.isSettled { documents.settled() }
         if session.status == .offline, !isWished || session.status == .failed {
             world.require(link == nil, "a socket is left")
@@ -168,6 +178,7 @@ final class DDPRun {
         case .stopped(let handle, _):
             subscriptions.stopped(handle, hasFailed: session.status == .failed)
         case .loaded(let loader, _): loaded(loader)
+        case .account(let event): accounts.reported(event)
         default: break
         }
         if random.chance(isPeaceful ? 0 : plan.hasty) {
@@ -221,8 +232,9 @@ final class DDPRun {
     private func opened(_ link: DDPLink) {
         link.isOpen = true
         calls.opened(link.number)
-        for id in calls.overdue { documents.abandoned("\(id)") }
+        for id in calls.withdrawn { documents.abandoned("\(id)") }
         subscriptions.opened()
+        setClock()
         session.beginOpening(link.number, now: world.now)
         session.opened(link.number, now: world.now)
         link.up { [self] in server.greet(link) }
@@ -326,13 +338,16 @@ final class DDPRun {
         world.trace("server", text)
         let json = try? JSONValue(parsing: text)
         let kind = json?["msg"]?.stringValue ?? ""
+        reading.heard()
         if let json { read(kind, json, link) }
         let isFirst = kind == "connected" && !link.isConfirmed
         if isFirst, let id = json?["session"]?.stringValue {
+            if id != documents.sessionID { accounts.sessionIsNew() }
             let sent = Set(calls.inFlight.map { "\($0)" })
             documents.connected(id, ready: subscriptions.ready, calls: sent)
         }
         isReceiving = true
+        setClock()
         defer { isReceiving = false }
         Array(text.utf8).withUnsafeBytes { bytes in
             let frame = reader.read(bytes)
@@ -343,7 +358,6 @@ final class DDPRun {
 
     private func read(_ kind: String, _ json: JSONValue, _ link: DDPLink) {
         let id = json["id"]?.stringValue
-        if !kind.isEmpty { reading.heard() }
         switch kind {
         case "ping": owed.append(id)
         case "failed": link.isRefusal = true

@@ -20,13 +20,15 @@ extension DDPRun {
     }
 
     func anyDeed() -> DDPPlan.Deed {
-        switch random.below(8) {
+        switch random.below(10) {
         case 0: .connect
         case 1: .disconnect
         case 2: .subscribe(DDPPlan.publication(&random), keep: DDPPlan.keep(&random))
         case 3: .release
         case 4: .insert(random.pick(DDPPlan.collections))
         case 5: .stop
+        case 6: .logIn(random.pick(DDPPlan.users))
+        case 7: .logOut
         default: .call(DDPPlan.call(&random))
         }
     }
@@ -41,6 +43,8 @@ extension DDPRun {
         case .release, .stop: letGo(deed)
         case .load(let publications): load(publications)
         case .closeLoader: closeLoader()
+        case .logIn(let user): logIn(user)
+        case .logOut, .logOutOthers: logOut(deed)
         case .observe(let collection, let selector, let options):
             observe(collection, selector, options)
         case .stopObserving:
@@ -178,6 +182,33 @@ extension DDPRun {
         call { $0.closeLoader(loader, now: world.now) }
     }
 
+    // MARK: Accounts
+
+    private func logIn(_ user: String) {
+        world.trace("user", "log in \(user)")
+        guard let params = try? EJSON(parsing: #"{"user":{"username":"\#(user)"}}"#) else { return }
+        call { session in
+            let made = session.logIn(DDPRequest("login", [params]), now: world.now)
+            calls.made(made.id, DDPPlan.Call(name: "login", isWait: true), value: nil)
+        }
+    }
+
+    private func logOut(_ deed: DDPPlan.Deed) {
+        world.trace("user", "\(deed)")
+        call { session in
+            if case .logOut = deed {
+                let made = session.logOut(now: world.now)
+                calls.made(made.id, DDPPlan.Call(name: "logout", isWait: true), value: nil)
+            } else {
+                let made = session.logOutOthers(now: world.now)
+                let first = DDPPlan.Call(name: "getNewToken", isWait: true)
+                calls.made(made.id - 1, first, value: nil)
+                let last = DDPPlan.Call(name: "removeOtherTokens", isWait: true)
+                calls.made(made.id, last, value: nil)
+            }
+        }
+    }
+
     // MARK: Live queries
 
     private func observe(_ collection: String, _ selector: String, _ options: String) {
@@ -217,6 +248,7 @@ extension DDPRun {
         world.require(session.isSettled, "something is remembered of calls that are done")
         documents.verify(server.published(theirs))
         subscriptions.verify(Set(theirs.subscriptions.keys))
+        if calls.areLoginsCertain { accounts.verify(theirs.user) }
         documents.compare(session.store)
         views.compare(session.store)
         world.require(awaited.isEmpty, "loaders \(awaited) have not heard")

@@ -15,7 +15,9 @@ package enum DDPScenario: Scenario {
             "stub threw", "resent", "resent and run twice", "wait", "nested", "ready at once",
             "shared", "reused", "expired", "refused subscription", "brief subscription",
             "loaded", "background", "waits for the network", "acted in a callback", "emptied",
-            "observed", "moved", "drew the same id", "equal", "too much queued", "converged",
+            "observed", "moved", "drew the same id", "equal", "too much queued", "logged in",
+            "logged out", "logged in at the end", "logged out by the server", "too many logins",
+            "token refused", "converged",
         ]
     }
 

@@ -16,16 +16,18 @@ final class DDPServer {
     private var sessions: [String: DDPServerSession] = [:]
     private(set) var link: DDPLink?
     private var lastSession = 0
+    private let began: Instant
     /// The runs of each call.
     var runs: [String: [DDPServerRun]] = [:]
     var lastValue = 0
-    /// What resuming tokens stand for.
+    /// The users of the tokens.
     var tokens: [String: String] = [:]
 
     init(_ world: World, _ plan: DDPPlan) {
         self.world = world
         self.plan = plan
         random = world.random.split()
+        began = world.now
         for number in 0..<random.within(0...12) {
             writeAnything(isFirst: true, number)
         }
@@ -33,6 +35,20 @@ final class DDPServer {
 
     /// What the present session of the client has sent, and whether it may have more to send.
     var session: DDPServerSession? { link?.session }
+
+    /// Milliseconds since 1970.
+    func wallClock() -> Int64 {
+        1_700_000_000_000 + Int64((world.now - began) / .milliseconds(1))
+    }
+
+    /// Nothing keeps the objects of the server alive.
+    func release() {
+        deliver = { _, _ in }
+        deliverEnd = { _, _ in }
+        link = nil
+        for session in sessions.values { session.close() }
+        sessions = [:]
+    }
 
     func delay(_ slowest: Int) -> Duration {
         random.milliseconds(0...(isPeaceful ? min(slowest, 100) : slowest))
@@ -100,8 +116,9 @@ final class DDPServer {
             let number = random.below(1000)
             let id = random.chance(50) ? #","id":"p\#(number)""# : ""
             send(link, #"{"msg":"ping"\#(id)}"#)
-            link.pongDue = world.after(.seconds(15)) { [self] in
-                guard !link.isEnded else { return }
+            // The link keeps the alarm.
+            link.pongDue = world.after(.seconds(15)) { [self, weak link] in
+                guard let link, !link.isEnded else { return }
                 world.require(
                     link.isStalled || link.isDropped, "a ping of the server was not answered")
                 close(link)
@@ -163,7 +180,9 @@ final class DDPServer {
         }
         if wanted != nil { world.count("not resumed") }
         lastSession += 1
-        let session = DDPServerSession("s\(lastSession)", link, world) { [self] in send($1, $0) }
+        let session = DDPServerSession("s\(lastSession)", link, world) { [weak self] in
+            self?.send($1, $0)
+        }
         sessions[session.id] = session
         link.session = session
         session.begin()
@@ -232,7 +251,7 @@ final class DDPServer {
     /// What a session is to show.
     func published(_ session: DDPServerSession) -> [DDPServerKey: DDPServerFields] {
         var shown: [DDPServerKey: DDPServerFields] = [:]
-        if let user = session.user {
+        if let user = session.user, session.isUserShown {
             shown[DDPServerKey(collection: "users", id: user)] = ["username": "\"name of \(user)\""]
         }
         let active = session.subscriptions.values.filter { $0.isActive }
@@ -251,8 +270,9 @@ final class DDPServer {
     func changed() {
         for session in sessions.values.sorted(by: { $0.id < $1.id })
         where !session.isClosed && session.refresh == nil {
-            session.refresh = world.after(delay(plan.slowestRefresh)) { [self] in
-                refresh(session)
+            // The session keeps the alarm.
+            session.refresh = world.after(delay(plan.slowestRefresh)) { [self, weak session] in
+                if let session { refresh(session) }
             }
         }
     }

@@ -16,11 +16,13 @@ typealias DDPServerFields = [String: String]
 /// What a method of the server fails with.
 struct DDPServerError: Error {
     let code: String
+    /// A JSON text.
+    var details = "null"
 
     var json: String {
         let isNumber = code.allSatisfy { $0.isNumber }
         let code = isNumber ? code : "\"\(code)\""
-        return #"{"error":\#(code),"reason":"no","errorType":"Meteor.Error","isClientSafe":true}"#
+        return #"{"error":\#(code),"reason":"no","details":\#(details),"isClientSafe":true}"#
     }
 }
 

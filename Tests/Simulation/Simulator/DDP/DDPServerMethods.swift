@@ -17,7 +17,8 @@ private struct DDPServerSeeds: SeedSource {
 extension DDPServer {
     func run(_ id: String, _ message: JSONValue, _ session: DDPServerSession) {
         let name = message["method"]?.stringValue ?? ""
-        let unblocks = name == "slow" || random.chance(plan.unblocking)
+        let isAccounts = DDPServer.accountMethods.contains(name)
+        let unblocks = name == "slow" || !isAccounts && random.chance(plan.unblocking)
         if unblocks {
             session.isBusy = false
             world.after(.zero) { [self] in handleNext(session) }
@@ -27,8 +28,12 @@ extension DDPServer {
             var scope = RandomScope(seed: message["randomSeed"]?.stringValue)
             var seeds = DDPServerSeeds(random: random.split())
             do throws(DDPServerError) {
-                run.outcome = try perform(
-                    name, message["params"]?.arrayValue ?? [], &scope, &seeds, &run.keys)
+                let params = message["params"]?.arrayValue ?? []
+                if let outcome = try performAccounts(name, params, session) {
+                    run.outcome = outcome
+                } else {
+                    run.outcome = try perform(name, params, &scope, &seeds, &run.keys)
+                }
             } catch {
                 run.outcome = error.json
                 run.hasFailed = true

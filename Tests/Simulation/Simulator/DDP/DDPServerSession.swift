@@ -13,6 +13,10 @@ final class DDPServerSession {
     /// False after `disconnect`.
     var isKept = true
     var user: String?
+    /// The user's own document is published.
+    var isUserShown = false
+    /// Of the last login.
+    var token: String?
     var subscriptions: [String: DDPServerSubscription] = [:]
     /// What was sent of each document.
     private(set) var view: [DDPServerKey: DDPServerFields] = [:]
@@ -47,7 +51,7 @@ final class DDPServerSession {
     func lost(resumes: Bool) {
         link = nil
         guard resumes, isKept, !isClosed else { return close() }
-        grace = world.after(DDPServerSession.grace) { [self] in close() }
+        grace = world.after(DDPServerSession.grace) { [weak self] in self?.close() }
     }
 
     /// Continues on another connection, if the client has received everything.
