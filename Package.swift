@@ -57,6 +57,9 @@ let package = Package(
         .executableTarget(
             name: "documents-replay", dependencies: ["DocumentsReplayer", "Wire"],
             path: "Tests/DocumentsReplay/Command", swiftSettings: swift),
+        .executableTarget(
+            name: "documents-bench", dependencies: ["Documents", "Wire"],
+            path: "Benchmarks/documents", swiftSettings: swift),
         .testTarget(
             name: "DocumentsTests", dependencies: ["Documents", "DocumentsReplayer", "Wire"],
             swiftSettings: swift),

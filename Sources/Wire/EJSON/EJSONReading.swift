@@ -135,9 +135,24 @@ extension EJSONObject {
     /// last one counts.
     package init(_ node: JSONNode) throws(RealtimeError) {
         self.init()
+        reserveCapacity(node.members.reduce(0) { count, _ in count + 1 })
+        // Most names differ from all before them in their length or their first or last byte.
+        var seen: UInt64 = 0
         for member in node.members {
-            self[member.name.string ?? ""] = try EJSON(member.value)
+            let name = member.name.string ?? ""
+            let value = try EJSON(member.value)
+            let mark: UInt64 = 1 << name.roughHash
+            if seen & mark == 0 { append(name, value) } else { self[name] = value }
+            seen |= mark
         }
+    }
+}
+
+extension String {
+    /// Below 64.
+    fileprivate var roughHash: UInt64 {
+        let ends = UInt64(utf8.first ?? 0) &* 7 &+ UInt64(utf8.last ?? 0) &* 31
+        return (ends &+ UInt64(utf8.count)) & 63
     }
 }
 
