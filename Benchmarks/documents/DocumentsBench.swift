@@ -9,7 +9,8 @@ struct DocumentsBench {
     static func main() {
         let words = CommandLine.arguments.dropFirst()
         let count = words.first.flatMap { Int($0) } ?? 100_000
-        let parts = words.dropFirst().isEmpty ? ["load", "find", "change"] : Array(words.dropFirst())
+        let given = Array(words.dropFirst())
+        let parts = given.isEmpty ? ["load", "find", "change"] : given
         let frames = Frames(count: count)
         // First, while the heap has no gaps.
         let before = residentBytes()
