@@ -216,6 +216,8 @@ private final class LoopInboxes: LoopLocal {
     static let freed = RealtimeError(.closed, "the loop was freed")
 
     private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+    /// The thread that ends all inboxes, and holds the lock; 0 for none.
+    private let closer = Atomic<UInt>(0)
 
     func add(_ inbox: Inbox) {
         let entry = Entry(inbox: .passUnretained(inbox))
@@ -223,14 +225,19 @@ private final class LoopInboxes: LoopLocal {
     }
 
     func remove(_ inbox: Inbox) {
+        // An inbox that its owner released while `loopClosed` uses it ends there.
+        guard closer.load(ordering: .relaxed) != UInt(pthread_self()) else { return }
         _ = entries.withLock { $0.removeValue(forKey: ObjectIdentifier(inbox)) }
     }
 
     func loopClosed() {
         entries.withLock { entries in
+            closer.store(UInt(pthread_self()), ordering: .relaxed)
             for entry in entries.values {
                 entry.inbox._withUnsafeGuaranteedRef { $0.finish(LoopInboxes.freed) }
             }
+            entries = [:]
+            closer.store(0, ordering: .relaxed)
         }
     }
 }
