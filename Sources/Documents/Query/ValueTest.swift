@@ -8,7 +8,7 @@ indirect enum ValueTest: Sendable {
     /// Different values may pass the different tests.
     case all([ValueTest])
 
-    static let nothing = ValueTest.not(.all([]))
+    static var nothing: ValueTest { .not(.all([])) }
 
     /// Tests the values of a path.
     func matches(_ path: FieldPath, in fields: EJSONObject, id: DocumentID?) -> Bool {
