@@ -140,7 +140,7 @@ struct receiver {
 static void *receive_all(void *user) {
   struct receiver *receiver = user;
   rt_received *message = NULL;
-  receiver->number = gettid();
+  __atomic_store_n(&receiver->number, gettid(), __ATOMIC_SEQ_CST);
   while (!(receiver->end = rt_websocket_receive(receiver->websocket, -1, &message))) {
     __atomic_add_fetch(&receiver->received, 1, __ATOMIC_SEQ_CST);
     rt_received_free(message);

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { THREADS = 4, SLOTS = 8, CALLBACKS = 6 };
+enum { THREADS = 4, SLOTS = 8, CALLBACKS = 5 };
 
 /* User data of one connection: each callback touches it, the last destroy frees it. */
 struct user {

@@ -11,10 +11,11 @@ struct PushInterestsTests {
         }
         let push = pusher.connection.push
         try push.setHandlers { handlers in
-            handlers.registered = { _ in pusher.lines.append("registered") }
-            handlers.registrationFailed = { pusher.lines.append("failed: \($0.message)") }
-            handlers.done = { pusher.lines.append("done \($0)") }
-            handlers.failed = { pusher.lines.append("failed \($0): \($1.message)") }
+            let add: (String) -> Void = { [unowned pusher] in pusher.lines.append($0) }
+            handlers.registered = { _ in add("registered") }
+            handlers.registrationFailed = { add("failed: \($0.message)") }
+            handlers.done = { add("done \($0)") }
+            handlers.failed = { add("failed \($0): \($1.message)") }
         }
         return push
     }

@@ -14,14 +14,14 @@ struct PusherConnectionTests {
     @Test func anEventReachesTheHandlersOfAllThenThoseOfItsChannel() throws {
         let pusher = try PusherHarness()
         let channel = try pusher.connection.subscribe("orders")
-        _ = try channel.bind("paid") { view, channel in
+        _ = try channel.bind("paid") { [unowned pusher] view, channel in
             pusher.lines.append("channel \(view.name) \(view.text) \(channel?.name ?? "")")
         }
-        _ = try channel.bind(nil) { view, _ in pusher.lines.append("all of channel \(view.name)") }
-        _ = try pusher.connection.bind(nil) { view, channel in
+        _ = try channel.bind(nil) { [unowned pusher] view, _ in pusher.lines.append("all of channel \(view.name)") }
+        _ = try pusher.connection.bind(nil) { [unowned pusher] view, channel in
             pusher.lines.append("all \(view.name) \(channel?.name ?? "")")
         }
-        _ = try pusher.connection.bind("paid") { view, _ in
+        _ = try pusher.connection.bind("paid") { [unowned pusher] view, _ in
             pusher.lines.append("named \(view.name)")
         }
         try pusher.connection.connect()
@@ -64,7 +64,7 @@ struct PusherConnectionTests {
         let pusher = try PusherHarness()
         try pusher.connection.setHandlers { handlers in
             let report = handlers.state
-            handlers.state = { change in
+            handlers.state = { [unowned pusher] change in
                 report?(change)
                 #expect(pusher.connection.state == change.new)
                 if change.new == .disconnected { try? pusher.connection.connect() }
@@ -80,17 +80,17 @@ struct PusherConnectionTests {
         let pusher = try PusherHarness()
         let channel = try pusher.connection.subscribe("orders")
         var second: UInt64 = 0
-        _ = try channel.bind("paid") { _, _ in
+        _ = try channel.bind("paid") { [unowned pusher] _, _ in
             pusher.lines.append("first")
             channel.unbind(second)
-            _ = try? channel.bind("paid") { _, _ in pusher.lines.append("new") }
+            _ = try? channel.bind("paid") { [unowned pusher] _, _ in pusher.lines.append("new") }
         }
-        second = try channel.bind("paid") { _, _ in pusher.lines.append("second") }
-        _ = try channel.bind("paid") { _, _ in
+        second = try channel.bind("paid") { [unowned pusher] _, _ in pusher.lines.append("second") }
+        _ = try channel.bind("paid") { [unowned pusher] _, _ in
             pusher.lines.append("third")
             pusher.connection.close()
         }
-        _ = try channel.bind("paid") { _, _ in pusher.lines.append("fourth") }
+        _ = try channel.bind("paid") { [unowned pusher] _, _ in pusher.lines.append("fourth") }
         try pusher.connection.connect()
         try pusher.run(until: "subscribed orders")
         pusher.lines = []
@@ -187,7 +187,7 @@ struct PusherConnectionTests {
         let pusher = try PusherHarness(["activity_timeout": 0.2])
         try pusher.connection.configure { $0.pongTimeout = .milliseconds(200) }
         let channel = try pusher.connection.subscribe("orders")
-        _ = try channel.bind("paid") { view, _ in pusher.lines.append(view.text) }
+        _ = try channel.bind("paid") { [unowned pusher] view, _ in pusher.lines.append(view.text) }
         try pusher.connection.connect()
         try pusher.run(until: "subscribed orders")
         try pusher.connection.pause()
