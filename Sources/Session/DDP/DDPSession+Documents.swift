@@ -105,6 +105,8 @@ extension DDPSession {
         flushBy = nil
         // The old documents stay until all of the new ones are there.
         guard !quiescence.isResetting || !quiescence.isWaiting else { return }
+        // The login of a lost connection may have been the last that was waited for.
+        if !quiescence.isWaiting { processHeld() }
         if quiescence.isResetting || store.isBuffering {
             let notification = store.flush(emptying: quiescence.isResetting)
             quiescence.isResetting = false
