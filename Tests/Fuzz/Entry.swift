@@ -1,7 +1,7 @@
 import Glibc
 
 /// libFuzzer calls this for each input. One program has all targets, because they share all of
-/// Wire; FUZZ_TARGET names the one to run.
+/// Wire and Documents; FUZZ_TARGET names the one to run.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     target(Input(UnsafeRawBufferPointer(start: data, count: count)))
@@ -14,6 +14,7 @@ private let target: @Sendable (consuming Input) -> Void = {
     case "codings": return fuzzContentDecoder
     case "date": return fuzzDate
     case "differential": return fuzzDifferential
+    case "ejson": return fuzzEJSON
     case "eventstream": return fuzzEventStream
     case "extension": return fuzzExtension
     case "frames": return fuzzFrames
@@ -22,6 +23,7 @@ private let target: @Sendable (consuming Input) -> Void = {
     case "inflate": return fuzzInflate
     case "json": return fuzzJSON
     case "location": return fuzzLocation
+    case "modifier": return fuzzModifier
     case "multipart": return fuzzMultipart
     case "outbox": return fuzzOutbox
     case "retryafter": return fuzzRetryAfter
@@ -30,6 +32,7 @@ private let target: @Sendable (consuming Input) -> Void = {
     case "pusherencrypted": return fuzzPusherEncrypted
     case "pusherenvelope": return fuzzPusherEnvelope
     case "pusherpresence": return fuzzPusherPresence
+    case "selector": return fuzzSelector
     case "sockjs": return fuzzSockJS
     case "spreadbotframe": return fuzzSpreadbotFrame
     case "spreadbotjson": return fuzzSpreadbotEnvelope
