@@ -130,6 +130,29 @@ def test_signing_out_ends_the_wait(run, pusher_server, face):
     run(main())
 
 
+def test_signing_in_directly_after_signing_out(run, pusher_server, face):
+    """The report of the sign-out does not end the wait of the new sign-in."""
+    server, heard = pusher_server, Heard()
+
+    async def main():
+        await server.actions.user(user_id="u-1")
+        await server.actions.auth(mode="hang")
+        async with opened(face, server, on_sign_in_failed=heard) as pusher:
+            first = asyncio.ensure_future(do(pusher.sign_in))
+            await server.actions.wait_held()
+            pusher.sign_out()
+            assert (await do(pusher.sign_in)).id == "u-1"
+            with pytest.raises(SignInError, match="signed out") as raised:
+                await first
+            assert raised.value.name == "RT_ERROR_CANCELLED"
+            assert (await heard.next()).name == "RT_ERROR_CANCELLED"
+            # A sign-in that the server has confirmed is not awaited again.
+            pusher.sign_out()
+            assert (await do(pusher.sign_in)).is_signed_in and heard.rest() == []
+
+    run(main())
+
+
 def test_signing_in_with_the_secret(run, pusher_server, face):
     more = {"auth_endpoint": None, "user_auth_endpoint": None, "secret": pusher_server.secret}
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .._core.handle import Handle
 from .asyncio_streams import AsyncListening
 from .channel_base import BaseChannel
+from .outcome import Outcome
 from .user import BaseUser
 
 if TYPE_CHECKING:
@@ -37,12 +38,12 @@ class PusherChannel(AsyncListening, BaseChannel):
         """
         pusher = self._owning()
         pusher._check_loop()
+        outcome = Outcome(self._result)
         with pusher._expects():
-            while self._outcome is None:
+            while not outcome.is_known():
                 pusher._check_overflow()
                 await pusher._wait(self._waiters)
-        if not self._outcome:
-            raise self._failure()
+        outcome.check()
 
 
 class PusherUser(AsyncListening, BaseUser):

@@ -74,11 +74,10 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
             disconnected in the meantime.
         """
         self._check_loop()
-        self._begin_connecting()
+        outcome = self._begin_connecting()
         if wait:
-            await self._await_server(lambda: self._is_settled)
-            if not self._is_up:
-                raise self._end()
+            await self._await_server(outcome.is_known)
+            outcome.check()
 
     async def disconnect(self) -> None:
         """Disconnects with a closing handshake, and waits for its end, up to 5 s. Channels and
@@ -126,11 +125,10 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
             ``connect``.
         """
         self._check_loop()
-        self._begin_signing_in(wait)
+        outcome = self._begin_signing_in(wait)
         if wait:
-            await self._await_server(lambda: self._is_sign_in_over)
-            if not self.user.is_signed_in:
-                raise self._refusal or self._end()
+            await self._await_server(outcome.is_known)
+            outcome.check()
         return self.user
 
     async def wait_closed(self) -> None:

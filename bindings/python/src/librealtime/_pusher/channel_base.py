@@ -22,6 +22,7 @@ from .bindings import Bindings
 from .callbacks import CHANNEL, members
 from .errors import SubscriptionError
 from .objects import ChannelKind, PusherMember
+from .outcome import Result
 from .streams import Backlog, Listening
 
 ChannelState = Literal["idle", "authorizing", "sent", "subscribed", "failed", "unsubscribed"]
@@ -206,19 +207,15 @@ class BaseChannel(Listening):
         self._bindings.remove(lambda _: True)
         self._handlers_changed()
 
-    @property
-    def _outcome(self) -> bool | None:
-        """Whether the subscription succeeded; None while it is not known."""
+    def _result(self) -> Result:
+        """Whether the subscription succeeded, or why not."""
         if self.is_subscribed:
             return True
-        is_over = self._refusal is not None or self._is_gone or self._owning()._is_over
-        return False if is_over else None
-
-    def _failure(self) -> Exception:
-        """Why it is not subscribed."""
         if self._refusal is not None:
             return self._refusal
         if self._is_gone:
             return StreamEnded(rt_status.ERROR_CLOSED, f"channel {self.name} is unsubscribed")
-        error: Exception = self._owning()._end()
+        pusher = self._owning()
+        with pusher._guard:
+            error: Exception | None = pusher._end() if pusher._is_over else None
         return error

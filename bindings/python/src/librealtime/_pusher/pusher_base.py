@@ -30,6 +30,7 @@ from .callbacks import (
     STATES,
     USER_EVENT,
 )
+from .errors import SignInError
 from .objects import PusherStateChange, State
 from .options import (
     FUNCTIONS,
@@ -50,6 +51,7 @@ from .options import (
     OnWatchlist,
     reconnect_limits,
 )
+from .outcome import Outcome, Result
 from .reception import C, Reception
 from .streams import Listening
 
@@ -80,6 +82,8 @@ class BasePusher(Reception[C], Listening, Configured):
     _ends = 0
     # Whether the user is to be signed in.
     _signs_in = False
+    # How often the user was signed out.
+    _sign_outs = 0
     # Whether any handler is set or bound.
     _is_told = False
 
@@ -230,7 +234,10 @@ class BasePusher(Reception[C], Listening, Configured):
         limits = reconnect_limits(max_reconnects, max_reconnect_gap)
         check(PUSHER.set_reconnect_limits(self._require_handle(), *limits))
 
-    def _begin_connecting(self) -> None:
+    def _begin_connecting(self) -> Outcome:
+        """
+        :returns: whether it is connected; a failure once no attempt follows.
+        """
         handle = self._require_handle()
         with self._guard:
             # Set before the call: another thread may report its outcome at once.
@@ -242,6 +249,7 @@ class BasePusher(Reception[C], Listening, Configured):
                 self._is_on, self._failure = before
                 raise
         self._changed()
+        return Outcome(self._connection_result)
 
     def _begin_disconnecting(self) -> Callable[[], bool] | None:
         """
@@ -277,7 +285,7 @@ class BasePusher(Reception[C], Listening, Configured):
             self._names[name] = self._channels[channel._number] = channel
         return channel
 
-    def _begin_signing_in(self, waits: bool) -> None:
+    def _begin_signing_in(self, waits: bool) -> Outcome:
         handle = self._require_handle()
         if waits and not self._is_on:
             raise self._end()
@@ -285,6 +293,8 @@ class BasePusher(Reception[C], Listening, Configured):
             self._refusal = None
             self._signs_in = True
             check(PUSHER.sign_in(handle))
+            sign_outs = self._sign_outs
+        return Outcome(lambda: self._sign_in_result(sign_outs))
 
     def sign_out(self) -> None:
         """Ends ``sign_in``: no more events for the user arrive, and later connections do not sign
@@ -293,22 +303,32 @@ class BasePusher(Reception[C], Listening, Configured):
         handle = self._require_handle()
         with self._guard:
             self._signs_in = False
+            self._sign_outs += 1
             self.user._id = self.user._data = None
             check(PUSHER.sign_out(handle))
+        self._changed()
 
     @property
     def _is_up(self) -> bool:
         handle = self._handle
         return handle is not None and PUSHER.get_state(handle) == _CONNECTED
 
-    @property
-    def _is_settled(self) -> bool:
-        """Whether it is connected, or no attempt follows."""
-        return self._is_up or not self._is_on
+    def _connection_result(self) -> Result:
+        with self._guard:
+            if self._is_up:
+                return True
+            return None if self._is_on else self._end()
 
-    @property
-    def _is_sign_in_over(self) -> bool:
-        return self.user._id is not None or self._refusal is not None or not self._is_on
+    def _sign_in_result(self, sign_outs: int) -> Result:
+        """
+        :param sign_outs: how often the user was signed out when this sign-in began.
+        """
+        with self._guard:
+            if self._sign_outs != sign_outs:
+                return SignInError(rt_status.ERROR_CANCELLED, "the user was signed out")
+            if self.user._id is not None:
+                return True
+            return self._refusal or (None if self._is_on else self._end())
 
     # For iterations.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable
 from typing import Any, Generic, TypeVar
 
-from .._core.abi import rt_pusher_state
+from .._core.abi import rt_pusher_state, rt_status
 from .._core.awaiting import at_once
 from .._core.errors import RealtimeError
 from .authorization import Answer, PusherAuthorization, PusherPreparation
@@ -94,10 +94,11 @@ class Reception(Flow, Generic[C]):
         handle = self._handle
         if change.new == "disconnected":
             self._ends += 1
-            # A handler may have connected again.
-            if handle is not None and PUSHER.get_state(handle) == _DISCONNECTED:
-                self._failure = change.error
-                self._is_on = False
+            with self._guard:
+                # A handler or another thread may have connected again.
+                if handle is not None and PUSHER.get_state(handle) == _DISCONNECTED:
+                    self._failure = change.error
+                    self._is_on = False
         else:
             self._is_on = True
         if change.new != "connected":
@@ -164,8 +165,11 @@ class Reception(Flow, Generic[C]):
         self._tell("on_signed_in", user)
 
     def _sign_in_failed(self, error: SignInError) -> None:
-        error.__cause__ = self._causes.pop(None, None) or self._user_cause(error)
-        self._refusal = error
+        if error.status != rt_status.ERROR_CANCELLED:
+            error.__cause__ = self._causes.pop(None, None) or self._user_cause(error)
+            self._refusal = error
+        # Else it reports a sign-out, which has ended the waits itself; the user may already be
+        # signing in again.
         self._changed()
         self._tell("on_sign_in_failed", error)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .channel_base import BaseChannel
+from .outcome import Outcome
 from .sync_streams import BlockingListening
 from .user import BaseUser
 
@@ -26,10 +27,10 @@ class PusherChannel(BlockingListening, BaseChannel):
         :raises StreamEnded: if it is unsubscribed, or the connection closed, in the meantime.
         :raises RealtimeError: the error that ended the connection.
         """
-        if not self._owning()._await_server(lambda: self._outcome is not None, timeout):
+        outcome = Outcome(self._result)
+        if not self._owning()._await_server(outcome.is_known, timeout):
             raise TimeoutError(f"channel {self.name} is not subscribed within {timeout} s")
-        if not self._outcome:
-            raise self._failure()
+        outcome.check()
 
 
 class PusherUser(BlockingListening, BaseUser):

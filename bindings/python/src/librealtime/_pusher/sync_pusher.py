@@ -60,13 +60,12 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
             ``ConnectionClosedError`` with the server's close ``code``; ``StreamEnded`` if it was
             disconnected in the meantime.
         """
-        self._begin_connecting()
+        outcome = self._begin_connecting()
         if not wait:
             return
-        if not self._await_server(lambda: self._is_settled, timeout):
+        if not self._await_server(outcome.is_known, timeout):
             raise TimeoutError(f"not connected within {timeout} s")
-        if not self._is_up:
-            raise self._end()
+        outcome.check()
 
     def disconnect(self, timeout: float | None = None) -> None:
         """Disconnects with a closing handshake, and waits for its end, up to 5 s; in a handler it
@@ -119,13 +118,12 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
         :raises RealtimeError: the error that ended the connection; ``InvalidState`` before
             ``connect``.
         """
-        self._begin_signing_in(wait)
+        outcome = self._begin_signing_in(wait)
         if not wait:
             return self.user
-        if not self._await_server(lambda: self._is_sign_in_over, timeout):
+        if not self._await_server(outcome.is_known, timeout):
             raise TimeoutError(f"not signed in within {timeout} s")
-        if not self.user.is_signed_in:
-            raise self._refusal or self._end()
+        outcome.check()
         return self.user
 
     def wait_closed(self, timeout: float | None = None) -> None:
