@@ -36,7 +36,9 @@ struct PusherAuthorizationTests {
         let lobby = try #require(pusher.connection.channel(named: "presence-lobby"))
         #expect(lobby.members.table.members.map { $0.id } == ["u-17"])
         #expect(lobby.members.myID == "u-17")
-        _ = try pusher.connection.bind("secret") { [unowned pusher] view, _ in pusher.lines.append(view.text) }
+        _ = try pusher.connection.bind("secret") { [unowned pusher] view, _ in
+            pusher.lines.append(view.text)
+        }
         try pusher.publish("private-encrypted-c", "secret", ["n": 1])
         try pusher.run(until: #"{"n":1}"#)
     }
@@ -172,7 +174,9 @@ struct PusherAuthorizationTests {
         #expect(pusher.connection.userID == "u-17")
         let lobby = try #require(pusher.connection.channel(named: "presence-lobby"))
         #expect(lobby.members.table["u-17"]?.info == Array(#"{"name":"Zoë"}"#.utf8))
-        _ = try pusher.connection.bind("secret") { [unowned pusher] view, _ in pusher.lines.append(view.text) }
+        _ = try pusher.connection.bind("secret") { [unowned pusher] view, _ in
+            pusher.lines.append(view.text)
+        }
         try pusher.publish("private-encrypted-c", "secret", ["n": 1])
         try pusher.run(until: #"{"n":1}"#)
         _ = try pusher.connection.bindUser("mail") { [unowned pusher] view, _ in

@@ -17,7 +17,9 @@ struct PusherConnectionTests {
         _ = try channel.bind("paid") { [unowned pusher] view, channel in
             pusher.lines.append("channel \(view.name) \(view.text) \(channel?.name ?? "")")
         }
-        _ = try channel.bind(nil) { [unowned pusher] view, _ in pusher.lines.append("all of channel \(view.name)") }
+        _ = try channel.bind(nil) { [unowned pusher] view, _ in
+            pusher.lines.append("all of channel \(view.name)")
+        }
         _ = try pusher.connection.bind(nil) { [unowned pusher] view, channel in
             pusher.lines.append("all \(view.name) \(channel?.name ?? "")")
         }

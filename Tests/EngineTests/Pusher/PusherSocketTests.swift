@@ -188,7 +188,9 @@ struct PusherSocketTests {
     func whatIsNoMessageIsSkipped(_ text: String) throws {
         let pusher = try PusherHarness()
         _ = try pusher.connection.subscribe("orders")
-        _ = try pusher.connection.bind("paid") { [unowned pusher] view, _ in pusher.lines.append("paid") }
+        _ = try pusher.connection.bind("paid") { [unowned pusher] view, _ in
+            pusher.lines.append("paid")
+        }
         try pusher.connection.connect()
         try pusher.run(until: "subscribed orders")
         try pusher.control("send", ["text": .string(text)])
