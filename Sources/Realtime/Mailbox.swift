@@ -101,9 +101,12 @@ final class Mailbox<Element: MailboxElement>: Sendable {
     /// Waits for the next message; nil at a normal end. A message that is there is returned without
     /// leaving the caller's actor, except after every 64th, so that the actor's other work runs.
     /// - Parameter onResume: called when receiving may continue.
+    /// - Throws: `CancellationError` if the task is cancelled, also while messages wait: otherwise
+    ///   a fast peer could keep a cancelled task busy for ever. They stay for other tasks.
     func next(
         isolation actor: isolated (any Actor)? = #isolation, onResume: () -> Void
     ) async throws -> Element? {
+        try Task.checkCancellation()
         if let taken = contents.withLock({ take(&$0) }) {
             if taken.mayResume { onResume() }
             if taken.yields { await Task.yield() }
@@ -131,8 +134,8 @@ final class Mailbox<Element: MailboxElement>: Sendable {
 
     private func look(orWait continuation: Continuation, _ ticket: UInt64) -> Look {
         contents.withLock { contents in
-            if let taken = take(&contents) { return .message(taken) }
             if contents.cancelled.contains(ticket) { return .end(.failed(CancellationError())) }
+            if let taken = take(&contents) { return .message(taken) }
             if let end = contents.end { return .end(end) }
             contents.waiting.append((ticket, continuation))
             return .nothing

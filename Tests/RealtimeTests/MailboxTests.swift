@@ -95,6 +95,18 @@ private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) 
         #expect(await take(box) == .message(.text("for another")))
     }
 
+    @Test func aCancelledTaskLeavesWaitingMessages() async {
+        let box = Mailbox<WebSocket.Message>(4, 1000)
+        _ = box.put(.text("for another"))
+        let task = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return await take(box)
+        }
+        task.cancel()
+        #expect(await task.value == .cancelled)
+        #expect(await take(box) == .message(.text("for another")))
+    }
+
     /// Otherwise each message would cost two changes of the thread.
     @Test @MainActor func messagesAreTakenWithoutLeavingTheActor() async {
         let box = Mailbox<WebSocket.Message>(1000, 1000)
