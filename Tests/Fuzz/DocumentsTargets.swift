@@ -86,8 +86,8 @@ private func read(_ text: String) -> EJSON {
 }
 
 private func checkID(_ wire: String) {
-    guard let value = DocumentID(wire: wire)?.value, let id = DocumentID(value) else { return }
-    require(id.value == value, "the id \(wire) has another value as \(id.wire)")
+    guard let id = DocumentID(wire: wire), let value = id.value else { return }
+    require(DocumentID(value) == id, "the id \(wire) is another one as \(id.wire)")
 }
 
 private func id(_ number: Int) -> DocumentID {

@@ -5,10 +5,25 @@ package struct DocumentID: Hashable, Sendable {
 
     package var wire: String { form.text }
 
-    /// The id that a message contains; nil for a `~` without JSON after it.
+    /// The id that a message contains. Forms of one id that no server writes, such as `~5.0` and
+    /// `-abc`, are the same id as `~5` and `abc`.
+    /// - Returns: nil for a `~` that no number, bool or null follows.
     package init?(wire: String) {
-        self.init(form: wire)
-        if wire.utf8.first == UInt8(ascii: "~"), value == nil { return nil }
+        switch wire.utf8.first {
+        case UInt8(ascii: "~"):
+            switch DocumentID(form: wire).value {
+            case .number(let number)?: self.init(.number(number))
+            case .bool(let isTrue)?: self.init(.bool(isTrue))
+            case .null?: self.init(.null)
+            case .string, .array, .object, .date, .bytes, .objectID, .decimal, .pattern, .custom,
+                nil:
+                return nil
+            }
+        case UInt8(ascii: "-") where wire.utf8.count > 1, UInt8(ascii: "{"):
+            guard let value = DocumentID(form: wire).value else { return nil }
+            self.init(value)
+        default: self.init(form: wire)
+        }
     }
 
     private init(form: String) { self.form = ByteText(form) }
@@ -20,7 +35,7 @@ package struct DocumentID: Hashable, Sendable {
         case .objectID(let id): self.init(form: id.hex)
         case .number(let number) where number.isFinite: self.init(form: "~" + value.text)
         case .bool, .null: self.init(form: "~" + value.text)
-        default: return nil
+        case .number, .array, .object, .date, .bytes, .decimal, .pattern, .custom: return nil
         }
     }
 

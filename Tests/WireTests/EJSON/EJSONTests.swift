@@ -125,6 +125,13 @@ struct DocumentIDTests {
     @Test func otherForms() throws {
         #expect(try #require(DocumentID(wire: "-")).value == nil)
         #expect(DocumentID(wire: "~x") == nil)
+        for wire in ["~", "~[1]", "~{}", #"~"a""#, #"~{"$date":1}"#, "~1e999"] {
+            #expect(DocumentID(wire: wire) == nil, "\(wire)")
+        }
+        // No server writes these.
+        #expect(DocumentID(wire: "~5.0") == DocumentID(wire: "~5"))
+        #expect(DocumentID(wire: "-abc") == DocumentID(wire: "abc"))
+        #expect(DocumentID(wire: "{a") == DocumentID(.string("{a")))
         #expect(DocumentID(.array([])) == nil)
         #expect(DocumentID(.number(.nan)) == nil)
         #expect(DocumentID(wire: "\u{e9}") != DocumentID(wire: "e\u{301}"))
