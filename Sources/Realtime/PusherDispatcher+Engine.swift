@@ -47,11 +47,14 @@ extension PusherDispatcher {
     private func addUserHandlers(to handlers: inout PusherHandlers) {
         handlers.signedIn = { [self] id, data in
             let text = String(decoding: data, as: UTF8.self)
-            userWaiters.resumeAll(.success(()))
+            if connection?.isSigningOut == false { userWaiters.resumeAll(.success(())) }
             call(\.signedIn) { $0(id, text) }
         }
         handlers.signInFailed = { [self] failure in
-            userWaiters.resumeAll(.failure(failure.error))
+            // `signOut` has ended the waits before it by itself.
+            if failure.error.code != .cancelled, connection?.isSigningOut == false {
+                userWaiters.resumeAll(.failure(failure.error))
+            }
             let failure = Pusher.Failure(failure)
             call(\.signInFailed) { $0(failure) }
         }

@@ -28,7 +28,8 @@ extension Pusher {
             }
             return connection.engine?.userID == nil ? nil : .success(())
         }
-        return connection.engine?.userID ?? ""
+        guard let id = connection.engine?.userID else { throw PusherUser.signedOut }
+        return id
     }
 
     /// Ends `signIn`: events for the user are no longer delivered, and later connections do not
@@ -36,6 +37,7 @@ extension Pusher {
     /// and channels are kept. The protocol has no message for this: until the connection ends, the
     /// server considers the user signed in.
     public func signOut() {
+        connection.dispatcher.userWaiters.resumeAll(.failure(PusherUser.signedOut))
         do throws(RealtimeError) {
             try connection.engine?.signOut()
         } catch {
@@ -64,6 +66,8 @@ public struct PusherUser: Sendable {
 
         public var isOnline: Bool { name == "online" }
     }
+
+    static let signedOut = RealtimeError(.cancelled, "the user was signed out")
 
     private let connection: PusherConnection
 

@@ -217,6 +217,27 @@ import Testing
         try await pusher.signedIn()
     }
 
+    /// What is reported of the earlier sign-in does not end the wait for the next one.
+    @Test func signingInDirectlyAfterSigningOut() async throws {
+        let app = try await PusherApp()
+        try await app.control("user", ["user_id": "u-17"])
+        let method = PusherUserAuthMethod.endpoint(authEndpoint: app.userAuthEndpoint)
+        let pusher = app.pusher { $0.userAuthMethod = method }
+        try await pusher.connected()
+        try await pusher.signedIn()
+        for round in 0..<30 {
+            pusher.signOut()
+            #expect(pusher.user.userId == nil)
+            // A sign-in that is under way in every other round.
+            if round.isMultiple(of: 2) {
+                pusher.signIn()
+                pusher.signOut()
+            }
+            #expect(try await pusher.signedIn() == "u-17")
+            #expect(pusher.user.userId == "u-17")
+        }
+    }
+
     @Test func signingOutEndsTheWait() async throws {
         let app = try await PusherApp()
         try await app.control("auth", ["mode": "hang"])

@@ -43,6 +43,8 @@ package final class PusherConnection:
         var socketID: String?
         var reconnectAttempts = 0
         var userID: String?
+        /// Calls of `signOut` that the loop has not seen yet.
+        var signOuts = 0
         /// Tells how much waits for the server.
         var webSocket: WebSocketConnection?
     }
@@ -105,7 +107,10 @@ package final class PusherConnection:
     package var reconnectAttempts: Int { shared.withLock { $0.reconnectAttempts } }
 
     /// The user who is signed in; nil for none.
-    package var userID: String? { shared.withLock { $0.userID } }
+    package var userID: String? { shared.withLock { $0.signOuts > 0 ? nil : $0.userID } }
+
+    /// The results that are reported now are those of a sign-in before the last `signOut`.
+    package var isSigningOut: Bool { shared.withLock { $0.signOuts > 0 } }
 
     /// The URL of the WebSocket, with its port.
     /// - Throws: `.invalidArgument` or `.invalidURL` for options that make none.
@@ -320,7 +325,14 @@ package final class PusherConnection:
     package func signOut() throws(RealtimeError) {
         try checkOpen()
         guard wasStarted else { return }
-        onLoop { [self] in session.signOut(now: Loop.now()) }
+        publish { $0.signOuts += 1 }
+        onLoop { [self] in
+            session.signOut(now: Loop.now())
+            publish {
+                $0.userID = session.userID
+                $0.signOuts -= 1
+            }
+        }
     }
 
     /// Push notifications, which are independent of the connection.
