@@ -5,6 +5,7 @@ import queue
 import re
 import subprocess
 import threading
+import time
 from collections.abc import Sequence
 
 from harness import PATIENCE_S, Build, Failed, expect
@@ -94,6 +95,13 @@ class Bot:
         log = "".join(self.log)
         for sign in signs:
             expect(sign in log, f"{sign!r} is not in the log")
+
+    def wait_until_logged(self, sign: str) -> None:
+        """Waits until its log has this."""
+        end = time.monotonic() + PATIENCE_S
+        while not any(sign in line for line in self.log):
+            expect(time.monotonic() < end, f"{sign!r} is not in the log: {self.log[-20:]}")
+            time.sleep(0.001)
 
     def tell(self, command: str) -> None:
         assert self._process.stdin is not None

@@ -76,6 +76,8 @@ def test_link_is_lost_under_a_lower_leg(
             bot.until("message .* before", *ON_THE_WAY)
             gate.set(Leg.WEBSOCKET, to=Treat.PASS)
             wire.client("ip link set c0 down")
+            # A loss that is over before anyone looks is none.
+            bot.wait_until_logged("the network is gone")
             nchan.publish(channel, "meanwhile")
             wire.client("ip link set c0 up")
             bot.until("transport 1", *ON_THE_WAY)
