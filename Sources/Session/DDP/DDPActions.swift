@@ -63,6 +63,11 @@ package struct DDPCall: Sendable, Equatable {
     package let id: DDPSession.CallID
     /// What the stub returned; null without a stub, and if it failed.
     package let value: EJSON
+
+    package init(id: DDPSession.CallID, value: EJSON) {
+        self.id = id
+        self.value = value
+    }
 }
 
 /// The account that the connection is logged in to.
