@@ -1,0 +1,173 @@
+package import Session
+package import Wire
+
+// Calls of methods, and their stubs.
+extension DDPConnection: DDPStubCaller {
+    /// Defines what calls of a method do to the local documents until the server has done it; nil
+    /// for nothing. Calls that were made before are not affected.
+    package func setStub(_ method: String, _ stub: DDPStub?) throws(RealtimeError) {
+        try checkOpen()
+        let stub = DDPSendable(stub)
+        let old = session.locked {
+            let old = DDPSendable(stubs[method])
+            stubs[method] = stub.value
+            return old
+        }
+        withExtendedLifetime(old) {}
+    }
+
+    /// Calls a method. Its stub runs before this returns. Inside a stub, only the stub runs.
+    /// - Returns: the call with the stub's value, or what the stub has thrown if the options say
+    ///   so. Then nothing is sent, and no handler is called.
+    package func call(
+        _ request: DDPRequest, _ handlers: DDPCallHandlers = .init()
+    ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
+        try checkOpen()
+        guard !isInStub else { return nested(callInStub(request), handlers) }
+        return made(handlers) { shared throws(DDPError) in
+            guard let stub = stubs[request.name] else {
+                return try shared.session.call(
+                    request, drawing: &shared.entropy, now: Loop.now())
+            }
+            shared.session.beginStub(now: Loop.now())
+            let outcome = run(stub, request)
+            return try shared.session.call(request, outcome, now: Loop.now())
+        }
+    }
+
+    /// Inserts a document here and at the server.
+    /// - Parameter document: an object. If it has no `_id`, both draw the same one.
+    /// - Returns: the call; its value is the document's id.
+    package func insert(
+        _ collection: String, _ document: EJSON, options: DDPCallOptions = .init(),
+        _ handlers: DDPCallHandlers = .init()
+    ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
+        try write("/\(collection)/insert", [document], handlers) { shared throws(DDPError) in
+            try shared.session.insert(
+                collection, document, options: options, drawing: &shared.entropy, now: Loop.now())
+        }
+    }
+
+    /// Changes a document here and at the server.
+    /// - Parameter id: a string or an ObjectID.
+    /// - Returns: the call; its value is the number of documents.
+    package func update(
+        _ collection: String, id: EJSON, _ modifier: EJSON, options: DDPCallOptions = .init(),
+        _ handlers: DDPCallHandlers = .init()
+    ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
+        try write("/\(collection)/update", [id, modifier], handlers) { shared throws(DDPError) in
+            try shared.session.update(
+                collection, id: id, modifier, options: options, drawing: &shared.entropy,
+                now: Loop.now())
+        }
+    }
+
+    /// Removes a document here and at the server.
+    package func remove(
+        _ collection: String, id: EJSON, options: DDPCallOptions = .init(),
+        _ handlers: DDPCallHandlers = .init()
+    ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
+        try write("/\(collection)/remove", [id], handlers) { shared throws(DDPError) in
+            try shared.session.remove(
+                collection, id: id, options: options, drawing: &shared.entropy, now: Loop.now())
+        }
+    }
+
+    private func write(
+        _ method: String, _ params: [EJSON], _ handlers: DDPCallHandlers,
+        _ body: (DDPSharedSession) throws(DDPError) -> DDPCall
+    ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
+        try checkOpen()
+        if isInStub { return nested(callInStub(DDPRequest(method, params)), handlers) }
+        return made(handlers, body)
+    }
+
+    // MARK: Accounts
+
+    /// Calls a method that logs a user in, such as those of `DDPRequest`: its result has the user's
+    /// `id` and a `token`. Not inside a stub.
+    package func logIn(
+        _ request: DDPRequest, _ handlers: DDPCallHandlers = .init()
+    ) throws(RealtimeError) -> DDPCall {
+        try account(handlers) { $0.session.logIn(request, now: Loop.now()) }
+    }
+
+    /// Logs the user out, here once the server has. Not inside a stub.
+    package func logOut(_ handlers: DDPCallHandlers = .init()) throws(RealtimeError) -> DDPCall {
+        try account(handlers) { $0.session.logOut(now: Loop.now()) }
+    }
+
+    /// Logs all other clients of the user out. Not inside a stub.
+    package func logOutOthers(
+        _ handlers: DDPCallHandlers = .init()
+    ) throws(RealtimeError) -> DDPCall {
+        try account(handlers) { $0.session.logOutOthers(now: Loop.now()) }
+    }
+
+    /// Sets the user that stubs see, without a login.
+    package func setUserID(_ id: String?) throws(RealtimeError) {
+        try checkOpen()
+        change { $0.session.setUserID(id) }
+    }
+
+    private func account(
+        _ handlers: DDPCallHandlers, _ body: (DDPSharedSession) -> DDPCall
+    ) throws(RealtimeError) -> DDPCall {
+        try checkOpen()
+        guard !isInStub else {
+            throw RealtimeError(.reentrant, "a stub cannot log a user in or out")
+        }
+        return change { shared in
+            let call = body(shared)
+            shared.calls[call.id] = handlers
+            return call
+        }
+    }
+
+    // MARK: Stubs
+
+    private var isInStub: Bool { session.isOwned && session.session.isInStub }
+
+    /// Makes a call, and keeps its handlers until it is completed.
+    private func made(
+        _ handlers: DDPCallHandlers, _ body: (DDPSharedSession) throws(DDPError) -> DDPCall
+    ) -> Result<DDPCall, DDPError> {
+        change { shared in
+            do throws(DDPError) {
+                let call = try body(shared)
+                shared.calls[call.id] = handlers
+                return .success(call)
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    /// A call that a stub has made is completed by its own stub.
+    private func nested(
+        _ outcome: DDPStubOutcome, _ handlers: DDPCallHandlers
+    ) -> Result<DDPCall, DDPError> {
+        loop.enqueue { [self] in
+            guard !isClosed else { return }
+            handlers.result?(outcome)
+            handlers.completed?(outcome)
+        }
+        return outcome.map { DDPCall(id: 0, value: $0) }
+    }
+
+    private func run(_ stub: DDPStub, _ request: DDPRequest) -> DDPStubOutcome {
+        let context = DDPStubContext(session, self)
+        defer { context.end() }
+        return stub(context, request.params)
+    }
+
+    /// Runs what a stub calls. The lock is held.
+    func callInStub(_ request: DDPRequest) -> DDPStubOutcome {
+        guard let stub = stubs[request.name] else {
+            return session.session.callInStub(request, drawing: &session.entropy)
+        }
+        session.session.enterStub(request.name)
+        defer { session.session.leaveStub() }
+        return run(stub, request)
+    }
+}

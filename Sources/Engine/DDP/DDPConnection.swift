@@ -1,0 +1,314 @@
+package import Documents
+package import Session
+import Synchronization
+package import Wire
+
+/// A client of a Meteor server on a loop: does the I/O for `DDPSession`. Any thread may call it.
+///
+/// Calls, stubs and reads happen at once, on the calling thread; what they cause is reported on the
+/// loop's thread (DDPDriver.swift).
+///
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
+package final class DDPConnection:
+    ActionDriver<DDPSharedSession, DDPClientConfiguration, DDPHandlers>, @unchecked Sendable
+{
+    // Only with the session's lock.
+    @exclusivity(unchecked) var stubs: [String: DDPStub] = [:]
+
+    // The loop's owner only.
+    @exclusivity(unchecked) var socket: (any DDPSocket)?
+    /// The number of the socket.
+    var socketNumber: UInt64 = 0
+    @exclusivity(unchecked) var reader = DDPReader()
+    @exclusivity(unchecked) var choice = DDPTransportChoice(mayFallBack: true)
+    /// The server has confirmed the connection of the socket.
+    var isConfirmed = false
+    var reachability: Reachability?
+    var hasBegun = false
+
+    package convenience init(url: String, on loop: Loop) throws(RealtimeError) {
+        try loop.checkUsable()
+        self.init(DDPClientConfiguration(try DDPAddress(parsing: url)), on: loop)
+    }
+
+    private init(_ configuration: DDPClientConfiguration, on loop: Loop) {
+        super.init(
+            DDPSharedSession(DDPSession(configuration.session)), configuration, on: loop)
+    }
+
+    // MARK: ActionDriver
+
+    override class var kind: String { "client" }
+    override class var begun: String { "the client is used" }
+
+    override var mayAct: Bool { !isClosed }
+
+    override func performNext() -> Bool {
+        guard let action = session.nextAction() else { return false }
+        perform(action)
+        return true
+    }
+
+    override func takeHandlers() {
+        super.takeHandlers()
+        let wantsLog = handlers.debug != nil
+        session.locked { session.session.wantsLog = wantsLog }
+    }
+
+    /// Nothing is reported once the loop is freed.
+    override func loopClosed() {
+        gate.close()
+        closeNow()
+    }
+
+    // MARK: Using the machine; any thread
+
+    /// Makes the session from the options, once. The lock is held.
+    private func prepare() {
+        guard !session.isPrepared else { return }
+        session.isPrepared = true
+        _ = options.start()
+        let options = options.read { $0.pointee }
+        let token = sharedHandlers.current.value.loadToken?()
+        session.session = DDPSession(
+            options.session, store: DocumentStore(maximumBytes: options.maximumDocumentBytes),
+            jitter: UInt64(randomFraction() * 0x1p53), token: token)
+    }
+
+    /// Reads or writes documents.
+    private func reading<Result: Sendable, Failure: Error>(
+        _ body: (DDPSharedSession) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try session.locked { () throws(Failure) in
+            prepare()
+            return try body(session)
+        }
+    }
+
+    /// Passes something to the machine. The actions that result follow in the loop's turn.
+    private func changing<Result: Sendable, Failure: Error>(
+        _ body: (DDPSharedSession) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let isInside = session.isOwned
+        defer { if !isInside { wake() } }
+        return try reading { shared throws(Failure) in
+            shared.session.wallClock = Loop.wallClockMilliseconds()
+            return try body(shared)
+        }
+    }
+
+    /// Runs on the loop's thread, never with the lock: a stub's outermost call does it at its end.
+    private func wake() {
+        loop.perform { [self] in
+            guard !isClosed else { return }
+            if !hasBegun { begin() }
+            schedule()
+        }
+    }
+
+    // MARK: State
+
+    package var status: DDPStatus {
+        isClosed ? .offline : reading { $0.session.status }
+    }
+
+    /// Failed attempts in a row.
+    package var retryCount: Int { reading { $0.session.retryCount } }
+
+    /// The protocol version that was agreed; nil unless connected.
+    package var version: String? { reading { $0.session.version } }
+
+    /// The user who is logged in; nil for nobody. Until the first connection has logged in, that of
+    /// the token.
+    package var userID: String? { reading { $0.session.userID } }
+
+    package var isLoggingIn: Bool { reading { $0.session.isLoggingIn } }
+
+    // MARK: Connecting
+
+    /// Connects, or makes the next attempt at once.
+    package func connect() throws(RealtimeError) {
+        try checkOpen()
+        changing { $0.session.connect(now: Loop.now()) }
+    }
+
+    /// Connects again, also if the connection is fine.
+    package func reconnect() throws(RealtimeError) {
+        try checkOpen()
+        changing { $0.session.reconnect(now: Loop.now()) }
+    }
+
+    /// Ends the connection and all attempts. Calls and subscriptions wait for the next `connect`.
+    package func disconnect() throws(RealtimeError) {
+        try checkOpen()
+        changing { $0.session.disconnect(now: Loop.now()) }
+    }
+
+    /// Takes over what the program knows about the network.
+    package func networkChanged(isReachable: Bool) throws(RealtimeError) {
+        try checkOpen()
+        changing { $0.session.networkChanged(isReachable: isReachable, now: Loop.now()) }
+    }
+
+    /// The program moves to the background: the connection is kept for a while, and no attempt is
+    /// made.
+    package func enterBackground() throws(RealtimeError) {
+        try checkOpen()
+        changing { $0.session.enterBackground(now: Loop.now()) }
+    }
+
+    package func enterForeground() throws(RealtimeError) {
+        try checkOpen()
+        changing { $0.session.enterForeground(now: Loop.now()) }
+    }
+
+    // MARK: Subscriptions
+
+    /// Subscribes now or as soon as there is a connection, and again after each loss. Equal
+    /// subscriptions are shared.
+    /// - Parameter keep: how long it is kept after its last use; nil for the default.
+    package func subscribe(
+        _ name: String, _ params: [EJSON] = [], keep: Duration? = nil,
+        _ handlers: DDPSubscriptionHandlers = .init()
+    ) throws(RealtimeError) -> DDPSession.SubscriptionHandle {
+        try checkOpen()
+        return changing { shared in
+            let handle = shared.session.subscribe(
+                name, params, keep: keep, drawing: &shared.entropy, now: Loop.now())
+            shared.subscriptions[handle] = handlers
+            return handle
+        }
+    }
+
+    package func isReady(_ handle: DDPSession.SubscriptionHandle) -> Bool {
+        reading { $0.session.isReady(handle) }
+    }
+
+    /// Gives a subscription up. After its last use it is kept for a while.
+    package func release(_ handle: DDPSession.SubscriptionHandle) throws(RealtimeError) {
+        try checkOpen()
+        end(handle) { $0.session.release(handle, now: Loop.now()) }
+    }
+
+    /// Gives a subscription up. If nobody else uses it, it ends at once.
+    package func stop(_ handle: DDPSession.SubscriptionHandle) throws(RealtimeError) {
+        try checkOpen()
+        end(handle) { $0.session.stop(handle, now: Loop.now()) }
+    }
+
+    private func end(
+        _ handle: DDPSession.SubscriptionHandle, _ body: (DDPSharedSession) -> Void
+    ) {
+        // Released without the lock.
+        let old = changing { shared in
+            body(shared)
+            return shared.subscriptions.removeValue(forKey: handle)
+        }
+        withExtendedLifetime(old) {}
+    }
+
+    // MARK: Loaders
+
+    /// Waits for several subscriptions together.
+    /// - Parameter loaded: called once they are all ready, or have failed.
+    /// - Returns: the loader, which releases them when it is closed.
+    package func load(
+        _ wanted: [(name: String, params: [EJSON])], _ loaded: @escaping DDPLoadHandler
+    ) throws(RealtimeError) -> DDPSession.LoaderID {
+        try checkOpen()
+        let handler = DDPSendable(loaded)
+        return changing { shared in
+            let loader = shared.session.makeLoader()
+            for (name, params) in wanted {
+                let handle = shared.session.subscribe(
+                    name, params, drawing: &shared.entropy, now: Loop.now())
+                shared.session.add(handle, to: loader)
+            }
+            if shared.session.whenReady(loader) {
+                let error = shared.session.error(of: loader)
+                loop.enqueue { [self] in if !isClosed { handler.value(error) } }
+            } else {
+                shared.loaders[loader] = handler.value
+            }
+            return loader
+        }
+    }
+
+    package func closeLoader(_ loader: DDPSession.LoaderID) throws(RealtimeError) {
+        try checkOpen()
+        let old = changing { shared in
+            shared.session.closeLoader(loader, now: Loop.now())
+            return shared.loaders.removeValue(forKey: loader).map { DDPSendable($0) }
+        }
+        withExtendedLifetime(old) {}
+    }
+
+    // MARK: Documents
+
+    /// Declares a collection, so that the stubs of its methods insert, update and remove exist.
+    package func declare(
+        _ collection: String, ids: NewDocumentIDs = .strings
+    ) throws(RealtimeError) {
+        try checkOpen()
+        reading { $0.session.declare(collection, ids: ids) }
+    }
+
+    /// The fields of a document, without its id; nil if it is not there.
+    package func document(_ key: DocumentKey) -> EJSONObject? {
+        reading { $0.session.store.document(key) }
+    }
+
+    package func count(of collection: String) -> Int {
+        reading { $0.session.store.count(of: collection) }
+    }
+
+    package func find(_ query: Query, in collection: String) -> [Found] {
+        reading { $0.session.store.find(query, in: collection) }
+    }
+
+    /// Keeps the result of a query up to date.
+    /// - Parameter indexes: whether changes are reported by index too.
+    /// - Returns: the query's name and its present result; each change from it is reported.
+    package func observe(
+        _ query: Query, in collection: String, indexes: Bool = false,
+        _ changed: @escaping DDPLiveHandler
+    ) throws(RealtimeError) -> (id: LiveQueryID, found: [Found]) {
+        try checkOpen()
+        let handler = DDPSendable(changed)
+        return reading { shared in
+            let live = shared.session.store.observe(query, in: collection, indexes: indexes)
+            shared.queries[live.id.number] = handler.value
+            return live
+        }
+    }
+
+    package func stopObserving(_ id: LiveQueryID) {
+        let old = reading { shared in
+            shared.session.store.stopObserving(id)
+            return shared.queries.removeValue(forKey: id.number).map { DDPSendable($0) }
+        }
+        withExtendedLifetime(old) {}
+    }
+
+    // MARK: For DDPCalls.swift
+
+    func change<Result: Sendable, Failure: Error>(
+        _ body: (DDPSharedSession) throws(Failure) -> Result
+    ) throws(Failure) -> Result { try changing(body) }
+
+    // MARK: The end
+
+    /// Frees the client. No callback begins after this has returned; on the loop's thread one may
+    /// still be running.
+    package func close() {
+        guard !loop.isForked, gate.close() else { return }
+        loop.enqueue { [self] in closeNow() }
+    }
+}
+
+/// A handler that is only called on the loop's thread.
+struct DDPSendable<Value>: @unchecked Sendable {
+    let value: Value
+
+    init(_ value: Value) { self.value = value }
+}

@@ -1,0 +1,187 @@
+import Documents
+import Session
+import Wire
+
+// The work of a Meteor client on its loop's thread: its sockets, and its session's actions.
+extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
+    func begin() {
+        hasBegun = true
+        takeConfiguration()
+        takeHandlers()
+        choice = DDPTransportChoice(mayFallBack: configuration.mayFallBack)
+        reachability = chosenReachability
+        reachability?.add(self)
+        setResident(true)
+        reachabilityChanged()
+    }
+
+    func reachabilityChanged() {
+        guard !isClosed else { return }
+        let socket = configuration.socket
+        let isReachable =
+            reachability?.isReachable(socket.address.webSocket, by: socket.network) ?? true
+        if isReachable { choice.networkChanged() }
+        session.locked {
+            session.session.networkChanged(isReachable: isReachable, now: Loop.now())
+        }
+        schedule()
+    }
+
+    func perform(_ action: DDPSession.Action) {
+        switch action {
+        case .connect(let number): open(number)
+        case .send(let number, let text): if number == socketNumber { socket?.send(text) }
+        case .close(let number): if number == socketNumber { socket?.close() }
+        case .drop(let number): if number == socketNumber { dropSocket() }
+        case .status, .changed, .result, .completed, .ready, .stopped, .loaded, .account,
+            .refused, .log:
+            report(action)
+        }
+    }
+
+    // MARK: The socket
+
+    private func open(_ number: UInt64) {
+        dropSocket()
+        socketNumber = number
+        isConfirmed = false
+        let transport = choice.begin(now: Loop.now())
+        let address = configuration.socket.address
+        let name = (transport == .webSocket ? address.webSocket : address.sockJS).displayName
+        Log.write(.info, "\(name): connecting to the Meteor server")
+        // A logging function may have closed the client.
+        guard !isClosed else { return }
+        do throws(RealtimeError) {
+            let socket: any DDPSocket =
+                switch transport {
+                case .webSocket: try DDPWebSocket(configuration.socket, on: loop, owner: self)
+                case .sockJS: SockJSSocket(configuration.socket, on: loop, owner: self)
+                }
+            self.socket = socket
+            try socket.start()
+        } catch {
+            socket = nil
+            lost(number, DDPSocketEnd(error: error))
+        }
+    }
+
+    private func dropSocket() {
+        socket?.drop()
+        socket = nil
+    }
+
+    func opened(_ socket: any DDPSocket) {
+        guard socket === self.socket, !isClosed else { return }
+        let load = handlers.loadToken
+        let token = load?()
+        session.locked {
+            session.session.wallClock = Loop.wallClockMilliseconds()
+            if load != nil { session.session.useToken(token) }
+            session.session.beginOpening(socketNumber, now: Loop.now())
+            session.session.opened(socketNumber, now: Loop.now())
+        }
+        act()
+    }
+
+    func received(_ text: UnsafeRawBufferPointer, by socket: any DDPSocket) {
+        guard socket === self.socket, !isClosed else { return }
+        let frame = reader.read(text)
+        session.locked {
+            session.session.wallClock = Loop.wallClockMilliseconds()
+            session.session.received(
+                frame, bytes: text.count, on: socketNumber, now: Loop.now())
+        }
+        act()
+    }
+
+    func ended(_ end: DDPSocketEnd, of socket: any DDPSocket) {
+        guard socket === self.socket else { return }
+        self.socket = nil
+        guard !isClosed else { return }
+        lost(socketNumber, end)
+        act()
+    }
+
+    private func lost(_ number: UInt64, _ end: DDPSocketEnd) {
+        session.locked { session.session.ended(number, end, now: Loop.now()) }
+    }
+
+    // MARK: Reports
+
+    private func report(_ action: DDPSession.Action) {
+        switch action {
+        case .status(let change): report(change)
+        case .changed(let notification): report(notification)
+        case .result(let id, let result):
+            session.locked { session.calls[id] }?.result?(result)
+        case .completed(let id, let result):
+            session.locked { session.calls.removeValue(forKey: id) }?.completed?(result)
+        case .ready(let handle):
+            session.locked { session.subscriptions[handle] }?.ready?()
+        case .stopped(let handle, let error):
+            session.locked { session.subscriptions.removeValue(forKey: handle) }?.stopped?(error)
+        case .loaded(let loader, let error):
+            session.locked {
+                session.loaders.removeValue(forKey: loader).map { DDPSendable($0) }
+            }?.value(error)
+        case .account(let event): handlers.account?(event)
+        case .refused(let reason, let offending):
+            Log.write(.warning, "the Meteor server did not understand a message: \(reason)")
+            handlers.refused?(reason, offending)
+        case .log(let line): handlers.debug?("[DDP] \(line)")
+        case .connect, .send, .close, .drop: break
+        }
+    }
+
+    private func report(_ change: DDPStatusChange) {
+        if change.status == .connected {
+            isConfirmed = true
+            choice.connected()
+        } else if change.status != .connecting, let error = change.error, !isConfirmed {
+            choice.failed(error, now: Loop.now())
+        }
+        let name = configuration.socket.address.webSocket.displayName
+        let retry = change.retryIn.map { ", next attempt \($0.fromNow)" } ?? ""
+        let why = change.error.map { ": \($0.message)" } ?? ""
+        Log.write(
+            change.error == nil ? .info : .warning,
+            "\(name): the Meteor client is \(change.status.name)\(retry)\(why)")
+        handlers.status?(change)
+    }
+
+    private func report(_ notification: Notification) {
+        handlers.changed?(notification)
+        for change in notification.live {
+            // A handler may end a query whose change follows, or free the client.
+            guard !isClosed else { return }
+            session.locked {
+                session.queries[change.query.number].map { DDPSendable($0) }
+            }?.value(change)
+        }
+    }
+
+    // MARK: The end
+
+    func closeNow() {
+        dropSocket()
+        disarm()
+        reachability?.remove(self)
+        session.removeAll(DDPSession(configuration.session))
+        let oldStubs = session.locked { DDPSendable(exchange(&stubs, with: [:])) }
+        withExtendedLifetime(oldStubs) {}
+        dropHandlers()
+        setResident(false)
+    }
+}
+
+extension DDPStatus {
+    fileprivate var name: String {
+        switch self {
+        case .offline: "offline"
+        case .connecting: "connecting"
+        case .connected: "connected"
+        case .waiting: "waiting"
+        case .failed: "failed"
+        }
+    }
+}

@@ -1,0 +1,59 @@
+package import Documents
+package import Session
+package import Wire
+
+/// The handlers of a Meteor client. They are called on its loop's thread, one at a time.
+///
+/// Unchecked because handlers may be set on any thread and are called on the loop's. Callers of the
+/// C interface must ensure that theirs allow that; those of Swift are Sendable.
+package struct DDPHandlers: EndpointHandlers, @unchecked Sendable {
+    package var status: ((DDPStatusChange) -> Void)?
+    package var account: ((DDPAccountEvent) -> Void)?
+    /// Documents have changed.
+    package var changed: ((Notification) -> Void)?
+    /// The server did not understand a message, which is a JSON text if the server repeats it.
+    package var refused: ((_ reason: String, _ offending: [UInt8]?) -> Void)?
+    /// A line for each step, without secrets.
+    package var debug: ((String) -> Void)?
+    /// Returns the token of an earlier login from where `account` has stored it; nil for none. Also
+    /// called before each new connection, because another process may have stored a newer one; at
+    /// first on the thread that uses the client first. It must not use the client.
+    package var loadToken: (() -> DDPLoginToken?)?
+
+    package init() {}
+}
+
+/// What a call reports; see `DDPHandlers` for its threads.
+package struct DDPCallHandlers: @unchecked Sendable {
+    /// The result has arrived; the documents that the call wrote may follow.
+    package var result: ((Result<EJSON, DDPError>) -> Void)?
+    /// The call is done, and the documents that it wrote are there. Called once.
+    package var completed: ((Result<EJSON, DDPError>) -> Void)?
+
+    package init(
+        result: ((Result<EJSON, DDPError>) -> Void)? = nil,
+        completed: ((Result<EJSON, DDPError>) -> Void)? = nil
+    ) {
+        self.result = result
+        self.completed = completed
+    }
+}
+
+/// What a subscription reports; see `DDPHandlers` for its threads.
+package struct DDPSubscriptionHandlers: @unchecked Sendable {
+    /// The initial documents are there. Called once.
+    package var ready: (() -> Void)?
+    /// The server has ended the subscription; the error is nil if it gave none.
+    package var stopped: ((DDPError?) -> Void)?
+
+    package init(ready: (() -> Void)? = nil, stopped: ((DDPError?) -> Void)? = nil) {
+        self.ready = ready
+        self.stopped = stopped
+    }
+}
+
+/// Called with each change of a live query's result; see `DDPHandlers` for its threads.
+package typealias DDPLiveHandler = (LiveChange) -> Void
+
+/// Called once: all subscriptions of a loader are ready, or have failed with this first error.
+package typealias DDPLoadHandler = (DDPError?) -> Void
