@@ -324,8 +324,9 @@ typedef struct callbacks {
 static void on_event(const rt_event *event, void *user) {
   callbacks *c = user;
   rt_event *other = NULL;
+  rt_status status = c->from.receive(c->from.handle, -1, &other);
   (void)event;
-  c->receive = c->from.receive(c->from.handle, -1, &other);
+  __atomic_store_n(&c->receive, status, __ATOMIC_SEQ_CST);
   __atomic_add_fetch(&c->told, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -339,7 +340,7 @@ static void callback_for_the_rest(object from, int count) {
   rt_event_free(receive(from));
   CHECK_OK(from.on_all(from.handle, on_event, &c));
   while (!__atomic_load_n(&c.told, __ATOMIC_SEQ_CST)) usleep(1000);
-  CHECK(c.receive == RT_ERROR_REENTRANT);
+  CHECK(__atomic_load_n(&c.receive, __ATOMIC_SEQ_CST) == RT_ERROR_REENTRANT);
   while (!(status = from.receive(from.handle, -1, &event))) {
     rt_event_free(event);
     taken++;
