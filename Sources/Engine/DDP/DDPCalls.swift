@@ -8,7 +8,7 @@ extension DDPConnection: DDPStubCaller {
     package func setStub(_ method: String, _ stub: DDPStub?) throws(RealtimeError) {
         try checkOpen()
         let stub = DDPSendable(stub)
-        let old = session.locked {
+        let old = shared.locked {
             let old = DDPSendable(stubs[method])
             stubs[method] = stub.value
             return old
@@ -126,7 +126,7 @@ extension DDPConnection: DDPStubCaller {
 
     // MARK: Stubs
 
-    private var isInStub: Bool { session.isOwned && session.session.isInStub }
+    private var isInStub: Bool { shared.isOwned && shared.session.isInStub }
 
     /// Makes a call, and keeps its handlers until it is completed.
     private func made(
@@ -156,7 +156,7 @@ extension DDPConnection: DDPStubCaller {
     }
 
     private func run(_ stub: DDPStub, _ request: DDPRequest) -> DDPStubOutcome {
-        let context = DDPStubContext(session, self)
+        let context = DDPStubContext(shared, self)
         defer { context.end() }
         return stub(context, request.params)
     }
@@ -164,10 +164,10 @@ extension DDPConnection: DDPStubCaller {
     /// Runs what a stub calls. The lock is held.
     func callInStub(_ request: DDPRequest) -> DDPStubOutcome {
         guard let stub = stubs[request.name] else {
-            return session.session.callInStub(request, drawing: &session.entropy)
+            return shared.session.callInStub(request, drawing: &shared.entropy)
         }
-        session.session.enterStub(request.name)
-        defer { session.session.leaveStub() }
+        shared.session.enterStub(request.name)
+        defer { shared.session.leaveStub() }
         return run(stub, request)
     }
 }

@@ -12,7 +12,9 @@ package import Wire
 package final class DDPConnection:
     ActionDriver<DDPSharedSession, DDPClientConfiguration, DDPHandlers>, @unchecked Sendable
 {
-    // Only with the session's lock.
+    /// The same as `session`, which belongs to the loop's owner as a variable.
+    let shared: DDPSharedSession
+    // Only with its lock.
     @exclusivity(unchecked) var stubs: [String: DDPStub] = [:]
 
     // The loop's owner only.
@@ -32,8 +34,8 @@ package final class DDPConnection:
     }
 
     private init(_ configuration: DDPClientConfiguration, on loop: Loop) {
-        super.init(
-            DDPSharedSession(DDPSession(configuration.session)), configuration, on: loop)
+        shared = DDPSharedSession(DDPSession(configuration.session))
+        super.init(shared, configuration, on: loop)
     }
 
     // MARK: ActionDriver
@@ -44,7 +46,7 @@ package final class DDPConnection:
     override var mayAct: Bool { !isClosed }
 
     override func performNext() -> Bool {
-        guard let action = session.nextAction() else { return false }
+        guard let action = shared.nextAction() else { return false }
         perform(action)
         return true
     }
@@ -52,7 +54,7 @@ package final class DDPConnection:
     override func takeHandlers() {
         super.takeHandlers()
         let wantsLog = handlers.debug != nil
-        session.locked { session.session.wantsLog = wantsLog }
+        shared.locked { shared.session.wantsLog = wantsLog }
     }
 
     /// Nothing is reported once the loop is freed.
@@ -65,12 +67,12 @@ package final class DDPConnection:
 
     /// Makes the session from the options, once. The lock is held.
     private func prepare() {
-        guard !session.isPrepared else { return }
-        session.isPrepared = true
+        guard !shared.isPrepared else { return }
+        shared.isPrepared = true
         _ = options.start()
         let options = options.read { $0.pointee }
         let token = sharedHandlers.current.value.loadToken?()
-        session.session = DDPSession(
+        shared.session = DDPSession(
             options.session, store: DocumentStore(maximumBytes: options.maximumDocumentBytes),
             jitter: UInt64(randomFraction() * 0x1p53), token: token)
     }
@@ -79,9 +81,9 @@ package final class DDPConnection:
     private func reading<Result: Sendable, Failure: Error>(
         _ body: (DDPSharedSession) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try session.locked { () throws(Failure) in
+        try shared.locked { () throws(Failure) in
             prepare()
-            return try body(session)
+            return try body(shared)
         }
     }
 
@@ -89,7 +91,7 @@ package final class DDPConnection:
     private func changing<Result: Sendable, Failure: Error>(
         _ body: (DDPSharedSession) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let isInside = session.isOwned
+        let isInside = shared.isOwned
         defer { if !isInside { wake() } }
         return try reading { shared throws(Failure) in
             shared.session.wallClock = Loop.wallClockMilliseconds()

@@ -21,8 +21,8 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         let isReachable =
             reachability?.isReachable(socket.address.webSocket, by: socket.network) ?? true
         if isReachable { choice.networkChanged() }
-        session.locked {
-            session.session.networkChanged(isReachable: isReachable, now: Loop.now())
+        shared.locked {
+            shared.session.networkChanged(isReachable: isReachable, now: Loop.now())
         }
         schedule()
     }
@@ -74,11 +74,11 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         guard socket === self.socket, !isClosed else { return }
         let load = handlers.loadToken
         let token = load?()
-        session.locked {
-            session.session.wallClock = Loop.wallClockMilliseconds()
-            if load != nil { session.session.useToken(token) }
-            session.session.beginOpening(socketNumber, now: Loop.now())
-            session.session.opened(socketNumber, now: Loop.now())
+        shared.locked {
+            shared.session.wallClock = Loop.wallClockMilliseconds()
+            if load != nil { shared.session.useToken(token) }
+            shared.session.beginOpening(socketNumber, now: Loop.now())
+            shared.session.opened(socketNumber, now: Loop.now())
         }
         act()
     }
@@ -86,9 +86,9 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
     func received(_ text: UnsafeRawBufferPointer, by socket: any DDPSocket) {
         guard socket === self.socket, !isClosed else { return }
         let frame = reader.read(text)
-        session.locked {
-            session.session.wallClock = Loop.wallClockMilliseconds()
-            session.session.received(
+        shared.locked {
+            shared.session.wallClock = Loop.wallClockMilliseconds()
+            shared.session.received(
                 frame, bytes: text.count, on: socketNumber, now: Loop.now())
         }
         act()
@@ -103,7 +103,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
     }
 
     private func lost(_ number: UInt64, _ end: DDPSocketEnd) {
-        session.locked { session.session.ended(number, end, now: Loop.now()) }
+        shared.locked { shared.session.ended(number, end, now: Loop.now()) }
     }
 
     // MARK: Reports
@@ -113,16 +113,16 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         case .status(let change): report(change)
         case .changed(let notification): report(notification)
         case .result(let id, let result):
-            session.locked { session.calls[id] }?.result?(result)
+            shared.locked { shared.calls[id] }?.result?(result)
         case .completed(let id, let result):
-            session.locked { session.calls.removeValue(forKey: id) }?.completed?(result)
+            shared.locked { shared.calls.removeValue(forKey: id) }?.completed?(result)
         case .ready(let handle):
-            session.locked { session.subscriptions[handle] }?.ready?()
+            shared.locked { shared.subscriptions[handle] }?.ready?()
         case .stopped(let handle, let error):
-            session.locked { session.subscriptions.removeValue(forKey: handle) }?.stopped?(error)
+            shared.locked { shared.subscriptions.removeValue(forKey: handle) }?.stopped?(error)
         case .loaded(let loader, let error):
-            session.locked {
-                session.loaders.removeValue(forKey: loader).map { DDPSendable($0) }
+            shared.locked {
+                shared.loaders.removeValue(forKey: loader).map { DDPSendable($0) }
             }?.value(error)
         case .account(let event): handlers.account?(event)
         case .refused(let reason, let offending):
@@ -154,8 +154,8 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         for change in notification.live {
             // A handler may end a query whose change follows, or free the client.
             guard !isClosed else { return }
-            session.locked {
-                session.queries[change.query.number].map { DDPSendable($0) }
+            shared.locked {
+                shared.queries[change.query.number].map { DDPSendable($0) }
             }?.value(change)
         }
     }
@@ -166,8 +166,8 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         dropSocket()
         disarm()
         reachability?.remove(self)
-        session.removeAll(DDPSession(configuration.session))
-        let oldStubs = session.locked { DDPSendable(exchange(&stubs, with: [:])) }
+        shared.removeAll(DDPSession(configuration.session))
+        let oldStubs = shared.locked { DDPSendable(exchange(&stubs, with: [:])) }
         withExtendedLifetime(oldStubs) {}
         dropHandlers()
         setResident(false)

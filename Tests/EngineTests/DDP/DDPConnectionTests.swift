@@ -63,7 +63,7 @@ struct DDPConnectionTests {
         try meteor.run(until: "rename: 7")
         #expect(meteor.lines.suffix(2) == ["rename: result", "rename: 7"])
         #expect(try meteor.names() == ["Bea"])
-        #expect(meteor.client.session.locked { meteor.client.session.session.isSettled })
+        #expect(meteor.client.shared.locked { meteor.client.shared.session.isSettled })
     }
 
     @Test func aCallInsideAStubSendsNothing() throws {
