@@ -11,6 +11,7 @@ import Testing
 @MainActor private final class Screen: PusherDelegate {
     let pusher: Pusher
     private(set) var lines: [String] = []
+    private(set) var debugLines: [String] = []
     private let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
 
     init(_ pusher: Pusher) {
@@ -28,11 +29,6 @@ import Testing
         for await _ in changes where lines.contains(line) { return }
     }
 
-    func wait(count: Int) async {
-        if lines.count >= count { return }
-        for await _ in changes where lines.count >= count { return }
-    }
-
     // MARK: PusherDelegate
 
     func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
@@ -42,12 +38,36 @@ import Testing
     func subscribedToChannel(name: String) { add("subscribed to \(name)") }
 
     func failedToSubscribeToChannel(
-        name: String, response: HTTPResponse?, data: String?, error: RealtimeError?
+        name: String, response: URLResponse?, data: String?, error: NSError?
     ) {
-        add("not subscribed to \(name): \(response?.status ?? 0) \(data ?? "")")
+        let status = (response as? HTTPURLResponse)?.statusCode
+        add("not subscribed to \(name): \(status ?? 0) \(data ?? "")")
     }
 
+    func debugLog(message: String) { debugLines.append(message) }
+
     func receivedError(error: PusherError) { add("error \(error.code ?? 0)") }
+
+    func failedToDecryptEvent(eventName: String, channelName: String, data: String?) {
+        add("not decrypted: \(eventName) of \(channelName), \(data ?? "")")
+    }
+
+    func registeredForPushNotifications(clientId: String) {
+        add(clientId.isEmpty ? "registered without an id" : "registered")
+    }
+
+    func failedToRegisterForPushNotifications(response: URLResponse, responseBody: String?) {
+        let status = (response as? HTTPURLResponse)?.statusCode
+        add("not registered: \(status ?? 0) \(responseBody ?? "")")
+    }
+
+    func subscribedToInterest(name: String) { add("interested in \(name)") }
+
+    func subscribedToInterests(interests: [String]) {
+        add("interested in \(interests.joined(separator: " and "))")
+    }
+
+    func unsubscribedFromInterest(name: String) { add("no longer interested in \(name)") }
 }
 
 /// The form of PusherSwift 6 and later.
@@ -229,6 +249,78 @@ private final class AppAuthorizer: Authorizer {
         screen.pusher.connect()
         await screen.wait(for: "not subscribed to private-my-channel: 0 ")
         #expect(answers.all == ["private-my-channel"])
+    }
+
+    @Test func privateChannelsNeedAMethod() async throws {
+        let app = try await PusherApp()
+        let screen = Screen(app.pusher(.noMethod))
+        screen.pusher.subscribe("private-my-channel")
+        screen.pusher.connect()
+        await screen.wait(for: "not subscribed to private-my-channel: 0 ")
+        #expect(try await app.count(["what": "in", "event": "pusher:subscribe"]) == 0)
+    }
+
+    @Test func theServerIsChosen() {
+        func url(_ options: PusherClientOptions) -> String {
+            Pusher(key: "APP_KEY", options: options).connection.url
+        }
+        let cluster = PusherClientOptions(
+            authMethod: .endpoint(authEndpoint: "http://localhost:9292/pusher/auth"),
+            autoReconnect: false, host: .cluster("eu"), encrypted: true, activityTimeout: 60)
+        #expect(url(cluster).hasPrefix("wss://ws-eu.pusher.com:443/app/APP_KEY?"))
+        let own = PusherClientOptions(host: .host("pusher.example"), port: 6001, useTLS: false)
+        #expect(url(own).hasPrefix("ws://pusher.example:6001/app/APP_KEY?"))
+    }
+
+    @Test func dataMayStayText() async throws {
+        let app = try await PusherApp()
+        let options = PusherClientOptions(
+            attemptToReturnJSONObject: false, host: .host("127.0.0.1"), port: PusherApp.port,
+            encrypted: false)
+        let screen = Screen(Pusher(key: app.key, options: options))
+        let channel = screen.pusher.subscribe("my-channel")
+        channel.bind(
+            eventName: "new-price",
+            callback: { (data: Any?) -> Void in screen.add(data as? String ?? "not a text") })
+        screen.pusher.connect()
+        await screen.wait(for: "subscribed to my-channel")
+        try await app.publish("my-channel", "new-price", ["price": 7])
+        await screen.wait(for: #"{"price":7}"#)
+    }
+
+    @Test func theDelegateLearnsOfEventsThatCannotBeDecrypted() async throws {
+        let app = try await PusherApp()
+        let screen = Screen(app.pusher(.endpoint(authEndpoint: app.authEndpoint)))
+        let name = "private-encrypted-my-channel"
+        screen.pusher.subscribe(name)
+        screen.pusher.connect()
+        await screen.wait(for: "subscribed to \(name)")
+        try await app.control(
+            "publish",
+            ["channel": .string(name), "event": "open", "data": "text", "encrypt": false])
+        await screen.wait(for: "not decrypted: open of \(name), text")
+        #expect(screen.debugLines.contains { $0.contains(name) })
+        #expect(screen.debugLines.allSatisfy { $0.hasPrefix("[PUSHER DEBUG]") })
+    }
+
+    @Test func devicesHaveInterests() async throws {
+        let app = try await PusherApp()
+        let screen = Screen(
+            app.pusher { $0.pushURL = "http://127.0.0.1:\(PusherApp.port)/push" })
+        let nativePusher = screen.pusher.nativePusher
+        nativePusher.subscribe(interestName: "donuts")
+        nativePusher.setSubscriptions(interests: ["donuts", "pizza"])
+        nativePusher.unsubscribe(interestName: "donuts")
+        try await app.control("push", ["status": 422, "body": "bad token"])
+        nativePusher.register(deviceToken: Data([1]))
+        await screen.wait(for: "not registered: 422 bad token")
+        nativePusher.register(deviceToken: Data([2]))
+        await screen.wait(for: "no longer interested in donuts")
+        #expect(
+            screen.lines == [
+                "not registered: 422 bad token", "registered", "interested in donuts",
+                "interested in donuts and pizza", "no longer interested in donuts",
+            ])
     }
 
     @Test func foundationHasFormsOfItsOwn() async throws {
