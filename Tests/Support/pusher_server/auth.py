@@ -53,7 +53,7 @@ class Plan:
 
     status, body: instead of those of the mode. seconds: a delay. times: how often it happens;
     None: always. channel: only for requests that name this channel, or `(user)` for sign-ins; in a
-    batch, `deny`, `error` and the modes that change an answer then concern this channel alone.
+    batch, all modes but `hang` and `drop` then concern this channel alone.
     """
 
     mode: str = "ok"
@@ -171,7 +171,7 @@ class Authorizer:
         answer.pop(plan.mode.removeprefix("no_"), None)
         return 200, plan.body if plan.body is not None else compact(answer)
 
-    def _part(self, status: int, text: str) -> dict[str, Any]:
+    def _part(self, status: int, text: str) -> Any:
         """The answer for one channel of a batch."""
         try:
             data: Any = json.loads(text)
@@ -179,7 +179,7 @@ class Authorizer:
             data = text
         if self.wraps_batches or status != 200:
             return {"status": status, "data": data}
-        return dict(data)
+        return data
 
     def _user(self, form: dict[str, str]) -> dict[str, Any]:
         fields = dict(self.user)

@@ -277,12 +277,13 @@ def test_a_coroutine_is_cancelled_with_the_connection(run, pusher_server, face):
     run(main())
 
 
-def test_several_channels_in_one_request(run, pusher_server, face):
+@pytest.mark.parametrize("mode", ["deny", "bad_json"])
+def test_several_channels_in_one_request(run, pusher_server, face, mode):
     server, names = pusher_server, [f"private-{number}" for number in range(5)]
 
     async def main():
         more = {"auth_batch_size": 100}
-        await server.actions.auth(mode="deny", channel="private-3")
+        await server.actions.auth(mode=mode, channel="private-3")
         pusher = face(server.key, **options(server, **more))
         channels = [await do(pusher.subscribe, name, wait=False) for name in names]
         await do(pusher.connect)
