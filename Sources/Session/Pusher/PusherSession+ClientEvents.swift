@@ -67,15 +67,13 @@ extension PusherSession {
     private mutating func send(
         _ event: PusherChannelEntry.ClientEvent, _ name: PusherChannelName, _ now: Instant
     ) {
-        pacer?.sent(now: now)
+        pacer?.sent(now)
         if let room = event.room { sentRooms.append(room) }
         send(PusherMessage.clientEvent(event.event, channel: name.text, data: event.data))
     }
 
-    static func pacer(_ configuration: PusherConfiguration) -> RequestPacer? {
+    static func pacer(_ configuration: PusherConfiguration) -> PusherEventPacer? {
         let rate = configuration.clientEventRate
-        guard rate > 0 else { return nil }
-        return RequestPacer(
-            burst: UInt64(rate), interval: .nanoseconds(1_000_000_000 / Int64(rate)))
+        return rate > 0 ? PusherEventPacer(rate: rate) : nil
     }
 }

@@ -71,7 +71,7 @@ package struct PusherSession: ActionMachine, Sendable {
     var unanswered = PusherUnanswered()
     var user = PusherSignIn()
     /// Limits client events; nil without a limit.
-    var pacer: RequestPacer?
+    var pacer: PusherEventPacer?
     /// Channels that are subscribed, and have client events that the pacer delays.
     var paced: [ChannelID] = []
     /// The rooms of client events whose messages are among the actions.

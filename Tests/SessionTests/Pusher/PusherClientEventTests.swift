@@ -75,13 +75,30 @@ struct PusherClientEventTests {
         #expect(try model.trigger(id, "client-x", "2").count == 1)
         #expect(try model.trigger(id, "client-x", "3") == [])
         #expect(try model.trigger(id, "client-x", "4") == [])
-        #expect(model.wait == .milliseconds(500))
-        #expect(try model.pass() == ["send client-x private-a 3"])
         #expect(try model.trigger(id, "client-x", "5") == [])
-        #expect(try model.pass() == ["send client-x private-a 4"])
-        #expect(try model.pass() == ["send client-x private-a 5"])
+        #expect(model.wait == .milliseconds(1100))
+        #expect(
+            try model.pass() == ["send client-x private-a 3", "send client-x private-a 4"])
+        #expect(try model.trigger(id, "client-x", "6") == [])
+        #expect(model.wait == .milliseconds(1100))
+        #expect(
+            try model.pass() == ["send client-x private-a 5", "send client-x private-a 6"])
         #expect(model.pass(.seconds(10)) == [])
-        #expect(try model.trigger(id, "client-x", "6").count == 1)
+        #expect(try model.trigger(id, "client-x", "7").count == 1)
+    }
+
+    /// A full second after a pause must not follow upon the events before it.
+    @Test func `a second has no more events wherever it begins`() throws {
+        let model = try PusherModel.connected { $0.clientEventRate = 2 }
+        let id = try model.join("private-a")
+        _ = try model.trigger(id, "client-x", "1")
+        #expect(model.pass(.milliseconds(900)) == [])
+        #expect(try model.trigger(id, "client-x", "2").count == 1)
+        #expect(try model.trigger(id, "client-x", "3") == [])
+        #expect(model.wait == .milliseconds(200))
+        #expect(try model.pass() == ["send client-x private-a 3"])
+        #expect(try model.trigger(id, "client-x", "4") == [])
+        #expect(model.wait == .milliseconds(900))
     }
 
     @Test func `what waited for a subscription obeys the limit`() throws {

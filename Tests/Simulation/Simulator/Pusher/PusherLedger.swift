@@ -140,7 +140,7 @@ final class PusherLedger {
         guard rate > 0 else { return }
         sentEvents.append(world.now)
         let recent = sentEvents.filter { world.now - $0 < .seconds(1) }
-        world.require(recent.count <= 2 * rate, "\(recent.count) client events in a second")
+        world.require(recent.count <= rate, "\(recent.count) client events in a second")
         if recent.count >= rate { world.count("client events at the limit") }
     }
 
