@@ -58,13 +58,22 @@ package struct PusherAuthorizationAnswer: Sendable, CustomStringConvertible {
             return try PusherAuthorizationAnswer(node, for: kind)
         }
         guard status.integer == 200 || status.integer == 201 else {
-            let shown = status.integer.map { " with status \($0)" } ?? ""
-            throw RealtimeError(.auth, "the server refused to authorize the channel\(shown)")
+            throw refusal(status.integer.map { Int($0) }, node.member("data"))
         }
         guard let data = node.member("data"), data.kind == .object else {
             throw RealtimeError(.auth, "the authorization answer has no data for the channel")
         }
         return try PusherAuthorizationAnswer(data, for: kind)
+    }
+
+    /// The error of one channel, with the status and the text that the server gave it.
+    private static func refusal(_ status: Int?, _ data: JSONNode?) -> RealtimeError {
+        let words = "the server refused to authorize the channel"
+        guard let status, (100...599).contains(status) else { return RealtimeError(.auth, words) }
+        let body = data?.withString { PusherRedaction.bytes(of: $0) } ?? []
+        return RealtimeError(
+            .auth, "\(words) with status \(status)",
+            response: HTTPResponse(ResponseHead(status: status), body: body))
     }
 
     private init(_ root: JSONNode, for kind: PusherChannelKind) throws(RealtimeError) {

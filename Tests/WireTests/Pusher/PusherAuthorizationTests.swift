@@ -86,6 +86,29 @@ import Wire
         for case .failure(let error) in results { #expect(!error.message.contains("s3cr3t")) }
     }
 
+    @Test func aBatchTellsTheStatusOfAChannel() throws {
+        let signature = String(repeating: "ab", count: 32)
+        let json = """
+            {"private-a":{"status":403,"data":"not you, \(signature)"},
+             "private-b":{"status":500,"data":{"auth":"s3cr3t"}},
+             "private-c":{"status":99},"private-d":{"status":-9223372036854775808}}
+            """
+        var channels: [PusherChannelName] = []
+        for name in ["private-a", "private-b", "private-c", "private-d"] {
+            channels.append(try PusherChannelName(name))
+        }
+        let (bytes, names) = (Array(json.utf8), channels)
+        let results = try bytes.withUnsafeBytes { body in
+            try PusherAuthorizationAnswer.batch(json: body, for: names)
+        }
+        let responses = results.map { result -> HTTPResponse? in
+            if case .failure(let error) = result { error.response } else { nil }
+        }
+        #expect(responses.map { $0?.status } == [403, 500, nil, nil])
+        #expect(responses[0]?.body == Array("not you, …".utf8))
+        #expect(responses[1]?.body.isEmpty == true)
+    }
+
     @Test(arguments: ["", "[]", "x"]) func aBatchIsAnObject(json: String) throws {
         let channels = [try PusherChannelName("private-a")]
         let bytes = Array(json.utf8)

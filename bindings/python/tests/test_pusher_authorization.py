@@ -289,8 +289,10 @@ def test_several_channels_in_one_request(run, pusher_server, face, mode):
         await do(pusher.connect)
         for channel in channels:
             if channel.name == "private-3":
-                with pytest.raises(SubscriptionError):
+                with pytest.raises(SubscriptionError) as raised:
                     await do(channel.subscribed)
+                status, body = (403, "denied") if mode == "deny" else (0, "")
+                assert (raised.value.http_status, raised.value.body) == (status, body)
             else:
                 await do(channel.subscribed)
         pusher.close()
