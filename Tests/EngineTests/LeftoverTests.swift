@@ -18,7 +18,7 @@ struct LeftoverTests {
 
     private func saved() throws(RealtimeError) {
         var patience = Duration.seconds(60)
-        try EventIDStore(path: folder.outbox).save(&patience) { [("key", "id")] }
+        try KeyedStore(path: folder.outbox, format: .eventIDs).save(&patience) { [("key", "id")] }
     }
 
     @Test func aForeignFileStays() throws {
@@ -50,7 +50,7 @@ struct LeftoverTests {
 
     /// A forked child has each descriptor, too: a duplicate stands for its copy.
     @Test func aChildDoesNotKeepTheLockOfASave() throws {
-        let store = EventIDStore(path: folder.outbox)
+        let store = KeyedStore(path: folder.outbox, format: .eventIDs)
         var patience = Duration.seconds(60)
         var copy: Int32 = -1
         try store.save(&patience) {

@@ -1,13 +1,13 @@
 /// A file of event ids survives writing and parsing, and a removed key is gone.
 func fuzzIDFile(_ input: consuming Input) {
     let bytes = Array(input.rest)
-    guard var file = try? EventIDFile(parsing: bytes) else { return }
-    require((try? EventIDFile(parsing: file.bytes)) == file, "another file is written")
+    guard var file = try? KeyedFile(parsing: bytes, .eventIDs) else { return }
+    require((try? KeyedFile(parsing: file.bytes, .eventIDs)) == file, "another file is written")
     let key = String(decoding: bytes.prefix(20), as: UTF8.self)
     guard !key.isEmpty else { return }
     file[key] = "id"
-    let again = try? EventIDFile(parsing: file.bytes)
+    let again = try? KeyedFile(parsing: file.bytes, .eventIDs)
     require(again == file && again?[key] == "id", "the key \(key) is lost")
     file[key] = ""
-    require((try? EventIDFile(parsing: file.bytes))?[key] == nil, "the key \(key) stays")
+    require((try? KeyedFile(parsing: file.bytes, .eventIDs))?[key] == nil, "the key \(key) stays")
 }

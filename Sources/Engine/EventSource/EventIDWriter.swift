@@ -29,7 +29,7 @@ struct UnstoredID {
 /// at most once a second, and limits the wait for the file's lock, because the loop stands still
 /// meanwhile. The loop's owner only.
 final class EventIDWriter: TimerTarget, LoopResident {
-    let store: EventIDStore
+    let store: KeyedStore
     /// Objects that retain a writer also retain the loop.
     private unowned(unsafe) let loop: Loop
     private let timer = LoopTimer()
@@ -71,7 +71,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
     }
 
     private init(_ path: String, on loop: Loop) {
-        store = EventIDStore(path: path)
+        store = KeyedStore(path: path, format: .eventIDs)
         self.loop = loop
     }
 
@@ -159,7 +159,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
         }
         let refused = try store.save(&lockTimeout) {
             written = waiting.filter(isReady)
-            return written.map { (key: $0.idKey, id: $0.unstored.id ?? "") }
+            return written.map { (key: $0.idKey, text: $0.unstored.id ?? "") }
         }
         due = Loop.now() + EventIDWriter.interval
         waiting.removeAll(where: isReady)

@@ -181,7 +181,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     /// Also valid after the source was closed.
     package func confirm(id: String) throws(RealtimeError) {
         try loop.checkUsable()
-        guard EventIDFile.isValid(id: id) else {
+        guard KeyedFile.isValid(id) else {
             throw RealtimeError(.invalidArgument, "the id contains a CR, LF or NUL")
         }
         loop.perform { [self] in keepID(id) }
@@ -194,7 +194,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         let location = idLocation
         guard let path = location.path else { throw RealtimeError(.state, "no id file is set") }
         var timeout = EventIDWriter.longLockTimeout
-        try EventIDStore(path: path).save(&timeout) { [(location.key, "")] }
+        try KeyedStore(path: path, format: .eventIDs).save(&timeout) { [(location.key, "")] }
         // Once more on the loop: an id that waits, or is being written now, would restore the
         // entry.
         loop.perform { [self] in forgetID() }

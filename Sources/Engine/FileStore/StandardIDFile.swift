@@ -27,7 +27,7 @@ package enum StandardIDFile {
         let folder = try folder(state: state, home: home)
         let name = program.utf8.split(separator: UInt8(ascii: "/")).last
         let path = "\(folder)/\(name.map { String(Substring($0)) } ?? "program")"
-        try EventIDStore(path: path).check()
+        try KeyedStore(path: path, format: .eventIDs).check()
         return path
     }
 

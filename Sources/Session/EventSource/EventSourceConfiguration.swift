@@ -93,7 +93,7 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
 
     /// - Parameter id: "" for none, even if an id is stored.
     package mutating func setLastEventID(_ id: String) throws(RealtimeError) {
-        guard EventIDFile.isValid(id: id) else {
+        guard KeyedFile.isValid(id) else {
             throw RealtimeError(.invalidArgument, "the last event id has a CR, LF or NUL")
         }
         lastEventID = id

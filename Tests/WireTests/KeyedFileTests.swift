@@ -1,28 +1,28 @@
 import Testing
 import Wire
 
-@Suite struct EventIDFileTests {
+@Suite struct KeyedFileTests {
     @Test func writtenIDsAreRead() throws {
-        var file = EventIDFile()
+        var file = KeyedFile(.eventIDs)
         let empty = file.bytes.count
         let ids = [
             ("http://a.test:80/x?y=1", "7"), ("key", "ein Leerzeichen, % und é"), ("ü", "\u{1}"),
         ]
         for (key, id) in ids { file[key] = id }
-        let read = try EventIDFile(parsing: file.bytes)
+        let read = try KeyedFile(parsing: file.bytes, .eventIDs)
         #expect(read == file)
         for (key, id) in ids { #expect(read[key] == id) }
         #expect(read["other"] == nil)
-        #expect(ids.reduce(empty) { $0 + EventIDFile.count($1.0, $1.1) } == file.bytes.count)
+        #expect(ids.reduce(empty) { $0 + KeyedFile.count($1.0, $1.1) } == file.bytes.count)
     }
 
     @Test func anEmptyIDRemovesTheKey() throws {
-        var file = EventIDFile()
+        var file = KeyedFile(.eventIDs)
         file["a"] = "1"
         file["a"] = ""
-        #expect(file == EventIDFile())
-        #expect(EventIDFile.count("a", "") == 0)
-        #expect(try EventIDFile(parsing: file.bytes) == file)
+        #expect(file == KeyedFile(.eventIDs))
+        #expect(KeyedFile.count("a", "") == 0)
+        #expect(try KeyedFile(parsing: file.bytes, .eventIDs) == file)
     }
 
     @Test(arguments: [
@@ -39,7 +39,7 @@ import Wire
     ])
     func damagedFilesAreRefused(_ text: String) {
         let error = #expect(throws: RealtimeError.self) {
-            try EventIDFile(parsing: Array(text.utf8))
+            try KeyedFile(parsing: Array(text.utf8), .eventIDs)
         }
         #expect(error?.code == .store)
     }
@@ -51,24 +51,24 @@ import Wire
         ("text", false),
     ])
     func filesOfOthersAreKnown(_ text: String, _ isOurs: Bool) {
-        #expect(EventIDFile.isOurs(Array(text.utf8)) == isOurs)
+        #expect(KeyedFileFormat.eventIDs.isOurs(Array(text.utf8)) == isOurs)
     }
 
     @Test func keysAreComparedByteForByte() throws {
-        var file = EventIDFile()
+        var file = KeyedFile(.eventIDs)
         file["caf\u{E9}"] = "1"
         file["cafe\u{301}"] = "2"
-        let read = try EventIDFile(parsing: file.bytes)
+        let read = try KeyedFile(parsing: file.bytes, .eventIDs)
         #expect(read["caf\u{E9}"] == "1" && read["cafe\u{301}"] == "2")
     }
 
     @Test func everyCutIsDetectedOrHarmless() throws {
-        var file = EventIDFile()
+        var file = KeyedFile(.eventIDs)
         file["a"] = "1"
         file["b"] = "22"
         let bytes = file.bytes
         for end in 0..<bytes.count {
-            let cut = try? EventIDFile(parsing: Array(bytes[..<end]))
+            let cut = try? KeyedFile(parsing: Array(bytes[..<end]), .eventIDs)
             #expect(cut == nil || bytes[end - 1] == UInt8(ascii: "\n"))
         }
     }

@@ -3,15 +3,16 @@ import Glibc
 import Session
 import Wire
 
-/// Keeps last event ids in a file that any number of sources and processes share (C14). Each change
+/// Keeps texts in a file that any number of objects and processes share (C14). Each change
 /// reads the file under a lock and replaces it as a whole. The lock is a separate file, because a
 /// lock on a file that is replaced would be lost.
 ///
 /// The store refuses files that it did not write, and leaves them unchanged: those with other
 /// content, owned by another user, writable by others, or not regular files (symbolic links
 /// included).
-struct EventIDStore {
+struct KeyedStore {
     let path: String
+    let format: KeyedFileFormat
     private static let mode: mode_t = 0o600
     private static let readBytes = 64 << 10
 
@@ -19,19 +20,19 @@ struct EventIDStore {
     ///   not an error.
     func load(_ key: String) throws(RealtimeError) -> String? { try parse(try read())[key] }
 
-    /// Checks that ids can be stored, as far as that can be known in advance.
+    /// Checks that texts can be stored, as far as that can be known in advance.
     func check() throws(RealtimeError) {
         // Checked first, so that no lock file is made for a file that is not ours.
         _ = try read()
         _ = close(try openLock())
     }
 
-    /// Stores ids; "" removes the key. A damaged id file is replaced by a new one.
+    /// Stores texts; "" removes the key. A damaged file is replaced by a new one.
     /// - Parameter lockTimeout: how long to wait for the lock; reduced by the time that was spent.
-    /// - Parameter ids: called once the lock is held.
-    /// - Returns: the indices of ids that do not fit: a larger file could not be read again.
+    /// - Parameter texts: called once the lock is held.
+    /// - Returns: the indices of texts that do not fit: a larger file could not be read again.
     @discardableResult func save(
-        _ lockTimeout: inout Duration, _ ids: () -> [(key: String, id: String)]
+        _ lockTimeout: inout Duration, _ texts: () -> [(key: String, text: String)]
     ) throws(RealtimeError) -> Set<Int> {
         _ = try read()
         let lock = try lock(&lockTimeout)
@@ -42,25 +43,25 @@ struct EventIDStore {
             _ = close(lock)
         }
         let bytes = try read()
-        var file: EventIDFile
+        var file: KeyedFile
         do throws(RealtimeError) {
             file = try parse(bytes)
         } catch {
             Log.write(.warning, "\(error.message); a new one replaces it")
-            file = EventIDFile()
+            file = KeyedFile(format)
         }
         var count = file.bytes.count
         var refused: Set<Int> = []
         var isChanged = false
-        for (index, (key, id)) in ids().enumerated() {
+        for (index, (key, text)) in texts().enumerated() {
             let old = file[key] ?? ""
-            guard !old.utf8.elementsEqual(id.utf8) else { continue }
-            let growth = EventIDFile.count(key, id) - EventIDFile.count(key, old)
-            guard growth <= 0 || count + growth <= EventIDFile.limit else {
+            guard !old.utf8.elementsEqual(text.utf8) else { continue }
+            let growth = KeyedFile.count(key, text) - KeyedFile.count(key, old)
+            guard growth <= 0 || count + growth <= KeyedFile.limit else {
                 refused.insert(index)
                 continue
             }
-            file[key] = id
+            file[key] = text
             count += growth
             isChanged = true
         }
@@ -68,10 +69,10 @@ struct EventIDStore {
         return refused
     }
 
-    /// The error for ids that `save` did not accept.
+    /// The error for texts that `save` did not accept.
     var isFull: RealtimeError {
         RealtimeError(
-            .store, "the id file \(path) is full: \(EventIDFile.limit) bytes are allowed")
+            .store, "the \(format.name) \(path) is full: \(KeyedFile.limit) bytes are allowed")
     }
 
     /// Reads the file; nil if there is none.
@@ -79,9 +80,9 @@ struct EventIDStore {
         guard let descriptor = try openOurs() else { return nil }
         defer { _ = close(descriptor) }
         var bytes: [UInt8] = []
-        while bytes.count <= EventIDFile.limit {
+        while bytes.count <= KeyedFile.limit {
             let known = bytes.count
-            let room = EventIDStore.readBytes
+            let room = KeyedStore.readBytes
             bytes.append(contentsOf: repeatElement(0, count: room))
             let count = bytes.withUnsafeMutableBytes {
                 Glibc.read(descriptor, $0.baseAddress.map { $0 + known }, room)
@@ -89,10 +90,10 @@ struct EventIDStore {
             bytes.removeLast(room - max(0, count))
             if count < 0 { throw failure("cannot be read") }
             // Read only as much as shows that the file is not ours.
-            guard EventIDFile.isOurs(bytes) else {
+            guard format.isOurs(bytes) else {
                 throw refusal(
                     "was not written by librealtime: it does not begin with"
-                        + " \"\(EventIDFile.firstLine)\"")
+                        + " \"\(format.firstLine)\"")
             }
             if count == 0 { break }
         }
@@ -133,21 +134,21 @@ struct EventIDStore {
 
     /// The error for a file that is not ours.
     private func refusal(_ fault: String) -> RealtimeError {
-        RealtimeError(.store, "the id file \(path) \(fault); it is left unchanged")
+        RealtimeError(.store, "the \(format.name) \(path) \(fault); it is left unchanged")
     }
 
-    private func parse(_ bytes: [UInt8]?) throws(RealtimeError) -> EventIDFile {
-        guard let bytes else { return EventIDFile() }
+    private func parse(_ bytes: [UInt8]?) throws(RealtimeError) -> KeyedFile {
+        guard let bytes else { return KeyedFile(format) }
         do throws(RealtimeError) {
-            return try EventIDFile(parsing: bytes)
+            return try KeyedFile(parsing: bytes, format)
         } catch {
-            throw RealtimeError(.store, "the id file \(path) \(error.message)")
+            throw RealtimeError(.store, "the \(format.name) \(path) \(error.message)")
         }
     }
 
     private func openLock() throws(RealtimeError) -> Int32 {
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-        let descriptor = open(path + ".lock", flags, EventIDStore.mode)
+        let descriptor = open(path + ".lock", flags, KeyedStore.mode)
         guard descriptor >= 0 else {
             throw errno == ELOOP ? openFailure() : failure("has a lock that cannot be opened")
         }
@@ -178,12 +179,12 @@ struct EventIDStore {
     /// Replaces the file by a new one, so that readers see either the old or the new.
     private func replace(_ bytes: [UInt8]) throws(RealtimeError) {
         let fresh = path + ".new"
-        let headBytes = EventIDFile.firstLine.utf8.count + 1
-        guard Leftover.remove(fresh, headBytes: headBytes, isOurs: EventIDFile.isOurs) else {
+        let headBytes = format.firstLine.utf8.count + 1
+        guard Leftover.remove(fresh, headBytes: headBytes, isOurs: format.isOurs) else {
             throw refusal("cannot be replaced: \(fresh) exists and is not its temporary file")
         }
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
-        let descriptor = open(fresh, flags, EventIDStore.mode)
+        let descriptor = open(fresh, flags, KeyedStore.mode)
         guard descriptor >= 0 else { throw failure("cannot be written") }
         var isWritten = true
         var written = 0
@@ -216,7 +217,7 @@ struct EventIDStore {
     private func failure(_ fault: String) -> RealtimeError {
         let cause = errno
         return RealtimeError(
-            .store, "the id file \(path) \(fault): \(String(cString: strerror(cause)))",
+            .store, "the \(format.name) \(path) \(fault): \(String(cString: strerror(cause)))",
             systemError: cause)
     }
 }
