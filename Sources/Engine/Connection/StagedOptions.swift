@@ -74,7 +74,8 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
         _ body: (UnsafePointer<Configuration>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try state.withLock { state throws(Failure) in
-            try withUnsafePointer(to: &state.options.value, body)
+            // Not `&state.options.value`: that would be a write, while the loop's thread reads.
+            try withUnsafePointer(to: state.options.value, body)
         }
     }
 
