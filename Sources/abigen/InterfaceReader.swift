@@ -262,6 +262,9 @@ struct InterfaceReader {
         let found = structs.remove(at: index)
         var structure = found.structure
         structure.chapter = place.stem
+        for field in structure.fields {
+            try declareStructs(in: field.type.base, before: owner, at: place)
+        }
         structure.fields = try structure.fields.map { field in
             var field = field
             field.type = try types.field(field.type, at: found.place)

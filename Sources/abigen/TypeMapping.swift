@@ -52,15 +52,19 @@ struct TypeMapping {
             let isNumber = TypeMapping.scalars.values.contains(type.base)
             if isNumber || declared[type.base] == .alias { return type }
         } else if type.pointers == 1, type.constant {
-            if type.base == "char" || type.base == "uint8_t" { return type }
+            if type.base == "char" || TypeMapping.scalars.values.contains(type.base)
+                || declared[type.base] == .structure
+            {
+                return type
+            }
         } else if type.pointers == 1, declared[type.base] == .handle {
             type.nullable = true
             return type
         }
         throw Refusal(
             place,
-            "a field is a number, 'const char *', 'const uint8_t *' or a handle,"
-                + " not '\(type.spelled(""))'")
+            "a field is a number, 'const char *', a pointer to constant numbers or to a constant"
+                + " struct, or a handle, not '\(type.spelled(""))'")
     }
 
     private func pointer(to pointee: String, constant: Bool, at place: Place) throws -> CType {
