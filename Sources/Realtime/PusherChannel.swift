@@ -49,7 +49,7 @@ public class PusherChannel: @unchecked Sendable {
     let handle: PusherChannelHandle?
     let dispatcher: PusherDispatcher
     let bindings = PusherBindingTable()
-    let waiters = PusherWaiters()
+    let waiters = TaskWaiters()
     let state: Mutex<State>
 
     init(

@@ -28,9 +28,9 @@ final class PusherDispatcher: Sendable {
 
     let state = Mutex(State())
     /// Wait for the connection.
-    let waiters = PusherWaiters()
+    let waiters = TaskWaiters()
     /// Wait until the user is signed in.
-    let userWaiters = PusherWaiters()
+    let userWaiters = TaskWaiters()
     private let queues: HandlerQueues
     private let parsesData: Bool
     /// It retains this object and outlives every handler.

@@ -10,12 +10,10 @@ package import Wire
 package struct DocumentStore: Sendable {
     /// The most memory, in bytes as the store estimates them, that documents from the server may
     /// take; and the same again for data that is buffered. Collections count, also empty ones.
-    /// Documents that the program writes count, but are never refused. Default: 1 GiB.
+    /// Documents that the program writes count, but are never refused.
     package let maximumBytes: Int
     /// The estimated size of all documents and collections.
     package internal(set) var bytes = 0
-
-    package static let defaultMaximumBytes = 1 << 30
 
     var collections: [DocumentCollection] = []
     var positions = ByteTable<Int>()
@@ -28,7 +26,7 @@ package struct DocumentStore: Sendable {
     var queries: [LiveQuery] = []
     var lastQuery = 0
 
-    package init(maximumBytes: Int = DocumentStore.defaultMaximumBytes) {
+    package init(maximumBytes: Int = .max) {
         self.maximumBytes = maximumBytes
     }
 

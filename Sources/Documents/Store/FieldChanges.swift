@@ -121,6 +121,15 @@ extension EJSONObject {
         return growth
     }
 
+    /// The same fields after one named `_id`, which replaces any of that name.
+    package func with(id: EJSON) -> EJSONObject {
+        var copy = EJSONObject()
+        copy.reserveCapacity(count + 1)
+        copy.append("_id", id)
+        for field in withoutID.fields { copy.append(field.name, field.value) }
+        return copy
+    }
+
     /// The same fields without one named `_id`.
     var withoutID: EJSONObject {
         guard self["_id"] != nil else { return self }

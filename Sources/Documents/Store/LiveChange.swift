@@ -11,6 +11,8 @@ package struct Notification: Sendable {
 /// Names a live query of a store. Never used again.
 package struct LiveQueryID: Hashable, Sendable {
     package let number: Int
+
+    package init(number: Int) { self.number = number }
 }
 
 /// How the result of a live query changed.
@@ -21,6 +23,22 @@ package struct LiveChange: Sendable {
     package let changes: [ListChange]
     /// The same by index, if the query asked for it.
     package let indexes: IndexChanges?
+}
+
+extension LiveChange {
+    /// The result that a query begins with, as the change from an empty one.
+    package init(beginning query: LiveQueryID, _ found: [Found], indexes: Bool) {
+        self.query = query
+        changes = found.map { .added(id: $0.id, fields: $0.fields, before: nil) }
+        guard indexes else {
+            self.indexes = nil
+            return
+        }
+        var positions = IndexChanges()
+        positions.inserted = Array(found.indices)
+        positions.ids = found.map { $0.id }
+        self.indexes = positions
+    }
 }
 
 /// How a list changed, by positions. Removing the entries of `deleted` and the sources of `moved`,

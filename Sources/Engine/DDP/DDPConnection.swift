@@ -71,9 +71,9 @@ package final class DDPConnection:
         shared.isPrepared = true
         _ = options.start()
         let options = options.read { $0.pointee }
-        let token = sharedHandlers.current.value.loadToken?()
+        let token = keptToken(options, sharedHandlers.current.value) ?? nil
         shared.session = DDPSession(
-            options.session, store: DocumentStore(maximumBytes: options.maximumDocumentBytes),
+            options.session, store: options.emptyStore,
             jitter: UInt64(randomFraction() * 0x1p53), token: token)
     }
 
@@ -129,8 +129,10 @@ package final class DDPConnection:
     // MARK: Connecting
 
     /// Connects, or makes the next attempt at once.
+    /// - Throws: `.store` if the file for the token cannot be used.
     package func connect() throws(RealtimeError) {
         try checkOpen()
+        try DDPTokenFile(options.read { $0.pointee })?.check()
         changing { $0.session.connect(now: Loop.now()) }
     }
 
@@ -268,31 +270,11 @@ package final class DDPConnection:
         reading { $0.session.store.find(query, in: collection) }
     }
 
-    /// Keeps the result of a query up to date.
-    /// - Parameter indexes: whether changes are reported by index too.
-    /// - Returns: the query's name and its present result; each change from it is reported.
-    package func observe(
-        _ query: Query, in collection: String, indexes: Bool = false,
-        _ changed: @escaping DDPLiveHandler
-    ) throws(RealtimeError) -> (id: LiveQueryID, found: [Found]) {
-        try checkOpen()
-        let handler = DDPSendable(changed)
-        return reading { shared in
-            let live = shared.session.store.observe(query, in: collection, indexes: indexes)
-            shared.queries[live.id.number] = handler.value
-            return live
-        }
-    }
+    // MARK: For other files
 
-    package func stopObserving(_ id: LiveQueryID) {
-        let old = reading { shared in
-            shared.session.store.stopObserving(id)
-            return shared.queries.removeValue(forKey: id.number).map { DDPSendable($0) }
-        }
-        withExtendedLifetime(old) {}
-    }
-
-    // MARK: For DDPCalls.swift
+    func read<Result: Sendable, Failure: Error>(
+        _ body: (DDPSharedSession) throws(Failure) -> Result
+    ) throws(Failure) -> Result { try reading(body) }
 
     func change<Result: Sendable, Failure: Error>(
         _ body: (DDPSharedSession) throws(Failure) -> Result

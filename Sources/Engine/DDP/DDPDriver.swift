@@ -17,7 +17,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
 
     func reachabilityChanged() {
         guard !isClosed else { return }
-        let socket = configuration.socket
+        let socket = configuration
         let isReachable =
             reachability?.isReachable(socket.address.webSocket, by: socket.network) ?? true
         if isReachable { choice.networkChanged() }
@@ -46,7 +46,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         socketNumber = number
         isConfirmed = false
         let transport = choice.begin(now: Loop.now())
-        let address = configuration.socket.address
+        let address = configuration.address
         let name = (transport == .webSocket ? address.webSocket : address.sockJS).displayName
         Log.write(.info, "\(name): connecting to the Meteor server")
         // A logging function may have closed the client.
@@ -54,8 +54,8 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         do throws(RealtimeError) {
             let socket: any DDPSocket =
                 switch transport {
-                case .webSocket: try DDPWebSocket(configuration.socket, on: loop, owner: self)
-                case .sockJS: SockJSSocket(configuration.socket, on: loop, owner: self)
+                case .webSocket: try DDPWebSocket(configuration, on: loop, owner: self)
+                case .sockJS: SockJSSocket(configuration, on: loop, owner: self)
                 }
             self.socket = socket
             try socket.start()
@@ -72,11 +72,10 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
 
     func opened(_ socket: any DDPSocket) {
         guard socket === self.socket, !isClosed else { return }
-        let load = handlers.loadToken
-        let token = load?()
+        let token = keptToken(configuration, handlers)
         shared.locked {
             shared.session.wallClock = Loop.wallClockMilliseconds()
-            if load != nil { shared.session.useToken(token) }
+            if let token { shared.session.useToken(token) }
             shared.session.beginOpening(socketNumber, now: Loop.now())
             shared.session.opened(socketNumber, now: Loop.now())
         }
@@ -124,12 +123,32 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
             shared.locked {
                 shared.loaders.removeValue(forKey: loader).map { DDPSendable($0) }
             }?.value(error)
-        case .account(let event): handlers.account?(event)
+        case .account(let event):
+            keep(event)
+            handlers.account?(event)
         case .refused(let reason, let offending):
             Log.write(.warning, "the Meteor server did not understand a message: \(reason)")
             handlers.refused?(reason, offending)
         case .log(let line): handlers.debug?("[DDP] \(line)")
         case .connect, .send, .close, .drop: break
+        }
+    }
+
+    /// The token that the program or the file keeps, in the inner optional; nil if nobody keeps
+    /// tokens, or the file cannot be read.
+    func keptToken(
+        _ options: DDPClientConfiguration, _ handlers: DDPHandlers
+    ) -> DDPLoginToken?? {
+        if let load = handlers.loadToken { return .some(load()) }
+        return DDPTokenFile(options)?.load() ?? nil
+    }
+
+    /// Updates the file for the token.
+    private func keep(_ event: DDPAccountEvent) {
+        switch event {
+        case .store(let token): DDPTokenFile(configuration)?.save(token)
+        case .forget: DDPTokenFile(configuration)?.save(nil)
+        case .user, .loggingIn, .resumeFailed: break
         }
     }
 
@@ -140,7 +159,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         } else if change.status != .connecting, let error = change.error, !isConfirmed {
             choice.failed(error, now: Loop.now())
         }
-        let name = configuration.socket.address.webSocket.displayName
+        let name = configuration.address.webSocket.displayName
         let retry = change.retryIn.map { ", next attempt \($0.fromNow)" } ?? ""
         let why = change.error.map { ": \($0.message)" } ?? ""
         Log.write(
@@ -154,9 +173,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         for change in notification.live {
             // A handler may end a query whose change follows, or free the client.
             guard !isClosed else { return }
-            shared.locked {
-                shared.queries[change.query.number].map { DDPSendable($0) }
-            }?.value(change)
+            report(change)
         }
     }
 

@@ -13,7 +13,7 @@ package struct DDPHandlers: EndpointHandlers, @unchecked Sendable {
     package var changed: ((Notification) -> Void)?
     /// The server did not understand a message, which is a JSON text if the server repeats it.
     package var refused: ((_ reason: String, _ offending: [UInt8]?) -> Void)?
-    /// A line for each step, without secrets.
+    /// A line for what is out of the ordinary, such as a message that is ignored.
     package var debug: ((String) -> Void)?
     /// Returns the token of an earlier login from where `account` has stored it; nil for none. Also
     /// called before each new connection, because another process may have stored a newer one; at
@@ -57,3 +57,26 @@ package typealias DDPLiveHandler = (LiveChange) -> Void
 
 /// Called once: all subscriptions of a loader are ready, or have failed with this first error.
 package typealias DDPLoadHandler = (DDPError?) -> Void
+
+/// Called on the loop's thread with each change of a live query's result; the first one is the
+/// present result.
+package typealias DDPStartedLiveHandler = (_ change: LiveChange, _ isInitial: Bool) -> Void
+
+/// What a live query reports to.
+struct DDPLiveObserver {
+    /// nil if the present result is not reported.
+    var start: DDPLiveStart?
+    let changed: DDPLiveHandler
+}
+
+/// The present result of a live query, until it is reported. Unchecked because after its creation
+/// it is only used on the loop's thread.
+final class DDPLiveStart: @unchecked Sendable {
+    var beginning: LiveChange?
+    let changed: DDPStartedLiveHandler
+
+    init(_ beginning: LiveChange, _ changed: @escaping DDPStartedLiveHandler) {
+        self.beginning = beginning
+        self.changed = changed
+    }
+}

@@ -21,7 +21,7 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
     @exclusivity(unchecked)
     var subscriptions: [DDPSession.SubscriptionHandle: DDPSubscriptionHandlers] = [:]
     @exclusivity(unchecked) var loaders: [DDPSession.LoaderID: DDPLoadHandler] = [:]
-    @exclusivity(unchecked) var queries: [Int: DDPLiveHandler] = [:]
+    @exclusivity(unchecked) var queries: [Int: DDPLiveObserver] = [:]
 
     init(_ session: DDPSession) { self.session = session }
 
@@ -72,5 +72,5 @@ private struct DDPReleased: @unchecked Sendable {
     let calls: [DDPSession.CallID: DDPCallHandlers]
     let subscriptions: [DDPSession.SubscriptionHandle: DDPSubscriptionHandlers]
     let loaders: [DDPSession.LoaderID: DDPLoadHandler]
-    let queries: [Int: DDPLiveHandler]
+    let queries: [Int: DDPLiveObserver]
 }

@@ -10,7 +10,7 @@ final class DDPWebSocket: DDPSocket {
     private var failure: RealtimeError?
 
     convenience init(
-        _ configuration: DDPSocketConfiguration, on loop: Loop, owner: any DDPSocketOwner
+        _ configuration: DDPClientConfiguration, on loop: Loop, owner: any DDPSocketOwner
     ) throws(RealtimeError) {
         let webSocket = try WebSocketConnection(url: configuration.address.webSocket.text, on: loop)
         webSocket.isLeg = true
@@ -21,7 +21,7 @@ final class DDPWebSocket: DDPSocket {
             }
             options.network = configuration.network
             options.redirects = configuration.redirects
-            options.compression.enabled = configuration.http.compression
+            options.compression.enabled = configuration.compression
             options.limits.messageBytes = configuration.receiveLimit
             options.sendLimit = configuration.unsentLimit
             // The owner has times of its own for these.

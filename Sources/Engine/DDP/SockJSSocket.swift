@@ -4,7 +4,7 @@ import Wire
 /// A connection to a Meteor server by SockJS: does the I/O for `SockJSSession`. Its requests are
 /// never repeated, and follow no redirects.
 final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
-    private let configuration: DDPSocketConfiguration
+    private let configuration: DDPClientConfiguration
     private let loop: Loop
     private let handles: CurlHandles
     private let id: SockJSSessionID
@@ -16,7 +16,7 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
     private var isScheduled = false
 
     init(
-        _ configuration: DDPSocketConfiguration, on loop: Loop, owner: any DDPSocketOwner
+        _ configuration: DDPClientConfiguration, on loop: Loop, owner: any DDPSocketOwner
     ) {
         self.configuration = configuration
         self.loop = loop
@@ -113,13 +113,14 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
             if body != nil { request.set("Content-Type", SockJSBody.mediaType) }
             request.lay(over: configuration.fields)
             var options = HTTPTransferOptions()
-            options.connectTimeout = configuration.http.connectTimeout
-            options.decodes = configuration.http.compression
-            options.offersHTTP2 = configuration.http.http2
+            options.connectTimeout = configuration.session.connectTimeout
+            options.decodes = configuration.compression
+            options.offersHTTP2 = configuration.http2
             options.prefersSharing = options.offersHTTP2 && url.isSecure
             options.goesOutOnce = true
             return try SockJSExchange(
-                action, request, options, by: handles, configuration.receiveLimit, of: self)
+                action, request, options, by: handles,
+                configuration.receiveLimit == 0 ? .max : configuration.receiveLimit, of: self)
         } catch {
             session.failed(error)
             schedule()

@@ -1,14 +1,59 @@
-import Documents
+package import Documents
 package import Wire
 
-/// The options of a Meteor client: of its protocol, of its documents, and of its connections.
-package struct DDPClientConfiguration: Sendable {
-    package var session = DDPConfiguration()
-    package var socket: DDPSocketConfiguration
-    /// Whether SockJS is used where WebSockets do not get through.
+/// The options of a Meteor client: of its connections, of its protocol, and of its documents.
+/// - Object: ddp, DDPClient.Options, before the client is used
+package struct DDPClientConfiguration: RequestHeaders, Sendable {
+    package var address: DDPAddress
+    package var fields: [HeaderField] { headers.all }
+    /// Sent with the handshake of the WebSocket, and with each request of SockJS. Names that begin
+    /// with Sec-WebSocket- are reserved for the handshake and refused.
+    /// - Option: headers, headers credentials
+    package var headers = HeaderFields()
+    /// When the network becomes reachable again, a client that waits for its next attempt makes it
+    /// at once.
+    /// - Option: network, network
+    package var network = NetworkConfiguration()
+    /// For the WebSocket: requests of SockJS follow no redirects.
+    /// - Options: Redirects.Rules, max_redirects = 5
+    package var redirects = Redirects.Rules(maximum: 5)
+    /// Whether the WebSocket offers permessage-deflate, and SockJS accepts compressed responses.
+    /// - Option: compression, flag
+    package var compression = true
+    /// Whether SockJS offers HTTP/2 in the TLS handshake. It is never used through a proxy.
+    /// - Option: http2, flag
+    package var http2 = true
+    /// Whether SockJS, which needs only HTTP requests, is used where WebSockets do not get through.
+    /// - Option: sockjs_fallback, flag, swift sockJSFallback
     package var mayFallBack = true
-    /// See `DocumentStore`.
-    package var maximumDocumentBytes = DocumentStore.defaultMaximumBytes
+    /// The largest message received, after decompression; with SockJS the largest frame, which has
+    /// all messages since the last one. A larger one ends the connection, which is then attempted
+    /// again.
+    /// - Option: max_message_bytes, bytes, python max_size
+    package var receiveLimit = 64 << 20
+    /// How many bytes may wait to be sent. A single message may be longer.
+    /// - Option: max_unsent_bytes, bytes 1...
+    package var unsentLimit = 64 << 20
+    /// Keeps the user logged in between runs: the file in which the login's token is kept. Several
+    /// clients and processes may share it. It is created with mode 0600, and replaced as a whole.
+    /// - Option: token_file, path
+    package var tokenFile: String?
 
-    package init(_ address: DDPAddress) { socket = DDPSocketConfiguration(address) }
+    /// - Options: DDPConfiguration
+    package var session = DDPConfiguration()
+    /// The most memory, in bytes as the client estimates them, that documents of the server may
+    /// take. Those that come when there is no room are left out, with a warning in the log.
+    /// - Option: max_document_bytes, bytes
+    package var maximumDocumentBytes = 1 << 30
+
+    /// A store with this limit.
+    package var emptyStore: DocumentStore {
+        DocumentStore(maximumBytes: maximumDocumentBytes == 0 ? .max : maximumDocumentBytes)
+    }
+
+    package init(_ address: DDPAddress) { self.address = address }
+
+    package static func check(_ name: String, _ value: String) throws(RealtimeError) {
+        try ClientHandshake.validate(fieldName: name, value: value)
+    }
 }

@@ -6,31 +6,53 @@ package struct DDPConfiguration: Sendable {
     package var versions = ["1", "pre2", "pre1"]
 
     /// The time limit for an attempt, from its start until the server confirms the connection.
+    /// - Option: connect_timeout, limit
     package var connectTimeout = Duration.seconds(10)
     /// Whether a connection that is lost, or cannot be opened, is attempted again. Otherwise the
     /// client fails, and with it all calls that wait.
+    /// - Option: auto_reconnect, flag
     package var mayReconnect = true
-    package var delays = BackoffConfiguration(
-        quick: 2, delay: .milliseconds(10), initial: .seconds(1), factor: 2.2,
-        maximum: .seconds(300))
+    /// The delays between attempts, instead of 10 ms twice, and then 1 s times a power of 2.2, up
+    /// to 5 minutes, within a quarter more or less at random. The backoff's limit of attempts and
+    /// stable time are not used.
+    /// - Option: backoff, backoff
+    package var backoff: BackoffConfiguration?
+
+    /// The delays between attempts (ddp.md §4).
+    package var delays: BackoffConfiguration {
+        guard var delays = backoff else {
+            return BackoffConfiguration(
+                quick: 2, delay: .milliseconds(10), initial: .seconds(1), factor: 2.2,
+                maximum: .seconds(300))
+        }
+        delays.attemptLimit = 0
+        return delays
+    }
 
     /// How long the connection may be silent before the server is asked for a sign of life; zero
     /// for ever.
+    /// - Option: heartbeat_interval, limit
     package var heartbeatInterval = Duration.milliseconds(17_500)
     /// How long the server may stay silent after that.
+    /// - Option: heartbeat_timeout, limit
     package var heartbeatTimeout = Duration.seconds(15)
 
     /// Documents that arrive are applied together, this long after the last of them. Zero applies
     /// each at once.
+    /// - Option: buffer_interval, delay
     package var bufferInterval = Duration.milliseconds(5)
     /// The longest time that a document waits while others arrive.
+    /// - Option: buffer_max_age, delay
     package var bufferMaxAge = Duration.milliseconds(500)
     /// How long documents are held back until subscriptions are ready again, or a call that others
     /// wait for is done; zero without limit.
+    /// - Option: quiescence_limit, limit
     package var quiescenceLimit = Duration.seconds(30)
     /// How long a subscription that nobody uses is kept.
+    /// - Option: unused_subscription_time, delay
     package var unusedSubscriptionTime = Duration.seconds(180)
     /// How long the connection is kept when the application moves to the background.
+    /// - Option: background_grace, delay
     package var backgroundGrace = Duration.seconds(180)
 
     /// How many bytes of messages may be held back before they are applied early.

@@ -1,6 +1,6 @@
 import Documents
 import Session
-package import Wire
+import Wire
 
 // What the client does, in the words of the recorded scenarios.
 extension DDPReplay {
@@ -78,13 +78,6 @@ extension DDPReplay {
             event["id"] = .string(id.wire)
             emit("removed", event)
         }
-    }
-}
-
-extension EJSONObject: ExpressibleByDictionaryLiteral {
-    package init(dictionaryLiteral elements: (String, EJSON)...) {
-        self.init()
-        for (name, value) in elements { self[name] = value }
     }
 }
 

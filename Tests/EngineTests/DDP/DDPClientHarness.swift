@@ -21,7 +21,9 @@ final class DDPClientHarness {
         client = try DDPConnection(
             url: server.configuration.address.webSocket.text, on: server.loop)
         try client.configure { options in
-            options.session.delays.initial = .milliseconds(20)
+            var delays = options.session.delays
+            delays.initial = .milliseconds(20)
+            options.session.backoff = delays
             change(&options)
         }
         let add: (String) -> Void = { [unowned self] in lines.append($0) }

@@ -223,7 +223,7 @@ struct DDPConnectionTests {
     }
 
     @Test func garbageIsIgnoredAndAFrameThatIsTooLongEndsTheConnection() throws {
-        let meteor = try DDPClientHarness { $0.socket.receiveLimit = 4096 }
+        let meteor = try DDPClientHarness { $0.receiveLimit = 4096 }
         defer { meteor.end() }
         try meteor.makePlayers()
         try meteor.connect()

@@ -9,7 +9,7 @@ final class DDPSocketHarness: DDPSocketOwner {
     let loop: Loop
     private let rest: RESTClient
     private let app: String
-    var configuration: DDPSocketConfiguration
+    var configuration: DDPClientConfiguration
     private(set) var socket: (any DDPSocket)?
     private(set) var openings = 0
     /// The messages that were received.
@@ -27,7 +27,7 @@ final class DDPSocketHarness: DDPSocketOwner {
         rest = try RESTClient(base: DDPSocketHarness.server.url, on: loop)
         let new = try PeerServer.post("control/new_app", [:], by: rest)
         app = new["id"]?.stringValue ?? ""
-        configuration = DDPSocketConfiguration(
+        configuration = DDPClientConfiguration(
             try DDPAddress(parsing: "\(DDPSocketHarness.server.url)/apps/\(app)"))
         try control("settings", settings)
     }

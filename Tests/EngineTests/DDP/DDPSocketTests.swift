@@ -166,7 +166,7 @@ struct DDPSocketTests {
     @Test func requestsOfSockJSHaveTheHeaders() throws {
         let server = try DDPSocketHarness()
         defer { server.end() }
-        server.configuration.fields = [HeaderField(name: "X-Test", value: "1")]
+        try server.configuration.addHeader(name: "X-Test", value: "1")
         try server.connect(.sockJS)
         let opened = try server.control("log", ["what": "open"])
         #expect(opened[0]?["transport"] == "xhr")

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Tasks that wait for the same event.
-final class PusherWaiters: Sendable {
+final class TaskWaiters: Sendable {
     private struct State {
         var lastTicket: UInt64 = 0
         var waiting: [UInt64: CheckedContinuation<Void, any Error>] = [:]

@@ -1,0 +1,71 @@
+package import Documents
+import Session
+package import Wire
+
+// Live queries.
+extension DDPConnection {
+    /// Keeps the result of a query up to date.
+    /// - Parameter indexes: whether changes are reported by index too.
+    /// - Returns: the query's name and its present result; each change from it is reported.
+    package func observe(
+        _ query: Query, in collection: String, indexes: Bool = false,
+        _ changed: @escaping DDPLiveHandler
+    ) throws(RealtimeError) -> (id: LiveQueryID, found: [Found]) {
+        try checkOpen()
+        let handler = DDPSendable(changed)
+        return read { shared in
+            let live = shared.session.store.observe(query, in: collection, indexes: indexes)
+            shared.queries[live.id.number] = DDPLiveObserver(changed: handler.value)
+            return live
+        }
+    }
+
+    package func stopObserving(_ id: LiveQueryID) {
+        let old = read { shared in
+            shared.session.store.stopObserving(id)
+            return shared.queries.removeValue(forKey: id.number).map { DDPSendable($0) }
+        }
+        withExtendedLifetime(old) {}
+    }
+
+    /// Like `observe`, but its present result is reported too: first of all, as the change from an
+    /// empty one.
+    package func observeFromStart(
+        _ query: Query, in collection: String, indexes: Bool = false,
+        _ changed: @escaping DDPStartedLiveHandler
+    ) throws(RealtimeError) -> LiveQueryID {
+        try checkOpen()
+        let handler = DDPSendable(changed)
+        let (id, start) = read { shared in
+            let live = shared.session.store.observe(query, in: collection, indexes: indexes)
+            let start = DDPLiveStart(
+                LiveChange(beginning: live.id, live.found, indexes: indexes), handler.value)
+            shared.queries[live.id.number] = DDPLiveObserver(start: start) {
+                start.changed($0, false)
+            }
+            return (live.id, start)
+        }
+        loop.enqueue { [self] in begin(start) }
+        return id
+    }
+
+    /// Reports a change of the result. It is on the loop's thread.
+    func report(_ change: LiveChange) {
+        let observer = shared.locked { shared.queries[change.query.number].map { DDPSendable($0) } }
+        if let start = observer?.value.start {
+            begin(start)
+            guard isObserving(change.query) else { return }
+        }
+        observer?.value.changed(change)
+    }
+
+    /// Reports the present result, unless that has been done.
+    private func begin(_ start: DDPLiveStart) {
+        guard let beginning = exchange(&start.beginning, with: nil) else { return }
+        if isObserving(beginning.query) { start.changed(beginning, true) }
+    }
+
+    private func isObserving(_ id: LiveQueryID) -> Bool {
+        !isClosed && shared.locked { shared.queries[id.number] != nil }
+    }
+}

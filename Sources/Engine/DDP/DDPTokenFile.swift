@@ -1,0 +1,43 @@
+import Session
+import Wire
+
+/// The file in which Meteor clients keep their login tokens (ddp.md §15), each under the address of
+/// its server. Any number of clients and processes may share it; only its owner may read it.
+struct DDPTokenFile {
+    private let store: KeyedStore
+    private let key: String
+
+    /// How long a write may wait for the file's lock: the loop stands still meanwhile.
+    private static let lockTimeout = Duration.milliseconds(500)
+
+    /// nil if the options name no file.
+    init?(_ options: DDPClientConfiguration) {
+        guard let path = options.tokenFile else { return nil }
+        store = KeyedStore(path: path, format: .loginTokens)
+        key = options.address.key
+    }
+
+    /// - Throws: `.store` if the file cannot be used.
+    func check() throws(RealtimeError) { try store.check() }
+
+    /// The token that is kept, in the inner optional; nil if the file cannot be read.
+    func load() -> DDPLoginToken?? {
+        do throws(RealtimeError) {
+            return .some(try store.load(key).flatMap { DDPLoginToken(text: $0) })
+        } catch {
+            Log.write(.warning, "no login is known: \(error.message)")
+            return nil
+        }
+    }
+
+    /// - Parameter token: nil to forget the one that is kept.
+    func save(_ token: DDPLoginToken?) {
+        do throws(RealtimeError) {
+            var timeout = DDPTokenFile.lockTimeout
+            let refused = try store.save(&timeout) { [(key, token?.text ?? "")] }
+            if !refused.isEmpty { throw store.isFull }
+        } catch {
+            Log.write(.warning, "the login is not kept for the next run: \(error.message)")
+        }
+    }
+}
