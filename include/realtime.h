@@ -203,6 +203,8 @@ enum {
   RT_ERROR_AUTH = -48,
   /** One of the library's files cannot be read or written. */
   RT_ERROR_STORE = -49,
+  /** The stub of a method has failed, or one of its operations. */
+  RT_ERROR_METHOD = -50,
 };
 
 /** How much is logged. Since 0.1. */
@@ -6367,6 +6369,1310 @@ rt_status rt_pusher_push_set_subscriptions(rt_pusher *pusher, const char *intere
  */
 rt_status rt_pusher_on_push(
     rt_pusher *pusher, rt_pusher_push_fn fn, void *user, rt_destroy_fn destroy);
+
+/*
+ * Chapter: ddp. Meteor's DDP: methods, subscriptions, and local documents that follow the server.
+ */
+
+/**
+ * A client of a Meteor server. Life cycle: `rt_ddp_new`, options, callbacks and stubs, then calls
+ * and subscriptions, `rt_ddp_connect`, `rt_ddp_free`.
+ *
+ * A lost connection is established again; then the user is logged in, subscriptions are repeated,
+ * and calls that have no result yet are sent again. Calls and subscriptions may be made at any
+ * time, also without a connection: they wait for one.
+ *
+ * Values are EJSON texts (JSON with `{"$date":…}` and the like), in UTF-8. The first use of a
+ * client other than options, callbacks and stubs takes the options over. Since 0.1.
+ */
+typedef struct rt_ddp rt_ddp;
+
+/** What a stub uses, valid while it runs. Since 0.1. */
+typedef struct rt_ddp_stub rt_ddp_stub;
+
+/** The status of a client. Since 0.1. */
+typedef int32_t rt_ddp_status;
+
+/** Values of `rt_ddp_status`. Since 0.1. */
+enum {
+  /** No connection is wanted, or an attempt waits for the network or for the foreground. */
+  RT_DDP_OFFLINE = 0,
+  /** A connection is being opened, or the server's confirmation is awaited. */
+  RT_DDP_CONNECTING = 1,
+  /** The server has confirmed the connection. */
+  RT_DDP_CONNECTED = 2,
+  /** The connection was lost or could not be established; the next attempt is awaited. */
+  RT_DDP_WAITING = 3,
+  /** The client gave up: the server speaks no known version, or reconnecting is switched off. */
+  RT_DDP_FAILED = 4,
+};
+
+/** Where an error of a call or subscription comes from. Since 0.1. */
+typedef int32_t rt_ddp_error_kind;
+
+/** Values of `rt_ddp_error_kind`. Since 0.1. */
+enum {
+  /** The server sent it. */
+  RT_DDP_ERROR_SERVER = 0,
+  /** A stub failed, or an operation in it. */
+  RT_DDP_ERROR_STUB = 1,
+  /**
+   * A call that must not be repeated was sent, and the connection was lost before its result. It
+   * may have run on the server.
+   */
+  RT_DDP_ERROR_INVOCATION_FAILED = 2,
+  /** The connection has ended for good. */
+  RT_DDP_ERROR_DISCONNECTED = 3,
+  /** The time limit of the call has passed. It may have run on the server. */
+  RT_DDP_ERROR_TIMEOUT = 4,
+  /** The client was freed. */
+  RT_DDP_ERROR_CLOSED = 5,
+};
+
+/** The stages of a call, in their order. Since 0.1. */
+typedef int32_t rt_ddp_stage;
+
+/** Values of `rt_ddp_stage`. Since 0.1. */
+enum {
+  /**
+   * Its stub has run, inside the function that makes the call; also without a stub, with `null`.
+   */
+  RT_DDP_STAGE_STUB = 0,
+  /** The result has arrived. The documents that the call wrote may follow. */
+  RT_DDP_STAGE_RESULT = 1,
+  /** The call is done, and the documents that it wrote are there. Reported once. */
+  RT_DDP_STAGE_COMPLETED = 2,
+};
+
+/** What happens to a subscription. Since 0.1. */
+typedef int32_t rt_ddp_subscription;
+
+/** Values of `rt_ddp_subscription`. Since 0.1. */
+enum {
+  /** The initial documents are there. Reported once. */
+  RT_DDP_SUBSCRIPTION_READY = 0,
+  /** The server has ended it. Nothing follows. */
+  RT_DDP_SUBSCRIPTION_STOPPED = 1,
+};
+
+/** What happens to a document. Since 0.1. */
+typedef int32_t rt_ddp_change_kind;
+
+/** Values of `rt_ddp_change_kind`. Since 0.1. */
+enum {
+  /** It is new. */
+  RT_DDP_CHANGE_ADDED = 0,
+  /** Fields have changed. */
+  RT_DDP_CHANGE_CHANGED = 1,
+  /** It is gone. */
+  RT_DDP_CHANGE_REMOVED = 2,
+  /** It has another place in the result of a live query. */
+  RT_DDP_CHANGE_MOVED = 3,
+};
+
+/** What happens to the user's account. Since 0.1. */
+typedef int32_t rt_ddp_account;
+
+/** Values of `rt_ddp_account`. Since 0.1. */
+enum {
+  /** Another user is logged in, or nobody any more. */
+  RT_DDP_ACCOUNT_USER = 0,
+  /** A login has begun or ended. */
+  RT_DDP_ACCOUNT_LOGGING_IN = 1,
+  /** The program shall keep `token` where `rt_ddp_on_load_token` finds it. */
+  RT_DDP_ACCOUNT_STORE = 2,
+  /** The program shall forget the token that it kept. */
+  RT_DDP_ACCOUNT_FORGET = 3,
+  /** The server refused to log the user in again. */
+  RT_DDP_ACCOUNT_RESUME_FAILED = 4,
+};
+
+/** How the ids of new documents are drawn. Since 0.1. */
+typedef int32_t rt_ddp_ids;
+
+/** Values of `rt_ddp_ids`. Since 0.1. */
+enum {
+  /** Texts of 17 letters and digits that are easy to read. */
+  RT_DDP_IDS_STRINGS = 0,
+  /** ObjectIDs of MongoDB. */
+  RT_DDP_IDS_OBJECT_IDS = 1,
+};
+
+/** Why a call or a subscription failed. Since 0.1. */
+typedef struct rt_ddp_error {
+  /** The size of the struct in the library that filled it. */
+  size_t struct_bytes;
+  /** Where it comes from, an `rt_ddp_error_kind`. */
+  int32_t kind;
+  /** Whether the server sent the code as a number, as old ones do. */
+  bool code_is_number;
+  /** What programs compare, such as `not-found` or `403`. */
+  const char *code;
+  /** A sentence for people, whose wording depends on the server's version; "" for none. */
+  const char *reason;
+  /** Further data as EJSON text; "" for none. */
+  const char *details;
+  /** The server's whole error as EJSON text; "" for the library's own errors. */
+  const char *source;
+} rt_ddp_error;
+
+/** How a call ended, or a stage of it. Since 0.1. */
+typedef struct rt_ddp_outcome {
+  /** The size of the struct in the library that filled it. */
+  size_t struct_bytes;
+  /** What is reported, an `rt_ddp_stage`. */
+  int32_t stage;
+  /** Zero. */
+  int32_t reserved;
+  /** The value as EJSON text with a NUL after it; `null` if the call has failed. */
+  const char *value;
+  /** Its length in bytes. */
+  size_t value_length;
+  /** Why the call has failed; NULL if it has not. */
+  const rt_ddp_error *error;
+} rt_ddp_outcome;
+
+/** Receives a stage of a call. Since 0.1. */
+typedef void (*rt_ddp_outcome_fn)(const rt_ddp_outcome *outcome, void *user);
+
+/**
+ * Creates a client. Nothing is sent before `rt_ddp_connect`. Any thread.
+ *
+ * loop: the client's loop, which it keeps alive. NULL means the library's own loop, as for
+ *   `rt_websocket_new`.
+ * url: of the server: `https://host/path`, `http`, `wss` or `ws`; `/websocket` is appended unless
+ *   the path ends so. Copied.
+ * out: receives the client; free it with `rt_ddp_free`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME;
+ *   RT_ERROR_INVALID_UTF8; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_ddp_new(rt_loop *loop, const char *url, rt_ddp **out);
+
+/**
+ * Frees the client and drops its connection without a callback; unfinished calls are forgotten.
+ * NULL is accepted. Any thread, also inside its callbacks; not inside a stub. Since 0.1.
+ */
+void rt_ddp_free(rt_ddp *ddp);
+
+/*
+ * Chapter: ddp accounts. The user of a client. A user who has logged in is logged in again on each
+ * new connection, and after a restart if the token is kept (`rt_ddp_set_token_file`). Passwords are
+ * sent as digests. The functions cannot be called inside a stub: RT_ERROR_REENTRANT. `fn` is called
+ * once, when the call is completed, on the loop's thread, never inside the call.
+ */
+
+/**
+ * Logs in with a password. Any thread.
+ *
+ * user_name: an email address if it contains an `@`, otherwise a user name.
+ * code: of the second factor; NULL for none.
+ * fn: the value is an object with `id` and `token`.
+ * Returns: RT_OK; RT_ERROR_REENTRANT; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
+ *   RT_ERROR_SYSTEM without libcrypto; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_ddp_log_in_with_password(
+    rt_ddp *ddp, const char *user_name, const char *password, const char *code,
+    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Logs in with the token of a login, its member `token`. Any thread.
+ *
+ * Returns: as `rt_ddp_log_in_with_password`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_log_in_with_token(
+    rt_ddp *ddp, const char *token, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Calls any method that logs a user in: its result is an object with `id` and `token`. Any thread.
+ *
+ * params: an EJSON array; NULL for none.
+ * Returns: as `rt_ddp_log_in_with_password`, and RT_ERROR_PROTOCOL for what is not an EJSON text.
+ * Since 0.1.
+ */
+rt_status rt_ddp_log_in(
+    rt_ddp *ddp, const char *method, const char *params, rt_ddp_outcome_fn fn, void *user,
+    rt_destroy_fn destroy);
+
+/**
+ * Creates a user, and logs in. Any thread.
+ *
+ * user_name: NULL for none.
+ * email: NULL for none.
+ * profile: an EJSON text; NULL for none.
+ * Returns: as `rt_ddp_log_in`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_create_user(
+    rt_ddp *ddp, const char *user_name, const char *email, const char *password,
+    const char *profile, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Changes the password of the user who is logged in. Any thread.
+ *
+ * old_password: NULL for a user who has none yet.
+ * Returns: as `rt_ddp_log_in_with_password`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_change_password(
+    rt_ddp *ddp, const char *old_password, const char *new_password, rt_ddp_outcome_fn fn,
+    void *user, rt_destroy_fn destroy);
+
+/**
+ * Makes the server send an email with a token for `rt_ddp_reset_password`. Any thread.
+ *
+ * Returns: as `rt_ddp_log_in_with_password`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_forgot_password(
+    rt_ddp *ddp, const char *email, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets a password with the token of an email, and logs in. Any thread.
+ *
+ * Returns: as `rt_ddp_log_in_with_password`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_reset_password(
+    rt_ddp *ddp, const char *token, const char *new_password, rt_ddp_outcome_fn fn, void *user,
+    rt_destroy_fn destroy);
+
+/**
+ * Confirms an email address with the token of an email, and logs in. Any thread.
+ *
+ * Returns: as `rt_ddp_log_in_with_password`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_verify_email(
+    rt_ddp *ddp, const char *token, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Logs the user out: here once the server has. Any thread.
+ *
+ * Returns: as `rt_ddp_log_in_with_password`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_log_out(rt_ddp *ddp, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Logs all other clients of the user out. Any thread.
+ *
+ * Returns: as `rt_ddp_log_in_with_password`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_log_out_others(
+    rt_ddp *ddp, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the user that stubs see, without a login, for servers with accounts of their own. Any
+ * thread.
+ *
+ * user_id: NULL for nobody.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_FORKED;
+ *   RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_user_id(rt_ddp *ddp, const char *user_id);
+
+/*
+ * Chapter: ddp callbacks. They may be set at any time, from any thread; NULL removes a callback.
+ * All run on the loop's thread, one at a time, and may call any function.
+ */
+
+/** A change of a Meteor client's status. Since 0.1. */
+typedef struct rt_ddp_status_change {
+  /** The size of the struct in the library that filled it. */
+  size_t struct_bytes;
+  /** The status now, an `rt_ddp_status`. */
+  int32_t new_status;
+  /** The number of attempts in a row that have failed. */
+  uint32_t retry_count;
+  /** The time until the next attempt, in the status waiting; otherwise -1. */
+  int64_t retry_in_ms;
+  /** Why the client failed; "" otherwise. */
+  const char *reason;
+  /** What ended the connection, an `rt_status`; RT_OK if it ended as requested. */
+  int32_t status;
+  /** Zero. */
+  int32_t reserved;
+  /** A sentence about it; "" for none. */
+  const char *message;
+} rt_ddp_status_change;
+
+/** Receives a change of a client's status. Since 0.1. */
+typedef void (*rt_ddp_status_fn)(const rt_ddp_status_change *change, void *user);
+
+/** A change of a document, or of a place in the result of a live query. Since 0.1. */
+typedef struct rt_ddp_change {
+  /** The size of the struct in the library that filled it. */
+  size_t struct_bytes;
+  /** The number that `rt_ddp_observe` returned; 0 for a change of the local documents. */
+  uint64_t query;
+  /** What happened, an `rt_ddp_change_kind`. */
+  int32_t kind;
+  /** Whether it belongs to the result that a live query began with. */
+  bool initial;
+  /** Whether it is the last of those that were made together. */
+  bool last;
+  /** The name of the collection. */
+  const char *collection;
+  /** The document's id as EJSON text with a NUL after it. */
+  const char *id;
+  /** Its length in bytes. */
+  size_t id_length;
+  /**
+   * The fields that are new or have another value, as EJSON text with a NUL after it; `{}` if there
+   * are none. Without `_id`.
+   */
+  const char *fields;
+  /** Its length in bytes. */
+  size_t fields_length;
+  /** The names of the fields that are gone, as a JSON array with a NUL after it. */
+  const char *cleared;
+  /** Its length in bytes. */
+  size_t cleared_length;
+  /**
+   * For a live query: the id of the document that follows an added or moved one, as EJSON text; ""
+   * at the end.
+   */
+  const char *before;
+} rt_ddp_change;
+
+/** Receives a change of a document, or of a live query's result. Since 0.1. */
+typedef void (*rt_ddp_change_fn)(const rt_ddp_change *change, void *user);
+
+/** A change of the user who is logged in. Since 0.1. */
+typedef struct rt_ddp_account_event {
+  /** The size of the struct in the library that filled it. */
+  size_t struct_bytes;
+  /** What happened, an `rt_ddp_account`. */
+  int32_t event;
+  /** Whether a login is in progress. */
+  bool logging_in;
+  /** The user who is logged in; "" for nobody. */
+  const char *user_id;
+  /** For `RT_DDP_ACCOUNT_STORE`: what to keep, one line of text; otherwise "". */
+  const char *token;
+  /** For `RT_DDP_ACCOUNT_RESUME_FAILED`: the server's error; otherwise NULL. */
+  const rt_ddp_error *error;
+} rt_ddp_account_event;
+
+/** Receives a change of the account. Since 0.1. */
+typedef void (*rt_ddp_account_fn)(const rt_ddp_account_event *event, void *user);
+
+/**
+ * Receives what the server did not understand: its reason, and the message as JSON text if the
+ * server repeats it, otherwise "". Both are valid until the callback returns. Since 0.1.
+ */
+typedef void (*rt_ddp_refused_fn)(const char *reason, const char *offending, void *user);
+
+/** Receives a line for debugging, without the final LF. Since 0.1. */
+typedef void (*rt_ddp_debug_fn)(const char *line, void *user);
+
+/**
+ * Sets the callback for changes of the status. When it runs, `rt_ddp_get_status` already returns
+ * the new one.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+ * Since 0.1.
+ */
+rt_status rt_ddp_on_status(rt_ddp *ddp, rt_ddp_status_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for changes of the local documents, by the server and by stubs. Changes that
+ * were made together come one after the other; the field `last` marks the last of them. Live
+ * queries are reported after them.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+ * Since 0.1.
+ */
+rt_status rt_ddp_on_change(rt_ddp *ddp, rt_ddp_change_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for changes of the account: of the user, and of the token that logs the user in
+ * again.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+ * Since 0.1.
+ */
+rt_status rt_ddp_on_account(rt_ddp *ddp, rt_ddp_account_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for messages that the server did not understand. The connection stays.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+ * Since 0.1.
+ */
+rt_status rt_ddp_on_refused(rt_ddp *ddp, rt_ddp_refused_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for debugging: it receives a line, beginning with `[DDP]`, for what is out of
+ * the ordinary: messages that are ignored, lost connections, stubs that fail, and logins that are
+ * repeated.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+ * Since 0.1.
+ */
+rt_status rt_ddp_on_debug(rt_ddp *ddp, rt_ddp_debug_fn fn, void *user, rt_destroy_fn destroy);
+
+/*
+ * Chapter: ddp calls. Methods of the server, and writes to its collections.
+ */
+
+/**
+ * How a method is called. Fill it with zeros, then set `struct_bytes` and what you need. Since 0.1.
+ */
+typedef struct rt_ddp_call_options {
+  /** The size of the struct in the program that filled it. */
+  size_t struct_bytes;
+  /** The time limit for the whole call; 0 without limit. */
+  int64_t timeout_ms;
+  /** Which stages are reported: the sum of 1 << stage. 0 means `RT_DDP_STAGE_COMPLETED`. */
+  uint32_t stages;
+  /** Earlier calls are finished before it is sent, and it is finished before later ones are. */
+  bool wait;
+  /**
+   * If the connection is lost before its result, the call fails: it is not sent again, because it
+   * could run twice on the server.
+   */
+  bool no_retry;
+  /** If its stub fails, the call fails, and nothing is sent. */
+  bool throw_stub_errors;
+} rt_ddp_call_options;
+
+/**
+ * Calls a method of the server. Its stub (`rt_ddp_set_stub`) runs before this returns. Without a
+ * connection the call waits for one. Inside a stub, only the stub of the method runs. Any thread.
+ *
+ * params: an EJSON array; NULL for none.
+ * options: NULL for the defaults.
+ * fn: receives the stages that the options ask for, otherwise only the last one: on the loop's
+ *   thread, except `RT_DDP_STAGE_STUB`, which it receives inside this call. NULL for nobody.
+ * Returns: RT_OK; RT_ERROR_METHOD if the stub has failed and the options say so: then nothing is
+ *   sent, and `fn` is not called again; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
+ *   RT_ERROR_PROTOCOL for what is not an EJSON text; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed
+ *   loop.
+ * Since 0.1.
+ */
+rt_status rt_ddp_call(
+    rt_ddp *ddp, const char *method, const char *params, const rt_ddp_call_options *options,
+    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Inserts a document, here and at the server. Needs `rt_ddp_declare`, or the insert is only made at
+ * the server. Any thread.
+ *
+ * document: an EJSON object. Without `_id`, the client and the server draw the same id. The value
+ *   of the call's stages is the id.
+ * fn: as in `rt_ddp_call`.
+ * Returns: as `rt_ddp_call`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_insert(
+    rt_ddp *ddp, const char *collection, const char *document, const rt_ddp_call_options *options,
+    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Changes a document, here and at the server. Any thread.
+ *
+ * id: its id as EJSON text: a string in quotes, or an ObjectID.
+ * modifier: an EJSON object such as `{"$set":{"done":true}}`. The value of the call's stages is the
+ *   number of documents that were changed.
+ * fn: as in `rt_ddp_call`.
+ * Returns: as `rt_ddp_call`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_update(
+    rt_ddp *ddp, const char *collection, const char *id, const char *modifier,
+    const rt_ddp_call_options *options, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Removes a document, here and at the server. Any thread.
+ *
+ * id: as in `rt_ddp_update`.
+ * fn: as in `rt_ddp_call`.
+ * Returns: as `rt_ddp_call`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_remove(
+    rt_ddp *ddp, const char *collection, const char *id, const rt_ddp_call_options *options,
+    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+
+/*
+ * Chapter: ddp options. All are set before the client is used: before calls, subscriptions and
+ * reads of documents, and before `rt_ddp_connect`. Later they return RT_ERROR_STATE, except
+ * `rt_ddp_on_load_token`.
+ */
+
+/**
+ * Returns the token of an earlier login, as `RT_DDP_ACCOUNT_STORE` gave it; NULL for none. The text
+ * must stay valid until the next call of this function, or until `destroy`. Since 0.1.
+ */
+typedef const char *(*rt_ddp_load_token_fn)(void *user);
+
+/**
+ * Sets the callback that loads the token of an earlier login, for programs that keep it themselves
+ * (`RT_DDP_ACCOUNT_STORE`) and not in a file (`rt_ddp_set_token_file`). It is called at the first
+ * use of the client, on the thread of that use, and before each connection. It must not use the
+ * client. A text that is not a token counts as none.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+ * Since 0.1.
+ */
+rt_status rt_ddp_on_load_token(
+    rt_ddp *ddp, rt_ddp_load_token_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Adds a header and keeps others of the same name. Sent with the handshake of the WebSocket, and
+ * with each request of SockJS. Names that begin with Sec-WebSocket- are reserved for the handshake
+ * and refused. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_add_header(rt_ddp *ddp, const char *name, const char *value);
+
+/**
+ * Sets a header, replacing all of that name; NULL removes them. See `rt_ddp_add_header`. Before the
+ * client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_header(rt_ddp *ddp, const char *name, const char *value);
+
+/**
+ * Removes all headers that were added or set, including those of the other setters. Before the
+ * client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_clear_headers(rt_ddp *ddp);
+
+/**
+ * Sets a basic Authorization header (RFC 7617), replacing the URL's user and password. NULL as
+ * `user_name` removes it. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_basic_auth(rt_ddp *ddp, const char *user_name, const char *password);
+
+/**
+ * Sets an Authorization header with a bearer token (RFC 6750). NULL removes it. Before the client
+ * is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_bearer_token(rt_ddp *ddp, const char *token);
+
+/**
+ * The settings for connections: TLS, proxies, addresses, sockets. The network is copied. Default:
+ * NULL (all defaults). Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_network(rt_ddp *ddp, rt_network *network);
+
+/**
+ * The reachability monitor. While it reports no network, no attempt is made or counted; once the
+ * network returns, the next attempt follows within a second. When the network becomes reachable
+ * again, a client that waits for its next attempt makes it at once. The object is retained, not
+ * copied. Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop). Before the
+ * client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_reachability(rt_ddp *ddp, rt_reachability *reachability);
+
+/**
+ * How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is reported like
+ * any other response. A redirect to another origin carries only these headers: Accept,
+ * Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and
+ * those set as safe. Default: 5. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_max_redirects(rt_ddp *ddp, uint32_t count);
+
+/**
+ * Whether a redirect may lead from https to http, or from wss to ws. Default: false. Before the
+ * client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_allow_insecure_redirects(rt_ddp *ddp, bool enabled);
+
+/**
+ * Names of headers that are also sent when a redirect leads to another origin. Each call adds one.
+ * Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER for text that is not a token; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_add_safe_header(rt_ddp *ddp, const char *name);
+
+/**
+ * Whether the WebSocket offers permessage-deflate, and SockJS accepts compressed responses.
+ * Default: true. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_compression(rt_ddp *ddp, bool enabled);
+
+/**
+ * Whether SockJS offers HTTP/2 in the TLS handshake. It is never used through a proxy. Default:
+ * true. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_http2(rt_ddp *ddp, bool enabled);
+
+/**
+ * Whether SockJS, which needs only HTTP requests, is used where WebSockets do not get through.
+ * Default: true. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_sockjs_fallback(rt_ddp *ddp, bool enabled);
+
+/**
+ * The largest message received, after decompression; with SockJS the largest frame, which has all
+ * messages since the last one. A larger one ends the connection, which is then attempted again.
+ * Default: 64 MiB; 0 means no limit. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_max_message_bytes(rt_ddp *ddp, size_t bytes);
+
+/**
+ * How many bytes may wait to be sent. A single message may be longer. Default: 64 MiB. Before the
+ * client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT below 1; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_max_unsent_bytes(rt_ddp *ddp, size_t bytes);
+
+/**
+ * Keeps the user logged in between runs: the file in which the login's token is kept. Several
+ * clients and processes may share it. It is created with mode 0600, and replaced as a whole.
+ * Default: none. Before the client is used.
+ *
+ * token_file: NULL for none.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_token_file(rt_ddp *ddp, const char *token_file);
+
+/**
+ * The time limit for an attempt, from its start until the server confirms the connection. Default:
+ * 10,000; 0 means no limit. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_connect_timeout_ms(rt_ddp *ddp, int64_t time_ms);
+
+/**
+ * Whether a connection that is lost, or cannot be opened, is attempted again. Otherwise the client
+ * fails, and with it all calls that wait. Default: true. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_auto_reconnect(rt_ddp *ddp, bool enabled);
+
+/**
+ * The delays between attempts, instead of 10 ms twice, and then 1 s times a power of 2.2, up to 5
+ * minutes, within a quarter more or less at random. The backoff's limit of attempts and stable time
+ * are not used. The backoff is copied. Default: NULL. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_backoff(rt_ddp *ddp, rt_backoff *backoff);
+
+/**
+ * How long the connection may be silent before the server is asked for a sign of life; zero for
+ * ever. Default: 17,500; 0 means no limit. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_heartbeat_interval_ms(rt_ddp *ddp, int64_t time_ms);
+
+/**
+ * How long the server may stay silent after that. Default: 15,000; 0 means no limit. Before the
+ * client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_heartbeat_timeout_ms(rt_ddp *ddp, int64_t time_ms);
+
+/**
+ * Documents that arrive are applied together, this long after the last of them. Zero applies each
+ * at once. Default: 5. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_buffer_interval_ms(rt_ddp *ddp, int64_t time_ms);
+
+/**
+ * The longest time that a document waits while others arrive. Default: 500. Before the client is
+ * used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_buffer_max_age_ms(rt_ddp *ddp, int64_t time_ms);
+
+/**
+ * How long documents are held back until subscriptions are ready again, or a call that others wait
+ * for is done; zero without limit. Default: 30,000; 0 means no limit. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_quiescence_limit_ms(rt_ddp *ddp, int64_t time_ms);
+
+/**
+ * How long a subscription that nobody uses is kept. Default: 180,000. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_unused_subscription_time_ms(rt_ddp *ddp, int64_t time_ms);
+
+/**
+ * How long the connection is kept when the application moves to the background. Default: 180,000.
+ * Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_background_grace_ms(rt_ddp *ddp, int64_t time_ms);
+
+/**
+ * The most memory, in bytes as the client estimates them, that documents of the server may take.
+ * Those that come when there is no room are left out, with a warning in the log. Default: 1024 MiB;
+ * 0 means no limit. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_max_document_bytes(rt_ddp *ddp, size_t bytes);
+
+/*
+ * Chapter: ddp documents. The local documents, queries, and live queries. A selector and its
+ * options are EJSON objects: `{"done":false}` and `{"sort":{"text":1},"limit":10}`. Options are
+ * `sort`, `skip`, `limit` and `fields`. A selector may also be an id. NULL selects all documents,
+ * and NULL options mean none.
+ */
+
+/** A document. Since 0.1. */
+typedef struct rt_ddp_document {
+  /** The size of the struct in the library that filled it. */
+  size_t struct_bytes;
+  /** The id as EJSON text with a NUL after it: `"abc"` in quotes, or an ObjectID. */
+  const char *id;
+  /** Its length in bytes. */
+  size_t id_length;
+  /**
+   * The document as EJSON text with a NUL after it; an object with the member `_id`, unless the
+   * query leaves it out.
+   */
+  const char *document;
+  /** Its length in bytes. */
+  size_t document_length;
+} rt_ddp_document;
+
+/** Receives a document, inside the call that reads it. Since 0.1. */
+typedef void (*rt_ddp_document_fn)(const rt_ddp_document *document, void *user);
+
+/** A document's positions in the result of a live query. Since 0.1. */
+typedef struct rt_ddp_positions {
+  /** In the result before. */
+  uint64_t old_index;
+  /** In the result now. */
+  uint64_t new_index;
+} rt_ddp_positions;
+
+/**
+ * How the result of a live query changed, by positions. Removing the entries of `deleted` and the
+ * sources of `moved`, from the end on, and then inserting those of `inserted` and the targets of
+ * `moved`, from the start on, turns the old result into the new one. Since 0.1.
+ */
+typedef struct rt_ddp_index_changes {
+  /** The size of the struct in the library that filled it. */
+  size_t struct_bytes;
+  /** The number that `rt_ddp_observe_indexes` returned. */
+  uint64_t query;
+  /** Whether it is the result that the query began with. */
+  bool initial;
+  /** Positions in the old result, ascending. */
+  const uint64_t *deleted;
+  /** How many there are. */
+  size_t deleted_count;
+  /** Positions in the new result, ascending. */
+  const uint64_t *inserted;
+  /** How many there are. */
+  size_t inserted_count;
+  /** Documents that moved, by new position. */
+  const rt_ddp_positions *moved;
+  /** How many there are. */
+  size_t moved_count;
+  /** Documents whose fields changed, moved or not, by new position. */
+  const rt_ddp_positions *updated;
+  /** How many there are. */
+  size_t updated_count;
+  /** The ids of the new result as an EJSON array with a NUL after it. */
+  const char *ids;
+  /** Its length in bytes. */
+  size_t ids_length;
+} rt_ddp_index_changes;
+
+/** Receives the changes of a live query's result by positions. Since 0.1. */
+typedef void (*rt_ddp_index_changes_fn)(const rt_ddp_index_changes *changes, void *user);
+
+/**
+ * Declares a collection: `rt_ddp_insert`, `rt_ddp_update` and `rt_ddp_remove` then change the local
+ * documents before the server has answered. Any thread.
+ *
+ * ids: how the ids of its new documents are drawn, an `rt_ddp_ids`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_FORKED;
+ *   RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_ddp_declare(rt_ddp *ddp, const char *collection, rt_ddp_ids ids);
+
+/**
+ * Calls `fn` with the document that has this id, inside this call. Any thread.
+ *
+ * id: as EJSON text: a string in quotes, or an ObjectID.
+ * Returns: RT_OK; RT_ERROR_NOT_FOUND; RT_ERROR_INVALID_ARGUMENT, also for a value that cannot be an
+ *   id; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what is not an EJSON text; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_get_document(
+    rt_ddp *ddp, const char *collection, const char *id, rt_ddp_document_fn fn, void *user);
+
+/**
+ * Counts the documents of a collection. Any thread.
+ *
+ * out: receives their number.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_count(rt_ddp *ddp, const char *collection, uint64_t *out);
+
+/**
+ * Calls `fn` with each document that a query finds, in its order, inside this call. Inside a stub,
+ * with the documents as the stub has changed them. Any thread.
+ *
+ * selector: see the beginning of this chapter.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT, also for a query with a fault; RT_ERROR_INVALID_UTF8;
+ *   RT_ERROR_PROTOCOL for what is not an EJSON text; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_find(
+    rt_ddp *ddp, const char *collection, const char *selector, const char *options,
+    rt_ddp_document_fn fn, void *user);
+
+/**
+ * Reports the result of a query, and then each change of it, document by document: applied one
+ * after the other, the changes turn the old result into the new one. Any thread.
+ *
+ * selector: see the beginning of this chapter.
+ * fn: called on the loop's thread, never inside this call. First it receives the present result as
+ *   documents that are added, with the field `initial`.
+ * out: receives the query's number for `rt_ddp_stop_observing`.
+ * Returns: as `rt_ddp_find`, and RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_ddp_observe(
+    rt_ddp *ddp, const char *collection, const char *selector, const char *options,
+    rt_ddp_change_fn fn, void *user, rt_destroy_fn destroy, uint64_t *out);
+
+/**
+ * Reports the result of a query, and then each change of it, by positions. The documents are read
+ * with `rt_ddp_find`. Any thread.
+ *
+ * selector: see the beginning of this chapter.
+ * fn: called on the loop's thread, never inside this call. First it receives the present result as
+ *   positions that are inserted, with the field `initial`.
+ * out: receives the query's number for `rt_ddp_stop_observing`.
+ * Returns: as `rt_ddp_observe`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_observe_indexes(
+    rt_ddp *ddp, const char *collection, const char *selector, const char *options,
+    rt_ddp_index_changes_fn fn, void *user, rt_destroy_fn destroy, uint64_t *out);
+
+/**
+ * Ends a live query. On the loop's thread, its callback is not called any more. A number that is
+ * not a query's has no effect. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_stop_observing(rt_ddp *ddp, uint64_t query);
+
+/*
+ * Chapter: ddp stubs. What a method does to the local documents, until the server has done it.
+ */
+
+/**
+ * Does what a method will do at the server: on the thread that calls the method, before the call
+ * returns. It must not wait for other threads. `params` is the EJSON array of the call, with a NUL
+ * after it, valid until the stub returns. Its value is null unless `rt_ddp_stub_return` sets
+ * another one. Since 0.1.
+ */
+typedef void (*rt_ddp_stub_fn)(
+    rt_ddp_stub *stub, const char *params, size_t params_length, void *user);
+
+/**
+ * Sets the stub of a method. Calls that were made before are not affected. Any thread.
+ *
+ * fn: NULL for no stub.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_FORKED;
+ *   RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_stub(
+    rt_ddp *ddp, const char *method, rt_ddp_stub_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the value that the stub returns. The last call counts. Inside the stub.
+ *
+ * value: an EJSON text.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what is
+ *   not an EJSON text.
+ * Since 0.1.
+ */
+rt_status rt_ddp_stub_return(rt_ddp_stub *stub, const char *value);
+
+/**
+ * Makes the stub fail. What it has done to the documents is undone, and the call is sent to the
+ * server nevertheless, unless its options say otherwise. Inside the stub.
+ *
+ * code: what programs compare, such as `not-found`.
+ * reason: a sentence for people; NULL for none.
+ * details: an EJSON text; NULL for none.
+ * Returns: as `rt_ddp_stub_return`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_stub_fail(
+    rt_ddp_stub *stub, const char *code, const char *reason, const char *details);
+
+/**
+ * Copies the id of the user who is logged in; "" for nobody. Inside the stub.
+ *
+ * buffer: as in `rt_ddp_get_version`.
+ * Returns: as `rt_ddp_get_version`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_stub_get_user_id(rt_ddp_stub *stub, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * Inserts a document into the local documents. Inside the stub.
+ *
+ * document: an EJSON object. Without `_id`, it gets the id that the server's method will draw too.
+ * fn: receives the document with its id, inside this call; NULL for nobody.
+ * Returns: RT_OK; RT_ERROR_METHOD if the document cannot be inserted, for example because its id
+ *   exists; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what is not an
+ *   EJSON text.
+ * Since 0.1.
+ */
+rt_status rt_ddp_stub_insert(
+    rt_ddp_stub *stub, const char *collection, const char *document, rt_ddp_document_fn fn,
+    void *user);
+
+/**
+ * Changes local documents. Inside the stub.
+ *
+ * selector: an EJSON object, or an id.
+ * modifier: an EJSON object such as `{"$set":{"done":true}}`.
+ * multi: whether all documents are changed that the selector finds, or the first one.
+ * out: receives how many there were; may be NULL.
+ * Returns: RT_OK; RT_ERROR_METHOD for a selector or modifier with a fault;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what is not an EJSON
+ *   text.
+ * Since 0.1.
+ */
+rt_status rt_ddp_stub_update(
+    rt_ddp_stub *stub, const char *collection, const char *selector, const char *modifier,
+    bool multi, uint64_t *out);
+
+/**
+ * Removes local documents. Inside the stub.
+ *
+ * selector: an EJSON object, or an id.
+ * out: receives how many there were; may be NULL.
+ * Returns: as `rt_ddp_stub_update`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_stub_remove(
+    rt_ddp_stub *stub, const char *collection, const char *selector, uint64_t *out);
+
+/**
+ * Calls `fn` with each document that a query finds, as the stub has changed them. Inside the stub.
+ *
+ * selector: as in `rt_ddp_find`.
+ * Returns: as `rt_ddp_find`, and RT_ERROR_METHOD if the stub has ended.
+ * Since 0.1.
+ */
+rt_status rt_ddp_stub_find(
+    rt_ddp_stub *stub, const char *collection, const char *selector, const char *options,
+    rt_ddp_document_fn fn, void *user);
+
+/**
+ * Runs the stub of another method. Nothing is sent. Inside the stub.
+ *
+ * params: an EJSON array; NULL for none.
+ * fn: receives the stub's value or error, inside this call; NULL for nobody.
+ * Returns: RT_OK; RT_ERROR_METHOD if that stub failed; RT_ERROR_INVALID_ARGUMENT;
+ *   RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what is not an EJSON text.
+ * Since 0.1.
+ */
+rt_status rt_ddp_stub_call(
+    rt_ddp_stub *stub, const char *method, const char *params, rt_ddp_outcome_fn fn, void *user);
+
+/**
+ * Draws an id that the server's method will draw too. Inside the stub.
+ *
+ * stream: the name of the stream of random numbers; inserts into a collection draw from
+ *   `/collection/NAME`.
+ * ids: an `rt_ddp_ids`; ObjectIDs are written as 24 digits.
+ * buffer: as in `rt_ddp_get_version`.
+ * Returns: as `rt_ddp_get_version`, and RT_ERROR_METHOD if the stub has ended.
+ * Since 0.1.
+ */
+rt_status rt_ddp_stub_draw_id(
+    rt_ddp_stub *stub, const char *stream, rt_ddp_ids ids, char *buffer, size_t size,
+    size_t *out_length);
+
+/**
+ * Draws a number, from 0 to below 1, that the server's method will draw too. Inside the stub.
+ *
+ * stream: as in `rt_ddp_stub_draw_id`.
+ * out: receives the number.
+ * Returns: RT_OK; RT_ERROR_METHOD if the stub has ended; RT_ERROR_INVALID_ARGUMENT;
+ *   RT_ERROR_INVALID_UTF8.
+ * Since 0.1.
+ */
+rt_status rt_ddp_stub_draw_fraction(rt_ddp_stub *stub, const char *stream, double *out);
+
+/*
+ * Chapter: ddp subscriptions. Which documents the server sends.
+ */
+
+/** What happened to a subscription. Since 0.1. */
+typedef struct rt_ddp_subscription_event {
+  /** The size of the struct in the library that filled it. */
+  size_t struct_bytes;
+  /** What happened, an `rt_ddp_subscription`. */
+  int32_t event;
+  /** Zero. */
+  int32_t reserved;
+  /** Why the server has ended it; NULL if it gave no reason. */
+  const rt_ddp_error *error;
+} rt_ddp_subscription_event;
+
+/** Receives what happened to a subscription. Since 0.1. */
+typedef void (*rt_ddp_subscription_fn)(const rt_ddp_subscription_event *event, void *user);
+
+/**
+ * The subscriptions of a loader are all ready; or have failed, with this first error. Since 0.1.
+ */
+typedef void (*rt_ddp_loaded_fn)(const rt_ddp_error *error, void *user);
+
+/**
+ * Subscribes to a publication, now or as soon as the connection is established, and again after
+ * each loss. Equal subscriptions are shared: the server is asked once. Any thread.
+ *
+ * params: an EJSON array; NULL for none.
+ * fn: called on the loop's thread, never inside this call. NULL for nobody.
+ * keep_ms: how long it is kept after its last use, so that using it again needs no request; -1 for
+ *   `rt_ddp_set_unused_subscription_time_ms`.
+ * out: receives the subscription's number; give it up with `rt_ddp_release_subscription` or
+ *   `rt_ddp_stop_subscription`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what is
+ *   not an EJSON text; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_ddp_subscribe(
+    rt_ddp *ddp, const char *name, const char *params, int64_t keep_ms, rt_ddp_subscription_fn fn,
+    void *user, rt_destroy_fn destroy, uint64_t *out);
+
+/**
+ * Returns whether the initial documents of a subscription are there. Any thread.
+ *
+ * Returns: 1 or 0, also 0 for a number that is not a subscription's; RT_ERROR_INVALID_ARGUMENT for
+ *   NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+int32_t rt_ddp_is_ready(rt_ddp *ddp, uint64_t subscription);
+
+/**
+ * Gives a subscription up. After its last use it is kept for a while. Its callback is not called
+ * any more. A number that is not a subscription's has no effect. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle; RT_ERROR_FORKED; RT_ERROR_CLOSED on
+ *   a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_ddp_release_subscription(rt_ddp *ddp, uint64_t subscription);
+
+/**
+ * Gives a subscription up, as `rt_ddp_release_subscription`. If nobody else uses it, it ends at
+ * once. Any thread.
+ *
+ * Returns: as `rt_ddp_release_subscription`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_stop_subscription(rt_ddp *ddp, uint64_t subscription);
+
+/**
+ * Subscribes to several publications, and waits for them together. Any thread.
+ *
+ * publications: an EJSON array with an array for each publication: its name, and then its
+ *   parameters, such as `[["lists"],["tasks","abc"]]`.
+ * fn: called once on the loop's thread, never inside this call.
+ * out: receives the loader's number for `rt_ddp_close_loader`.
+ * Returns: as `rt_ddp_subscribe`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_load(
+    rt_ddp *ddp, const char *publications, rt_ddp_loaded_fn fn, void *user, rt_destroy_fn destroy,
+    uint64_t *out);
+
+/**
+ * Closes a loader: its callback is not called any more, and its subscriptions are released
+ * (`rt_ddp_release_subscription`). A number that is not a loader's has no effect. Any thread.
+ *
+ * Returns: as `rt_ddp_release_subscription`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_close_loader(rt_ddp *ddp, uint64_t loader);
+
+/*
+ * Chapter: ddp use. Connecting and state.
+ */
+
+/**
+ * Connects, and keeps connected: a lost connection is established again, unless the options forbid
+ * it. While the client waits for its next attempt, it is made at once. No callback is called inside
+ * this call. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STORE if the token's file cannot be
+ *   used; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_ddp_connect(rt_ddp *ddp);
+
+/**
+ * Ends the connection and all attempts. Calls and subscriptions wait for the next `rt_ddp_connect`.
+ * Any thread.
+ *
+ * Returns: as `rt_ddp_connect`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_disconnect(rt_ddp *ddp);
+
+/**
+ * Drops the connection, also if it is fine, and connects again. Any thread.
+ *
+ * Returns: as `rt_ddp_connect`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_reconnect(rt_ddp *ddp);
+
+/**
+ * Reports what the program knows about the network, in addition to what the client observes itself
+ * (`rt_ddp_set_reachability`). If the network is reachable and the client waits for its next
+ * attempt, it makes it at once. Any thread.
+ *
+ * Returns: as `rt_ddp_connect`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_network_changed(rt_ddp *ddp, bool reachable);
+
+/**
+ * Reports that the program moves to the background: the connection is kept for a while
+ * (`rt_ddp_set_background_grace_ms`), and no new attempt is made. Any thread.
+ *
+ * Returns: as `rt_ddp_connect`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_enter_background(rt_ddp *ddp);
+
+/**
+ * Reports that the program is in the foreground again: a client that was connected connects. Any
+ * thread.
+ *
+ * Returns: as `rt_ddp_connect`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_enter_foreground(rt_ddp *ddp);
+
+/**
+ * Returns the status. Any thread.
+ *
+ * Returns: an `rt_ddp_status`; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+int32_t rt_ddp_get_status(rt_ddp *ddp);
+
+/**
+ * Returns the number of attempts in a row that have failed. Any thread.
+ *
+ * Returns: the number; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+int32_t rt_ddp_get_retry_count(rt_ddp *ddp);
+
+/**
+ * Returns whether a login is in progress. Any thread.
+ *
+ * Returns: 1 or 0; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+int32_t rt_ddp_is_logging_in(rt_ddp *ddp);
+
+/**
+ * Copies the protocol version that was agreed, such as `1`; "" while not connected. Any thread.
+ *
+ * buffer: receives the text and a NUL, cut to `size` bytes; may be NULL if `size` is 0.
+ * out_length: receives the length of the whole text; may be NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_get_version(rt_ddp *ddp, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * Copies the id of the user who is logged in; "" for nobody. Until the first connection has logged
+ * in, it is the user of the token that was kept. Any thread.
+ *
+ * buffer: as in `rt_ddp_get_version`.
+ * Returns: as `rt_ddp_get_version`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_get_user_id(rt_ddp *ddp, char *buffer, size_t size, size_t *out_length);
 
 #ifdef __cplusplus
 }

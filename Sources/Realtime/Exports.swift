@@ -6,3 +6,8 @@
 @_exported public import struct Wire.RealtimeError
 @_exported public import enum Wire.JSONValue
 @_exported public import struct Wire.JSONObject
+@_exported public import enum Wire.EJSON
+@_exported public import struct Wire.EJSONObject
+@_exported public import struct Wire.EJSONPattern
+@_exported public import struct Wire.EJSONCustom
+@_exported public import struct Wire.ObjectID

@@ -23,6 +23,40 @@ extension Backoff {
     }
 }
 
+extension DDPClient.Options {
+    /// Checks and copies these options.
+    func applyPlain(
+        to target: inout DDPClientConfiguration
+    ) throws(RealtimeError) {
+        for one in headers { try target.addHeader(name: one.name, value: one.value) }
+        target.network = try network.configuration()
+        target.redirects.maximum = try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
+        target.redirects.allowsInsecure = allowInsecureRedirects
+        for one in safeHeaders { try target.redirects.addSafeName(one) }
+        target.compression = compression
+        target.http2 = http2
+        target.mayFallBack = sockJSFallback
+        target.receiveLimit = try OptionCheck.atLeast(0, maxMessageBytes, "maxMessageBytes")
+        target.unsentLimit = try OptionCheck.atLeast(1, maxUnsentBytes, "maxUnsentBytes")
+        target.tokenFile = try OptionCheck.path(tokenFile, "tokenFile")
+        target.session.connectTimeout = try OptionCheck.limit(connectTimeout, "connectTimeout")
+        target.session.mayReconnect = autoReconnect
+        target.session.backoff = try backoff?.configuration()
+        target.session.heartbeatInterval =
+            try OptionCheck.limit(heartbeatInterval, "heartbeatInterval")
+        target.session.heartbeatTimeout =
+            try OptionCheck.limit(heartbeatTimeout, "heartbeatTimeout")
+        target.session.bufferInterval = try OptionCheck.delay(bufferInterval, "bufferInterval")
+        target.session.bufferMaxAge = try OptionCheck.delay(bufferMaxAge, "bufferMaxAge")
+        target.session.quiescenceLimit = try OptionCheck.limit(quiescenceLimit, "quiescenceLimit")
+        target.session.unusedSubscriptionTime =
+            try OptionCheck.delay(unusedSubscriptionTime, "unusedSubscriptionTime")
+        target.session.backgroundGrace = try OptionCheck.delay(backgroundGrace, "backgroundGrace")
+        target.maximumDocumentBytes =
+            try OptionCheck.atLeast(0, maxDocumentBytes, "maxDocumentBytes")
+    }
+}
+
 extension EventSource.Options {
     /// Checks and copies these options.
     func applyPlain(

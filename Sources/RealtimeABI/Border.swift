@@ -259,6 +259,7 @@ enum StaticText {
         case .ERROR_EXPIRED: "RT_ERROR_EXPIRED"
         case .ERROR_AUTH: "RT_ERROR_AUTH"
         case .ERROR_STORE: "RT_ERROR_STORE"
+        case .ERROR_METHOD: "RT_ERROR_METHOD"
         }
     }
 }

@@ -92,6 +92,8 @@ public enum RT_STATUS: Int32 {
     case ERROR_AUTH = -48
     /// One of the library's files cannot be read or written.
     case ERROR_STORE = -49
+    /// The stub of a method has failed, or one of its operations.
+    case ERROR_METHOD = -50
 }
 
 /// How much is logged. Since 0.1.

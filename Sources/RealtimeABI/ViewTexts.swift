@@ -24,6 +24,14 @@ struct ViewTexts {
 
     mutating func add(_ text: String) -> Text { add(text.utf8) }
 
+    /// Adds a value as EJSON text.
+    mutating func add(_ value: EJSON) -> Text {
+        let start = bytes.count
+        value.write(to: &bytes)
+        defer { bytes.append(0) }
+        return Text(start: start, count: bytes.count - start)
+    }
+
     /// Adds headers, in the format of C's views.
     mutating func add(_ headers: [HTTPResponse.Header]) -> Text {
         add(headers.reduce(into: []) { $0 += headerLine($1.name, $1.content) })

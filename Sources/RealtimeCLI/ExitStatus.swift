@@ -57,7 +57,7 @@ enum ExitStatus: Int32, Error, CaseIterable {
             .invalidSubprotocol, .invalidUTF8, .invalidCloseCode, .closeReasonTooLong:
             self = .usage
         case .cancelled: self = .interrupted
-        case .state, .reentrant, .forked, .busy, .system, .bufferFull, .notFound, .store:
+        case .state, .reentrant, .forked, .busy, .system, .bufferFull, .notFound, .store, .method:
             self = .other
         }
     }

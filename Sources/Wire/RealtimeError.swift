@@ -42,6 +42,7 @@ public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible
         case expired = -47
         case auth = -48
         case store = -49
+        case method = -50
     }
 
     public let code: Code

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "rt_types.h"
+#include "rt_types_ddp.h"
 #include "rt_types_pusher.h"
 #include "shim_codings.h"
 #include "shim_error.h"

@@ -80,7 +80,7 @@ package final class Reconnection {
         case .redirect, .insecureRedirect, .tooLarge, .invalidArgument, .invalidURL,
             .unsupportedScheme,
             .invalidHeader, .forked, .closed, .contentType, .noContent, .reconnectsExhausted, .gone,
-            .deadline, .queueFull, .expired, .auth, .store:
+            .deadline, .queueFull, .expired, .auth, .store, .method:
             return true
         case .state, .reentrant, .busy, .system, .invalidSubprotocol, .invalidUTF8,
             .invalidCloseCode, .closeReasonTooLong, .bufferFull, .cancelled, .notFound, .resolve,

@@ -58,6 +58,7 @@ class rt_status(IntEnum):  # noqa: N801
     ERROR_EXPIRED = -47
     ERROR_AUTH = -48
     ERROR_STORE = -49
+    ERROR_METHOD = -50
 
 
 class rt_log_level(IntEnum):  # noqa: N801
@@ -1011,6 +1012,341 @@ class rt_pusher_push_result(ctypes.Structure):  # noqa: N801
 
 # (result, user)
 rt_pusher_push_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_ddp_status(IntEnum):  # noqa: N801
+    """Values of ``rt_ddp_status``, without the prefix of their C names."""
+
+    OFFLINE = 0
+    CONNECTING = 1
+    CONNECTED = 2
+    WAITING = 3
+    FAILED = 4
+
+
+class rt_ddp_error_kind(IntEnum):  # noqa: N801
+    """Values of ``rt_ddp_error_kind``, without the prefix of their C names."""
+
+    SERVER = 0
+    STUB = 1
+    INVOCATION_FAILED = 2
+    DISCONNECTED = 3
+    TIMEOUT = 4
+    CLOSED = 5
+
+
+class rt_ddp_stage(IntEnum):  # noqa: N801
+    """Values of ``rt_ddp_stage``, without the prefix of their C names."""
+
+    STUB = 0
+    RESULT = 1
+    COMPLETED = 2
+
+
+class rt_ddp_subscription(IntEnum):  # noqa: N801
+    """Values of ``rt_ddp_subscription``, without the prefix of their C names."""
+
+    READY = 0
+    STOPPED = 1
+
+
+class rt_ddp_change_kind(IntEnum):  # noqa: N801
+    """Values of ``rt_ddp_change_kind``, without the prefix of their C names."""
+
+    ADDED = 0
+    CHANGED = 1
+    REMOVED = 2
+    MOVED = 3
+
+
+class rt_ddp_account(IntEnum):  # noqa: N801
+    """Values of ``rt_ddp_account``, without the prefix of their C names."""
+
+    USER = 0
+    LOGGING_IN = 1
+    STORE = 2
+    FORGET = 3
+    RESUME_FAILED = 4
+
+
+class rt_ddp_ids(IntEnum):  # noqa: N801
+    """Values of ``rt_ddp_ids``, without the prefix of their C names."""
+
+    STRINGS = 0
+    OBJECT_IDS = 1
+
+
+class rt_ddp_error(ctypes.Structure):  # noqa: N801
+    """Why a call or a subscription failed."""
+
+    struct_bytes: int
+    kind: int
+    code_is_number: bool
+    code: bytes
+    reason: bytes
+    details: bytes
+    source: bytes
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("kind", ctypes.c_int32),
+        ("code_is_number", ctypes.c_bool),
+        ("code", ctypes.c_char_p),
+        ("reason", ctypes.c_char_p),
+        ("details", ctypes.c_char_p),
+        ("source", ctypes.c_char_p),
+    ]
+
+
+class rt_ddp_outcome(ctypes.Structure):  # noqa: N801
+    """How a call ended, or a stage of it."""
+
+    struct_bytes: int
+    stage: int
+    reserved: int
+    value: int
+    value_length: int
+    error: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("stage", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("value", ctypes.c_void_p),
+        ("value_length", ctypes.c_size_t),
+        ("error", ctypes.c_void_p),
+    ]
+
+
+# (outcome, user)
+rt_ddp_outcome_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_ddp_status_change(ctypes.Structure):  # noqa: N801
+    """A change of a Meteor client's status."""
+
+    struct_bytes: int
+    new_status: int
+    retry_count: int
+    retry_in_ms: int
+    reason: bytes
+    status: int
+    reserved: int
+    message: bytes
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("new_status", ctypes.c_int32),
+        ("retry_count", ctypes.c_uint32),
+        ("retry_in_ms", ctypes.c_int64),
+        ("reason", ctypes.c_char_p),
+        ("status", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("message", ctypes.c_char_p),
+    ]
+
+
+# (change, user)
+rt_ddp_status_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_ddp_change(ctypes.Structure):  # noqa: N801
+    """A change of a document, or of a place in the result of a live query."""
+
+    struct_bytes: int
+    query: int
+    kind: int
+    initial: bool
+    last: bool
+    collection: bytes
+    id: int
+    id_length: int
+    fields: int
+    fields_length: int
+    cleared: int
+    cleared_length: int
+    before: bytes
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("query", ctypes.c_uint64),
+        ("kind", ctypes.c_int32),
+        ("initial", ctypes.c_bool),
+        ("last", ctypes.c_bool),
+        ("collection", ctypes.c_char_p),
+        ("id", ctypes.c_void_p),
+        ("id_length", ctypes.c_size_t),
+        ("fields", ctypes.c_void_p),
+        ("fields_length", ctypes.c_size_t),
+        ("cleared", ctypes.c_void_p),
+        ("cleared_length", ctypes.c_size_t),
+        ("before", ctypes.c_char_p),
+    ]
+
+
+# (change, user)
+rt_ddp_change_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_ddp_account_event(ctypes.Structure):  # noqa: N801
+    """A change of the user who is logged in."""
+
+    struct_bytes: int
+    event: int
+    logging_in: bool
+    user_id: bytes
+    token: bytes
+    error: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("event", ctypes.c_int32),
+        ("logging_in", ctypes.c_bool),
+        ("user_id", ctypes.c_char_p),
+        ("token", ctypes.c_char_p),
+        ("error", ctypes.c_void_p),
+    ]
+
+
+# (event, user)
+rt_ddp_account_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+# (reason, offending, user)
+rt_ddp_refused_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_char_p,
+    ctypes.c_char_p,
+    ctypes.c_void_p,
+)
+
+
+# (line, user)
+rt_ddp_debug_fn = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
+
+
+class rt_ddp_call_options(ctypes.Structure):  # noqa: N801
+    """How a method is called. Fill it with zeros, then set `struct_bytes` and what
+    you need."""
+
+    struct_bytes: int
+    timeout_ms: int
+    stages: int
+    wait: bool
+    no_retry: bool
+    throw_stub_errors: bool
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("timeout_ms", ctypes.c_int64),
+        ("stages", ctypes.c_uint32),
+        ("wait", ctypes.c_bool),
+        ("no_retry", ctypes.c_bool),
+        ("throw_stub_errors", ctypes.c_bool),
+    ]
+
+
+# (user)
+rt_ddp_load_token_fn = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p)
+
+
+class rt_ddp_document(ctypes.Structure):  # noqa: N801
+    """A document."""
+
+    struct_bytes: int
+    id: int
+    id_length: int
+    document: int
+    document_length: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("id", ctypes.c_void_p),
+        ("id_length", ctypes.c_size_t),
+        ("document", ctypes.c_void_p),
+        ("document_length", ctypes.c_size_t),
+    ]
+
+
+# (document, user)
+rt_ddp_document_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_ddp_positions(ctypes.Structure):  # noqa: N801
+    """A document's positions in the result of a live query."""
+
+    old_index: int
+    new_index: int
+    _fields_ = [
+        ("old_index", ctypes.c_uint64),
+        ("new_index", ctypes.c_uint64),
+    ]
+
+
+class rt_ddp_index_changes(ctypes.Structure):  # noqa: N801
+    """How the result of a live query changed, by positions. Removing the entries of
+    `deleted` and the sources of `moved`, from the end on, and then inserting those
+    of `inserted` and the targets of `moved`, from the start on, turns the old result
+    into the new one."""
+
+    struct_bytes: int
+    query: int
+    initial: bool
+    deleted: int
+    deleted_count: int
+    inserted: int
+    inserted_count: int
+    moved: int
+    moved_count: int
+    updated: int
+    updated_count: int
+    ids: int
+    ids_length: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("query", ctypes.c_uint64),
+        ("initial", ctypes.c_bool),
+        ("deleted", ctypes.POINTER(ctypes.c_uint64)),
+        ("deleted_count", ctypes.c_size_t),
+        ("inserted", ctypes.POINTER(ctypes.c_uint64)),
+        ("inserted_count", ctypes.c_size_t),
+        ("moved", ctypes.POINTER(rt_ddp_positions)),
+        ("moved_count", ctypes.c_size_t),
+        ("updated", ctypes.POINTER(rt_ddp_positions)),
+        ("updated_count", ctypes.c_size_t),
+        ("ids", ctypes.c_void_p),
+        ("ids_length", ctypes.c_size_t),
+    ]
+
+
+# (changes, user)
+rt_ddp_index_changes_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+# (stub, params, params_length, user)
+rt_ddp_stub_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+)
+
+
+class rt_ddp_subscription_event(ctypes.Structure):  # noqa: N801
+    """What happened to a subscription."""
+
+    struct_bytes: int
+    event: int
+    reserved: int
+    error: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("event", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("error", ctypes.c_void_p),
+    ]
+
+
+# (event, user)
+rt_ddp_subscription_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+# (error, user)
+rt_ddp_loaded_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 #: Argument types and result type of every exported function.
@@ -2506,6 +2842,448 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_pusher_push_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
+    "rt_ddp_new": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_free": ((ctypes.c_void_p,), None),
+    "rt_ddp_log_in_with_password": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_log_in_with_token": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_log_in": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_create_user": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_change_password": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_forgot_password": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_reset_password": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_verify_email": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_log_out": (
+        (ctypes.c_void_p, rt_ddp_outcome_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_log_out_others": (
+        (ctypes.c_void_p, rt_ddp_outcome_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_user_id": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_on_status": (
+        (ctypes.c_void_p, rt_ddp_status_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_on_change": (
+        (ctypes.c_void_p, rt_ddp_change_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_on_account": (
+        (ctypes.c_void_p, rt_ddp_account_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_on_refused": (
+        (ctypes.c_void_p, rt_ddp_refused_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_on_debug": (
+        (ctypes.c_void_p, rt_ddp_debug_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_call": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_insert": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_update": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_remove": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_on_load_token": (
+        (ctypes.c_void_p, rt_ddp_load_token_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_add_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_set_basic_auth": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_bearer_token": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_ddp_set_reachability": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_ddp_set_max_redirects": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_ddp_set_allow_insecure_redirects": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_set_sockjs_fallback": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_set_max_message_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_max_unsent_bytes": ((ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int32),
+    "rt_ddp_set_token_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_set_connect_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_auto_reconnect": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_ddp_set_heartbeat_interval_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_heartbeat_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_buffer_interval_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_buffer_max_age_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_ddp_set_quiescence_limit_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_unused_subscription_time_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_background_grace_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_max_document_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_declare": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_get_document": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_document_fn,
+            ctypes.c_void_p,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_count": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64)),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_find": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_document_fn,
+            ctypes.c_void_p,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_observe": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_change_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_observe_indexes": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_index_changes_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stop_observing": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_ddp_set_stub": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_ddp_stub_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_return": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_stub_fail": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_get_user_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_insert": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_document_fn,
+            ctypes.c_void_p,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_update": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_bool,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_remove": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_find": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_document_fn,
+            ctypes.c_void_p,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_call": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_draw_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_int32,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_draw_fraction": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_double)),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_subscribe": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            rt_ddp_subscription_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_is_ready": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_ddp_release_subscription": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_ddp_stop_subscription": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_ddp_load": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_ddp_loaded_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_close_loader": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_ddp_connect": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_disconnect": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_reconnect": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_network_changed": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_enter_background": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_enter_foreground": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_get_status": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_get_retry_count": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_is_logging_in": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_get_version": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_get_user_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
 }
 
 
@@ -3486,6 +4264,209 @@ class Library:
     rt_pusher_push_set_subscriptions: Callable[[Any, bytes | None], int]
     # (pusher, fn, user, destroy)
     rt_pusher_on_push: Callable[[Any, Any, Any, Any], int]
+    # (loop, url, out)
+    rt_ddp_new: Callable[[Any, bytes | None, Any], int]
+    # (ddp)
+    rt_ddp_free: Callable[[Any], None]
+    # (ddp, user_name, password, code, fn, user, destroy)
+    rt_ddp_log_in_with_password: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any],
+        int,
+    ]
+    # (ddp, token, fn, user, destroy)
+    rt_ddp_log_in_with_token: Callable[[Any, bytes | None, Any, Any, Any], int]
+    # (ddp, method, params, fn, user, destroy)
+    rt_ddp_log_in: Callable[[Any, bytes | None, bytes | None, Any, Any, Any], int]
+    # (ddp, user_name, email, password, profile, fn, user, destroy)
+    rt_ddp_create_user: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, bytes | None, Any, Any, Any],
+        int,
+    ]
+    # (ddp, old_password, new_password, fn, user, destroy)
+    rt_ddp_change_password: Callable[
+        [Any, bytes | None, bytes | None, Any, Any, Any],
+        int,
+    ]
+    # (ddp, email, fn, user, destroy)
+    rt_ddp_forgot_password: Callable[[Any, bytes | None, Any, Any, Any], int]
+    # (ddp, token, new_password, fn, user, destroy)
+    rt_ddp_reset_password: Callable[
+        [Any, bytes | None, bytes | None, Any, Any, Any],
+        int,
+    ]
+    # (ddp, token, fn, user, destroy)
+    rt_ddp_verify_email: Callable[[Any, bytes | None, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_log_out: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_log_out_others: Callable[[Any, Any, Any, Any], int]
+    # (ddp, user_id)
+    rt_ddp_set_user_id: Callable[[Any, bytes | None], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_status: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_change: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_account: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_refused: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_debug: Callable[[Any, Any, Any, Any], int]
+    # (ddp, method, params, options, fn, user, destroy)
+    rt_ddp_call: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, collection, document, options, fn, user, destroy)
+    rt_ddp_insert: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, collection, id, modifier, options, fn, user, destroy)
+    rt_ddp_update: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
+        int,
+    ]
+    # (ddp, collection, id, options, fn, user, destroy)
+    rt_ddp_remove: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_load_token: Callable[[Any, Any, Any, Any], int]
+    # (ddp, name, value)
+    rt_ddp_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (ddp, name, value)
+    rt_ddp_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (ddp)
+    rt_ddp_clear_headers: Callable[[Any], int]
+    # (ddp, user_name, password)
+    rt_ddp_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
+    # (ddp, token)
+    rt_ddp_set_bearer_token: Callable[[Any, bytes | None], int]
+    # (ddp, network)
+    rt_ddp_set_network: Callable[[Any, Any], int]
+    # (ddp, reachability)
+    rt_ddp_set_reachability: Callable[[Any, Any], int]
+    # (ddp, count)
+    rt_ddp_set_max_redirects: Callable[[Any, int], int]
+    # (ddp, enabled)
+    rt_ddp_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (ddp, name)
+    rt_ddp_add_safe_header: Callable[[Any, bytes | None], int]
+    # (ddp, enabled)
+    rt_ddp_set_compression: Callable[[Any, bool], int]
+    # (ddp, enabled)
+    rt_ddp_set_http2: Callable[[Any, bool], int]
+    # (ddp, enabled)
+    rt_ddp_set_sockjs_fallback: Callable[[Any, bool], int]
+    # (ddp, bytes)
+    rt_ddp_set_max_message_bytes: Callable[[Any, int], int]
+    # (ddp, bytes)
+    rt_ddp_set_max_unsent_bytes: Callable[[Any, int], int]
+    # (ddp, token_file)
+    rt_ddp_set_token_file: Callable[[Any, bytes | None], int]
+    # (ddp, time_ms)
+    rt_ddp_set_connect_timeout_ms: Callable[[Any, int], int]
+    # (ddp, enabled)
+    rt_ddp_set_auto_reconnect: Callable[[Any, bool], int]
+    # (ddp, backoff)
+    rt_ddp_set_backoff: Callable[[Any, Any], int]
+    # (ddp, time_ms)
+    rt_ddp_set_heartbeat_interval_ms: Callable[[Any, int], int]
+    # (ddp, time_ms)
+    rt_ddp_set_heartbeat_timeout_ms: Callable[[Any, int], int]
+    # (ddp, time_ms)
+    rt_ddp_set_buffer_interval_ms: Callable[[Any, int], int]
+    # (ddp, time_ms)
+    rt_ddp_set_buffer_max_age_ms: Callable[[Any, int], int]
+    # (ddp, time_ms)
+    rt_ddp_set_quiescence_limit_ms: Callable[[Any, int], int]
+    # (ddp, time_ms)
+    rt_ddp_set_unused_subscription_time_ms: Callable[[Any, int], int]
+    # (ddp, time_ms)
+    rt_ddp_set_background_grace_ms: Callable[[Any, int], int]
+    # (ddp, bytes)
+    rt_ddp_set_max_document_bytes: Callable[[Any, int], int]
+    # (ddp, collection, ids)
+    rt_ddp_declare: Callable[[Any, bytes | None, int], int]
+    # (ddp, collection, id, fn, user)
+    rt_ddp_get_document: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
+    # (ddp, collection, out)
+    rt_ddp_count: Callable[[Any, bytes | None, Any], int]
+    # (ddp, collection, selector, options, fn, user)
+    rt_ddp_find: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any],
+        int,
+    ]
+    # (ddp, collection, selector, options, fn, user, destroy, out)
+    rt_ddp_observe: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
+        int,
+    ]
+    # (ddp, collection, selector, options, fn, user, destroy, out)
+    rt_ddp_observe_indexes: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
+        int,
+    ]
+    # (ddp, query)
+    rt_ddp_stop_observing: Callable[[Any, int], int]
+    # (ddp, method, fn, user, destroy)
+    rt_ddp_set_stub: Callable[[Any, bytes | None, Any, Any, Any], int]
+    # (stub, value)
+    rt_ddp_stub_return: Callable[[Any, bytes | None], int]
+    # (stub, code, reason, details)
+    rt_ddp_stub_fail: Callable[[Any, bytes | None, bytes | None, bytes | None], int]
+    # (stub, buffer, size, out_length)
+    rt_ddp_stub_get_user_id: Callable[[Any, Any, int, Any], int]
+    # (stub, collection, document, fn, user)
+    rt_ddp_stub_insert: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
+    # (stub, collection, selector, modifier, multi, out)
+    rt_ddp_stub_update: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, bool, Any],
+        int,
+    ]
+    # (stub, collection, selector, out)
+    rt_ddp_stub_remove: Callable[[Any, bytes | None, bytes | None, Any], int]
+    # (stub, collection, selector, options, fn, user)
+    rt_ddp_stub_find: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any],
+        int,
+    ]
+    # (stub, method, params, fn, user)
+    rt_ddp_stub_call: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
+    # (stub, stream, ids, buffer, size, out_length)
+    rt_ddp_stub_draw_id: Callable[[Any, bytes | None, int, Any, int, Any], int]
+    # (stub, stream, out)
+    rt_ddp_stub_draw_fraction: Callable[[Any, bytes | None, Any], int]
+    # (ddp, name, params, keep_ms, fn, user, destroy, out)
+    rt_ddp_subscribe: Callable[
+        [Any, bytes | None, bytes | None, int, Any, Any, Any, Any],
+        int,
+    ]
+    # (ddp, subscription)
+    rt_ddp_is_ready: Callable[[Any, int], int]
+    # (ddp, subscription)
+    rt_ddp_release_subscription: Callable[[Any, int], int]
+    # (ddp, subscription)
+    rt_ddp_stop_subscription: Callable[[Any, int], int]
+    # (ddp, publications, fn, user, destroy, out)
+    rt_ddp_load: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, loader)
+    rt_ddp_close_loader: Callable[[Any, int], int]
+    # (ddp)
+    rt_ddp_connect: Callable[[Any], int]
+    # (ddp)
+    rt_ddp_disconnect: Callable[[Any], int]
+    # (ddp)
+    rt_ddp_reconnect: Callable[[Any], int]
+    # (ddp, reachable)
+    rt_ddp_network_changed: Callable[[Any, bool], int]
+    # (ddp)
+    rt_ddp_enter_background: Callable[[Any], int]
+    # (ddp)
+    rt_ddp_enter_foreground: Callable[[Any], int]
+    # (ddp)
+    rt_ddp_get_status: Callable[[Any], int]
+    # (ddp)
+    rt_ddp_get_retry_count: Callable[[Any], int]
+    # (ddp)
+    rt_ddp_is_logging_in: Callable[[Any], int]
+    # (ddp, buffer, size, out_length)
+    rt_ddp_get_version: Callable[[Any, Any, int, Any], int]
+    # (ddp, buffer, size, out_length)
+    rt_ddp_get_user_id: Callable[[Any, Any, int, Any], int]
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (arguments, result) in FUNCTIONS.items():

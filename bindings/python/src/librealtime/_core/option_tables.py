@@ -74,6 +74,189 @@ BACKOFF_OPTIONS = Table(
 )
 
 
+class DDPClientKeywords(TypedDict, total=False):
+    """Keywords for ``rt_ddp_set_*``."""
+
+    max_redirects: int
+    allow_insecure_redirects: bool
+    compression: bool
+    http2: bool
+    sockjs_fallback: bool
+    max_size: int | None
+    max_unsent_bytes: int
+    token_file: StrPath | None
+    connect_timeout: float | None
+    auto_reconnect: bool
+    heartbeat_interval: float | None
+    heartbeat_timeout: float | None
+    buffer_interval: float
+    buffer_max_age: float
+    quiescence_limit: float | None
+    unused_subscription_time: float
+    background_grace: float
+    max_document_bytes: int | None
+
+
+DDP_OPTIONS = Table(
+    "ddp",
+    Count(
+        "max_redirects",
+        "max_redirects",
+        5,
+        least=0,
+        most=20,
+        doc=(
+            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is "
+            "reported like any other response. A redirect to another origin carries only these "
+            "headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, "
+            "Last-Event-ID, User-Agent, and those set as safe. Default 5."
+        ),
+    ),
+    Flag(
+        "allow_insecure_redirects",
+        "allow_insecure_redirects",
+        False,
+        doc="Whether a redirect may lead from https to http, or from wss to ws. Default False.",
+    ),
+    Flag(
+        "compression",
+        "compression",
+        True,
+        doc=(
+            "Whether the WebSocket offers permessage-deflate, and SockJS accepts compressed "
+            "responses. Default True."
+        ),
+    ),
+    Flag(
+        "http2",
+        "http2",
+        True,
+        doc=(
+            "Whether SockJS offers HTTP/2 in the TLS handshake. It is never used through a proxy. "
+            "Default True."
+        ),
+    ),
+    Flag(
+        "sockjs_fallback",
+        "sockjs_fallback",
+        True,
+        doc=(
+            "Whether SockJS, which needs only HTTP requests, is used where WebSockets do not get "
+            "through. Default True."
+        ),
+    ),
+    Bytes(
+        "max_size",
+        "max_message_bytes",
+        2**26,
+        doc=(
+            "The largest message received, after decompression; with SockJS the largest frame, "
+            "which has all messages since the last one. A larger one ends the connection, which is "
+            "then attempted again. Default 64 MiB; None means no limit."
+        ),
+    ),
+    Bytes(
+        "max_unsent_bytes",
+        "max_unsent_bytes",
+        2**26,
+        least=1,
+        doc="How many bytes may wait to be sent. A single message may be longer. Default 64 MiB.",
+    ),
+    Path(
+        "token_file",
+        "token_file",
+        None,
+        doc=(
+            "Keeps the user logged in between runs: the file in which the login's token is kept. "
+            "Several clients and processes may share it. It is created with mode 0600, and "
+            "replaced as a whole. Default None."
+        ),
+    ),
+    Limit(
+        "connect_timeout",
+        "connect_timeout_ms",
+        10,
+        doc=(
+            "The time limit for an attempt, from its start until the server confirms the "
+            "connection. Default 10; None means no limit."
+        ),
+    ),
+    Flag(
+        "auto_reconnect",
+        "auto_reconnect",
+        True,
+        doc=(
+            "Whether a connection that is lost, or cannot be opened, is attempted again. Otherwise "
+            "the client fails, and with it all calls that wait. Default True."
+        ),
+    ),
+    Limit(
+        "heartbeat_interval",
+        "heartbeat_interval_ms",
+        17.5,
+        doc=(
+            "How long the connection may be silent before the server is asked for a sign of life; "
+            "zero for ever. Default 17.5; None means no limit."
+        ),
+    ),
+    Limit(
+        "heartbeat_timeout",
+        "heartbeat_timeout_ms",
+        15,
+        doc="How long the server may stay silent after that. Default 15; None means no limit.",
+    ),
+    Delay(
+        "buffer_interval",
+        "buffer_interval_ms",
+        0.005,
+        doc=(
+            "Documents that arrive are applied together, this long after the last of them. Zero "
+            "applies each at once. Default 0.005."
+        ),
+    ),
+    Delay(
+        "buffer_max_age",
+        "buffer_max_age_ms",
+        0.5,
+        doc="The longest time that a document waits while others arrive. Default 0.5.",
+    ),
+    Limit(
+        "quiescence_limit",
+        "quiescence_limit_ms",
+        30,
+        doc=(
+            "How long documents are held back until subscriptions are ready again, or a call that "
+            "others wait for is done; zero without limit. Default 30; None means no limit."
+        ),
+    ),
+    Delay(
+        "unused_subscription_time",
+        "unused_subscription_time_ms",
+        180,
+        doc="How long a subscription that nobody uses is kept. Default 180.",
+    ),
+    Delay(
+        "background_grace",
+        "background_grace_ms",
+        180,
+        doc=(
+            "How long the connection is kept when the application moves to the background. Default "
+            "180."
+        ),
+    ),
+    Bytes(
+        "max_document_bytes",
+        "max_document_bytes",
+        2**30,
+        doc=(
+            "The most memory, in bytes as the client estimates them, that documents of the server "
+            "may take. Those that come when there is no room are left out, with a warning in the "
+            "log. Default 1024 MiB; None means no limit."
+        ),
+    ),
+)
+
+
 class EventSourceKeywords(TypedDict, total=False):
     """Keywords for ``rt_eventsource_set_*``."""
 

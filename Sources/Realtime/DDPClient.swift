@@ -1,0 +1,183 @@
+internal import Documents
+internal import Engine
+internal import Session
+public import Wire
+
+/// A client of a Meteor server: methods with latency compensation, subscriptions, and local
+/// documents that follow the server.
+///
+///     let client = try DDPClient("https://example.org")
+///     try client.connect()
+///     let lists = try client.subscribe("lists")
+///     try await lists.ready()
+///     for list in try client.collection("lists").find() { print(list["name"] ?? .null) }
+///     let id = try await client.call("addList", ["Groceries"])
+///
+/// A lost connection is established again; then the user is logged in, subscriptions are repeated,
+/// and calls that have no result yet are sent again. Calls and subscriptions may be made at any
+/// time, also without a connection: they wait for one.
+///
+/// Handlers are called on the loop's thread, one at a time. Releasing the last reference closes the
+/// client. All members may be used on any thread.
+public final class DDPClient: Sendable {
+    public enum Status: Sendable {
+        /// No connection is wanted, or an attempt waits for the network or for the foreground.
+        case offline
+        case connecting
+        /// The server has confirmed the connection.
+        case connected
+        /// The connection was lost or could not be established; the next attempt is awaited.
+        case waiting
+        /// The client gave up: the server speaks no known version, or reconnecting is switched off.
+        case failed
+    }
+
+    /// A change of the status.
+    public struct StatusChange: Sendable {
+        public let status: Status
+        /// Failed attempts in a row.
+        public let retryCount: Int
+        /// The time until the next attempt; nil unless `waiting`.
+        public let retryIn: Duration?
+        /// Why the client failed; "" otherwise.
+        public let reason: String
+        /// What ended the connection; nil if it ended as requested.
+        public let error: RealtimeError?
+    }
+
+    let engine: DDPConnection
+    /// Retained, because a loop ends, with everything on it, when its last reference is released.
+    private let loop: Loop
+    let storeToken: (@Sendable (String?) -> Void)?
+
+    /// Creates a client. Nothing is sent before `connect`.
+    /// - Parameter url: `https://host/path`, `http`, `wss` or `ws`; `/websocket` is appended unless
+    ///   the path ends so.
+    /// - Throws: `RealtimeError` for an invalid URL or option.
+    public init(
+        _ url: String, options: Options = Options(), on loop: Loop = .shared
+    ) throws(RealtimeError) {
+        engine = try DDPConnection(url: url, on: loop.engine)
+        self.loop = loop
+        storeToken = options.storeToken
+        try engine.configure { (target) throws(RealtimeError) in try options.apply(to: &target) }
+        try engine.setReachability(options.reachability?.engine)
+        try engine.setHandlers { handlers in
+            handlers.loadToken = options.loadToken.map { load in
+                { load().flatMap { DDPLoginToken(text: $0) } }
+            }
+        }
+        try setAccountHandler(nil, options.storeToken)
+    }
+
+    deinit { engine.close() }
+
+    /// Drops the connection. Calls that have no result yet fail. Nothing is reported any more.
+    public func close() { engine.close() }
+
+    // MARK: Connecting
+
+    /// Connects, and keeps connected. While the client waits for its next attempt, it is made at
+    /// once.
+    /// - Throws: `.store` if the file for the token cannot be used; `.closed`.
+    public func connect() throws(RealtimeError) { try engine.connect() }
+
+    /// Ends the connection and all attempts. Calls and subscriptions wait for the next `connect`.
+    public func disconnect() throws(RealtimeError) { try engine.disconnect() }
+
+    /// Drops the connection, also if it is fine, and connects again.
+    public func reconnect() throws(RealtimeError) { try engine.reconnect() }
+
+    /// Takes over what the program knows about the network, in addition to what the client observes
+    /// itself.
+    public func networkChanged(isReachable: Bool) throws(RealtimeError) {
+        try engine.networkChanged(isReachable: isReachable)
+    }
+
+    /// The program moves to the background: the connection is kept for a while
+    /// (`Options.backgroundGrace`), and no new attempt is made.
+    public func enterBackground() throws(RealtimeError) { try engine.enterBackground() }
+
+    /// The program is in the foreground again: a client that was connected connects.
+    public func enterForeground() throws(RealtimeError) { try engine.enterForeground() }
+
+    // MARK: State
+
+    public var status: Status { Status(engine.status) }
+
+    /// Failed attempts in a row.
+    public var retryCount: Int { engine.retryCount }
+
+    /// The protocol version that was agreed; nil unless connected.
+    public var version: String? { engine.version }
+
+    // MARK: Handlers; the last one set counts
+
+    /// Called with each change of the status.
+    public func onStatus(_ handler: (@Sendable (StatusChange) -> Void)?) {
+        try? engine.setHandlers {
+            $0.status = handler.map { handler in { handler(StatusChange($0)) } }
+        }
+    }
+
+    /// Called with the changes of the local documents that were made together, by the server or by
+    /// a stub. Live queries are reported after them.
+    public func onChanges(_ handler: (@Sendable ([DDPChange]) -> Void)?) {
+        try? engine.setHandlers {
+            $0.changed = handler.map { handler in { handler($0.changes.map { DDPChange($0) }) } }
+        }
+    }
+
+    /// Called with what the server did not understand: its reason, and the message as JSON text if
+    /// the server repeats it. The connection stays.
+    public func onRefused(
+        _ handler: (@Sendable (_ reason: String, _ offending: String?) -> Void)?
+    ) {
+        try? engine.setHandlers {
+            $0.refused = handler.map { handler in
+                { handler($0, $1.map { String(decoding: $0, as: UTF8.self) }) }
+            }
+        }
+    }
+
+    /// Called with a line for what is out of the ordinary: messages that are ignored, lost
+    /// connections, stubs that fail, and logins that are repeated.
+    public func onDebug(_ handler: (@Sendable (String) -> Void)?) {
+        try? engine.setHandlers { $0.debug = handler }
+    }
+
+    // MARK: Documents
+
+    /// A collection of local documents. It is declared: its inserts, updates and removals change
+    /// the local documents before the server has answered.
+    /// - Parameter objectIDs: whether new documents get ObjectIDs of MongoDB, and not texts.
+    public func collection(
+        _ name: String, objectIDs: Bool = false
+    ) throws(RealtimeError) -> DDPCollection {
+        try engine.declare(name, ids: objectIDs ? .objectIDs : .strings)
+        return DDPCollection(name: name, client: self)
+    }
+}
+
+extension DDPClient.Status {
+    init(_ status: DDPStatus) {
+        self =
+            switch status {
+            case .offline: .offline
+            case .connecting: .connecting
+            case .connected: .connected
+            case .waiting: .waiting
+            case .failed: .failed
+            }
+    }
+}
+
+extension DDPClient.StatusChange {
+    init(_ change: DDPStatusChange) {
+        status = DDPClient.Status(change.status)
+        retryCount = change.retryCount
+        retryIn = change.retryIn
+        reason = change.reason
+        error = change.error
+    }
+}

@@ -1,0 +1,141 @@
+internal import Documents
+internal import Engine
+internal import Session
+import Synchronization
+public import Wire
+
+/// A collection of local documents, from `DDPClient.collection`.
+///
+/// Selectors are objects such as `["done": false]`, or ids; an empty object selects all documents.
+public struct DDPCollection: Sendable {
+    public let name: String
+    let client: DDPClient
+
+    // MARK: Writing
+
+    /// Inserts a document, here and at the server.
+    /// - Parameter document: without `_id`, the client and the server draw the same id.
+    /// - Returns: the call; its `stubValue` is the id.
+    @discardableResult
+    public func insert(
+        _ document: EJSONObject, options: DDPCallOptions = DDPCallOptions()
+    ) throws -> DDPCall {
+        let options = try options.engine()
+        return try DDPCall { (handlers) throws(RealtimeError) in
+            try client.engine.insert(name, .object(document), options: options, handlers)
+        }
+    }
+
+    /// Changes a document, here and at the server.
+    /// - Parameter modifier: such as `["$set": ["done": true]]`.
+    @discardableResult
+    public func update(
+        _ id: EJSON, _ modifier: EJSONObject, options: DDPCallOptions = DDPCallOptions()
+    ) throws -> DDPCall {
+        let options = try options.engine()
+        return try DDPCall { (handlers) throws(RealtimeError) in
+            try client.engine.update(name, id: id, .object(modifier), options: options, handlers)
+        }
+    }
+
+    /// Removes a document, here and at the server.
+    @discardableResult
+    public func remove(
+        _ id: EJSON, options: DDPCallOptions = DDPCallOptions()
+    ) throws -> DDPCall {
+        let options = try options.engine()
+        return try DDPCall { (handlers) throws(RealtimeError) in
+            try client.engine.remove(name, id: id, options: options, handlers)
+        }
+    }
+
+    // MARK: Reading
+
+    /// How many documents there are.
+    public var count: Int { client.engine.count(of: name) }
+
+    /// The document that has this id; nil if it is not there.
+    public subscript(id: EJSON) -> DDPDocument? {
+        guard let name = DocumentID(id) else { return nil }
+        let key = DocumentKey(collection: self.name, id: name)
+        return client.engine.document(key).map { DDPDocument(id: id, fields: $0) }
+    }
+
+    /// The documents that a query finds, in its order.
+    /// - Parameter options: `sort`, `skip`, `limit` and `fields`, such as
+    ///   `["sort": ["text": 1], "limit": 10]`.
+    /// - Throws: `.invalidArgument` for a query with a fault.
+    public func find(
+        _ selector: EJSON = [:], options: EJSONObject = [:]
+    ) throws(RealtimeError) -> [DDPDocument] {
+        let query = try Query(selector: selector, options: .object(options))
+        return client.engine.find(query, in: name).map { DDPDocument($0) }
+    }
+
+    // MARK: Live queries
+
+    /// Reports the result of a query, and then each change of it: applied one after the other, the
+    /// changes turn the old result into the new one.
+    /// - Parameter handler: called on the loop's thread. First it receives the present result, as
+    ///   documents that are added.
+    /// - Returns: what ends the query when it is released, or by `stop`.
+    public func observe(
+        _ selector: EJSON = [:], options: EJSONObject = [:],
+        _ handler: @escaping @Sendable ([DDPChange]) -> Void
+    ) throws(RealtimeError) -> DDPLiveQuery {
+        let query = try Query(selector: selector, options: .object(options))
+        let id = try client.engine.observeFromStart(query, in: name) { [name] change, isInitial in
+            handler(change.changes.map { DDPChange($0, in: name, isInitial: isInitial) })
+        }
+        return DDPLiveQuery(client, id.number)
+    }
+
+    /// The result of a query, and its result after each change, as soon as the iteration asks for
+    /// it: results that it was too slow for are left out. Ends when the client is closed.
+    ///
+    ///     for await open in try client.collection("tasks").results(["done": false]) { … }
+    public func results(
+        _ selector: EJSON = [:], options: EJSONObject = [:]
+    ) throws(RealtimeError) -> AsyncStream<[DDPDocument]> {
+        let query = try Query(selector: selector, options: .object(options))
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: [DDPDocument].self, bufferingPolicy: .bufferingNewest(1))
+        let end = DDPStreamEnd { continuation.finish() }
+        let engine = client.engine
+        let id = try engine.observeFromStart(query, in: name) { [name, unowned engine] _, _ in
+            withExtendedLifetime(end) {
+                _ = continuation.yield(engine.find(query, in: name).map { DDPDocument($0) })
+            }
+        }
+        let number = id.number
+        continuation.onTermination = { [weak engine] _ in
+            engine?.stopObserving(LiveQueryID(number: number))
+        }
+        return stream
+    }
+}
+
+/// A live query, from `DDPCollection.observe`. It ends with the last reference to it.
+public final class DDPLiveQuery: Sendable {
+    private let client: DDPClient
+    private let number: Int
+
+    init(_ client: DDPClient, _ number: Int) {
+        self.client = client
+        self.number = number
+    }
+
+    deinit { stop() }
+
+    /// Ends the query. On the loop's thread, its handler is not called any more.
+    public func stop() { client.engine.stopObserving(LiveQueryID(number: number)) }
+}
+
+/// Ends a stream when the handler that fills it is released.
+private final class DDPStreamEnd: Sendable {
+    private let end: @Sendable () -> Void
+
+    init(_ end: @escaping @Sendable () -> Void) { self.end = end }
+
+    deinit { end() }
+}

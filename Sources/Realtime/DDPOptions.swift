@@ -1,0 +1,92 @@
+internal import Engine
+internal import Session
+internal import Wire
+
+extension DDPClient {
+    /// The options of a client. The defaults suit most programs.
+    public struct Options: Sendable {
+        /// Returns the token of an earlier login, for programs that keep it themselves, and not in
+        /// a file (`tokenFile`). Called at the client's first use, on the thread of that use, and
+        /// before each connection; it must not use the client.
+        public var loadToken: (@Sendable () -> String?)?
+        /// Keeps a token for `loadToken`; nil removes it. Called on the loop's thread.
+        public var storeToken: (@Sendable (String?) -> Void)?
+
+        // abigen: the options of DDPClientConfiguration
+        /// Sent with the handshake of the WebSocket, and with each request of SockJS. Names that
+        /// begin with Sec-WebSocket- are reserved for the handshake and refused.
+        public var headers: [(name: String, value: String)] = []
+        /// The settings for connections: TLS, proxies, addresses, sockets.
+        public var network = Network()
+        /// The reachability monitor. While it reports no network, no attempt is made or counted;
+        /// once the network returns, the next attempt follows within a second. When the network
+        /// becomes reachable again, a client that waits for its next attempt makes it at once. It
+        /// must belong to the same loop. nil means `.auto`, shared by all objects on the loop.
+        public var reachability: Reachability?
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is
+        /// reported like any other response. A redirect to another origin carries only these
+        /// headers: Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type,
+        /// Last-Event-ID, User-Agent, and those set as safe.
+        public var maxRedirects = 5
+        /// Whether a redirect may lead from https to http, or from wss to ws.
+        public var allowInsecureRedirects = false
+        /// Names of headers that are also sent when a redirect leads to another origin.
+        public var safeHeaders: [String] = []
+        /// Whether the WebSocket offers permessage-deflate, and SockJS accepts compressed
+        /// responses.
+        public var compression = true
+        /// Whether SockJS offers HTTP/2 in the TLS handshake. It is never used through a proxy.
+        public var http2 = true
+        /// Whether SockJS, which needs only HTTP requests, is used where WebSockets do not get
+        /// through.
+        public var sockJSFallback = true
+        /// The largest message received, after decompression; with SockJS the largest frame, which
+        /// has all messages since the last one. A larger one ends the connection, which is then
+        /// attempted again. 0 means no limit.
+        public var maxMessageBytes = 64 << 20
+        /// How many bytes may wait to be sent. A single message may be longer.
+        public var maxUnsentBytes = 64 << 20
+        /// Keeps the user logged in between runs: the file in which the login's token is kept.
+        /// Several clients and processes may share it. It is created with mode 0600, and replaced
+        /// as a whole.
+        public var tokenFile: String?
+        /// The time limit for an attempt, from its start until the server confirms the connection.
+        /// nil means no limit.
+        public var connectTimeout: Duration? = .seconds(10)
+        /// Whether a connection that is lost, or cannot be opened, is attempted again. Otherwise
+        /// the client fails, and with it all calls that wait.
+        public var autoReconnect = true
+        /// The delays between attempts, instead of 10 ms twice, and then 1 s times a power of 2.2,
+        /// up to 5 minutes, within a quarter more or less at random. The backoff's limit of
+        /// attempts and stable time are not used.
+        public var backoff: Backoff?
+        /// How long the connection may be silent before the server is asked for a sign of life;
+        /// zero for ever. nil means no limit.
+        public var heartbeatInterval: Duration? = .milliseconds(17500)
+        /// How long the server may stay silent after that. nil means no limit.
+        public var heartbeatTimeout: Duration? = .seconds(15)
+        /// Documents that arrive are applied together, this long after the last of them. Zero
+        /// applies each at once.
+        public var bufferInterval = Duration.milliseconds(5)
+        /// The longest time that a document waits while others arrive.
+        public var bufferMaxAge = Duration.milliseconds(500)
+        /// How long documents are held back until subscriptions are ready again, or a call that
+        /// others wait for is done; zero without limit. nil means no limit.
+        public var quiescenceLimit: Duration? = .seconds(30)
+        /// How long a subscription that nobody uses is kept.
+        public var unusedSubscriptionTime = Duration.seconds(180)
+        /// How long the connection is kept when the application moves to the background.
+        public var backgroundGrace = Duration.seconds(180)
+        /// The most memory, in bytes as the client estimates them, that documents of the server may
+        /// take. Those that come when there is no room are left out, with a warning in the log. 0
+        /// means no limit.
+        public var maxDocumentBytes = 1024 << 20
+        // abigen: end
+
+        public init() {}
+
+        func apply(to target: inout DDPClientConfiguration) throws(RealtimeError) {
+            try applyPlain(to: &target)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+internal import Engine
+internal import Session
+import Synchronization
+public import Wire
+
+/// A use of a publication, from `DDPClient.subscribe`. It is released with the last reference to
+/// it, and is then kept for a while, so that using it again needs no request.
+public final class DDPSubscription: Sendable {
+    public let name: String
+    private let client: DDPClient
+    private let handle: UInt64
+    private let firstDocuments: DDPPromise<Void>
+
+    fileprivate init(
+        _ client: DDPClient, _ name: String, _ handle: UInt64, _ firstDocuments: DDPPromise<Void>
+    ) {
+        self.client = client
+        self.name = name
+        self.handle = handle
+        self.firstDocuments = firstDocuments
+    }
+
+    deinit { try? client.engine.release(handle) }
+
+    /// Whether the initial documents are there.
+    public var isReady: Bool { client.engine.isReady(handle) }
+
+    /// Waits for the initial documents.
+    /// - Throws: `DDPFailure` if the server ends the subscription before; `CancellationError`.
+    public func ready() async throws { try await firstDocuments.value() }
+
+    /// Gives the subscription up. If nobody else uses it, it ends at once.
+    public func stop() { try? client.engine.stop(handle) }
+}
+
+/// A publication and its parameters.
+public struct DDPPublication: Sendable {
+    public var name: String
+    public var params: [EJSON]
+
+    public init(_ name: String, _ params: [EJSON] = []) {
+        self.name = name
+        self.params = params
+    }
+}
+
+/// Several subscriptions, from `DDPClient.load`. They are released with the last reference to it.
+public final class DDPLoader: Sendable {
+    private let client: DDPClient
+    private let number: UInt64
+
+    fileprivate init(_ client: DDPClient, _ number: UInt64) {
+        self.client = client
+        self.number = number
+    }
+
+    deinit { close() }
+
+    /// Releases the subscriptions.
+    public func close() { try? client.engine.closeLoader(number) }
+}
+
+extension DDPClient {
+    /// Subscribes to a publication, now or as soon as the connection is established, and again
+    /// after each loss. Equal subscriptions are shared: the server is asked once.
+    /// - Parameters:
+    ///   - keep: how long it is kept after its last use; nil for `Options.unusedSubscriptionTime`.
+    ///   - onStopped: called on the loop's thread when the server ends it, with its error if there
+    ///     is one.
+    public func subscribe(
+        _ name: String, _ params: [EJSON] = [], keep: Duration? = nil,
+        onStopped: (@Sendable (DDPFailure?) -> Void)? = nil
+    ) throws(RealtimeError) -> DDPSubscription {
+        let promise = DDPPromise<Void>()
+        let answer = DDPAnswer(promise)
+        var handlers = DDPSubscriptionHandlers()
+        handlers.ready = { answer.set(.success(())) }
+        handlers.stopped = { error in
+            let failure = error.map { DDPFailure($0) }
+            answer.set(.failure(failure ?? .stopped))
+            onStopped?(failure)
+        }
+        let handle = try engine.subscribe(name, params, keep: keep, handlers)
+        return DDPSubscription(self, name, handle, promise)
+    }
+
+    /// Subscribes to several publications, and waits until they are all ready.
+    /// - Throws: `DDPFailure`: the first error of those that the server ended; `CancellationError`.
+    public func load(_ publications: [DDPPublication]) async throws -> DDPLoader {
+        let promise = DDPPromise<Void>()
+        let answer = DDPAnswer(promise)
+        let number = try engine.load(publications.map { ($0.name, $0.params) }) { error in
+            answer.set(error.map { .failure(DDPFailure($0)) } ?? .success(()))
+        }
+        let loader = DDPLoader(self, number)
+        try await promise.value()
+        return loader
+    }
+}
+
+extension DDPFailure {
+    fileprivate static let stopped = DDPFailure(
+        DDPError(.server, .text("stopped"), reason: "the server has ended the subscription"))
+}

@@ -1,0 +1,120 @@
+public import CShims
+import Documents
+import Engine
+import Session
+import Wire
+
+// Chapter: ddp callbacks. They may be set at any time, from any thread; NULL removes a callback.
+// All run on the loop's thread, one at a time, and may call any function.
+
+/// Receives a change of a client's status. Since 0.1.
+public typealias rt_ddp_status_fn =
+    @convention(c) (
+        _ change: UnsafePointer<rt_ddp_status_change>?, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// Receives a change of a document, or of a live query's result. Since 0.1.
+public typealias rt_ddp_change_fn =
+    @convention(c) (
+        _ change: UnsafePointer<rt_ddp_change>?, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// Receives a change of the account. Since 0.1.
+public typealias rt_ddp_account_fn =
+    @convention(c) (
+        _ event: UnsafePointer<rt_ddp_account_event>?, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// Receives what the server did not understand: its reason, and the message as JSON text if the
+/// server repeats it, otherwise "". Both are valid until the callback returns. Since 0.1.
+public typealias rt_ddp_refused_fn =
+    @convention(c) (
+        _ reason: UnsafePointer<CChar>?, _ offending: UnsafePointer<CChar>?,
+        _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// Receives a line for debugging, without the final LF. Since 0.1.
+public typealias rt_ddp_debug_fn =
+    @convention(c) (_ line: UnsafePointer<CChar>?, _ user: UnsafeMutableRawPointer?) -> Void
+
+/// Sets the callback for changes of the status. When it runs, `rt_ddp_get_status` already returns
+/// the new one. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_ddp_on_status")
+public func rt_ddp_on_status(
+    _ ddp: rt_ddp?, _ fn: rt_ddp_status_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return ddpHandlers(ddp) {
+        $0.status = box.function.map { function in { $0.show(to: function, box.user) } }
+    }
+}
+
+/// Sets the callback for changes of the local documents, by the server and by stubs. Changes that
+/// were made together come one after the other; the field `last` marks the last of them. Live
+/// queries are reported after them. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_ddp_on_change")
+public func rt_ddp_on_change(
+    _ ddp: rt_ddp?, _ fn: rt_ddp_change_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return ddpHandlers(ddp) {
+        $0.changed = box.function.map { function in
+            { show($0.changes, to: function, box.user) }
+        }
+    }
+}
+
+/// Sets the callback for changes of the account: of the user, and of the token that logs the user
+/// in again. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_ddp_on_account")
+public func rt_ddp_on_account(
+    _ ddp: rt_ddp?, _ fn: rt_ddp_account_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return ddpHandlers(ddp) {
+        $0.account = box.function.map { function in { $0.show(to: function, box.user) } }
+    }
+}
+
+/// Sets the callback for messages that the server did not understand. The connection stays. Since
+/// 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_ddp_on_refused")
+public func rt_ddp_on_refused(
+    _ ddp: rt_ddp?, _ fn: rt_ddp_refused_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return ddpHandlers(ddp) {
+        $0.refused = box.function.map { function in
+            { reason, offending in
+                var texts = ViewTexts()
+                let (reason, offending) = (texts.add(reason), texts.add(offending ?? []))
+                texts.read { text in function(text(reason), text(offending), box.user) }
+            }
+        }
+    }
+}
+
+/// Sets the callback for debugging: it receives a line, beginning with `[DDP]`, for what is out of
+/// the ordinary: messages that are ignored, lost connections, stubs that fail, and logins that are
+/// repeated. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_ddp_on_debug")
+public func rt_ddp_on_debug(
+    _ ddp: rt_ddp?, _ fn: rt_ddp_debug_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return ddpHandlers(ddp) {
+        $0.debug = box.function.map { function in
+            { line in line.withCString { function($0, box.user) } }
+        }
+    }
+}

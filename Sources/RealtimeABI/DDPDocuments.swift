@@ -1,0 +1,163 @@
+public import CShims
+import Documents
+import Engine
+import Session
+import Wire
+
+// Chapter: ddp documents. The local documents, queries, and live queries. A selector and its
+// options are EJSON objects: `{"done":false}` and `{"sort":{"text":1},"limit":10}`. Options are
+// `sort`, `skip`, `limit` and `fields`. A selector may also be an id. NULL selects all documents,
+// and NULL options mean none.
+
+/// Receives a document, inside the call that reads it. Since 0.1.
+public typealias rt_ddp_document_fn =
+    @convention(c) (
+        _ document: UnsafePointer<rt_ddp_document>?, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// Receives the changes of a live query's result by positions. Since 0.1.
+public typealias rt_ddp_index_changes_fn =
+    @convention(c) (
+        _ changes: UnsafePointer<rt_ddp_index_changes>?, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// Declares a collection: `rt_ddp_insert`, `rt_ddp_update` and `rt_ddp_remove` then change the
+/// local documents before the server has answered. Any thread. Since 0.1.
+/// - Parameter ids: how the ids of its new documents are drawn, an `rt_ddp_ids`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_FORKED;
+///   RT_ERROR_CLOSED on a freed loop.
+@_cdecl("rt_ddp_declare")
+public func rt_ddp_declare(
+    _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ ids: rt_ddp_ids
+) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in
+        let kind: RT_DDP_IDS = try named(ids, "ids", "0 or 1")
+        try client.declare(
+            text(collection, "collection"), ids: kind == .STRINGS ? .strings : .objectIDs)
+    }
+}
+
+/// Calls `fn` with the document that has this id, inside this call. Any thread. Since 0.1.
+/// - Parameter id: as EJSON text: a string in quotes, or an ObjectID.
+/// - Returns: RT_OK; RT_ERROR_NOT_FOUND; RT_ERROR_INVALID_ARGUMENT, also for a value that cannot be
+///   an id; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what is not an EJSON text;
+///   RT_ERROR_FORKED.
+@_cdecl("rt_ddp_get_document")
+public func rt_ddp_get_document(
+    _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ id: UnsafePointer<CChar>?,
+    _ fn: rt_ddp_document_fn?, _ user: UnsafeMutableRawPointer?
+) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in
+        let fn = try required(fn, "fn")
+        let collection = try text(collection, "collection")
+        guard let id = DocumentID(try ejson(id, "id")) else {
+            throw RealtimeError(.invalidArgument, "id is not a string and not an ObjectID")
+        }
+        guard let fields = client.document(DocumentKey(collection: collection, id: id)) else {
+            throw RealtimeError(
+                .notFound, "\(collection.quoted()) has no document \(id.wire.quoted())")
+        }
+        show(id, fields, to: fn, user)
+    }
+}
+
+/// Counts the documents of a collection. Any thread. Since 0.1.
+/// - Parameter out: receives their number.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_FORKED.
+@_cdecl("rt_ddp_count")
+public func rt_ddp_count(
+    _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ out: UnsafeMutablePointer<UInt64>?
+) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in
+        let out = try required(out, "out")
+        out.pointee = UInt64(client.count(of: try text(collection, "collection")))
+    }
+}
+
+/// Calls `fn` with each document that a query finds, in its order, inside this call. Inside a stub,
+/// with the documents as the stub has changed them. Any thread. Since 0.1.
+/// - Parameter selector: see the beginning of this chapter.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT, also for a query with a fault;
+///   RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what is not an EJSON text; RT_ERROR_FORKED.
+@_cdecl("rt_ddp_find")
+public func rt_ddp_find(
+    _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ selector: UnsafePointer<CChar>?,
+    _ options: UnsafePointer<CChar>?, _ fn: rt_ddp_document_fn?, _ user: UnsafeMutableRawPointer?
+) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in
+        let fn = try required(fn, "fn")
+        let query = try ddpQuery(selector, options)
+        for found in client.find(query, in: try text(collection, "collection")) {
+            show(found.id, found.fields, includesID: query.includesID, to: fn, user)
+        }
+    }
+}
+
+/// Reports the result of a query, and then each change of it, document by document: applied one
+/// after the other, the changes turn the old result into the new one. Any thread. Since 0.1.
+/// - Parameter selector: see the beginning of this chapter.
+/// - Parameter fn: called on the loop's thread, never inside this call. First it receives the
+///   present result as documents that are added, with the field `initial`.
+/// - Parameter out: receives the query's number for `rt_ddp_stop_observing`.
+/// - Returns: as `rt_ddp_find`, and RT_ERROR_CLOSED on a freed loop.
+@_cdecl("rt_ddp_observe")
+public func rt_ddp_observe(
+    _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ selector: UnsafePointer<CChar>?,
+    _ options: UnsafePointer<CChar>?, _ fn: rt_ddp_change_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?, _ out: UnsafeMutablePointer<UInt64>?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return ddpCall(ddp) { (client) throws(RealtimeError) in
+        let function = try required(box.function, "fn")
+        let out = try required(out, "out")
+        let collection = try text(collection, "collection")
+        let query = try ddpQuery(selector, options)
+        let id = try client.observeFromStart(query, in: collection) { change, isInitial in
+            for (index, step) in change.changes.enumerated() {
+                DDPChangeView(
+                    query: UInt64(change.query.number), isInitial: isInitial,
+                    isLast: index == change.changes.count - 1, collection: collection
+                ).show(step, to: function, box.user)
+            }
+        }
+        out.pointee = UInt64(id.number)
+    }
+}
+
+/// Reports the result of a query, and then each change of it, by positions. The documents are read
+/// with `rt_ddp_find`. Any thread. Since 0.1.
+/// - Parameter selector: see the beginning of this chapter.
+/// - Parameter fn: called on the loop's thread, never inside this call. First it receives the
+///   present result as positions that are inserted, with the field `initial`.
+/// - Parameter out: receives the query's number for `rt_ddp_stop_observing`.
+/// - Returns: as `rt_ddp_observe`.
+@_cdecl("rt_ddp_observe_indexes")
+public func rt_ddp_observe_indexes(
+    _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ selector: UnsafePointer<CChar>?,
+    _ options: UnsafePointer<CChar>?, _ fn: rt_ddp_index_changes_fn?,
+    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?,
+    _ out: UnsafeMutablePointer<UInt64>?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return ddpCall(ddp) { (client) throws(RealtimeError) in
+        let function = try required(box.function, "fn")
+        let out = try required(out, "out")
+        let collection = try text(collection, "collection")
+        let query = try ddpQuery(selector, options)
+        let id = try client.observeFromStart(query, in: collection, indexes: true) {
+            change, isInitial in
+            guard let indexes = change.indexes else { return }
+            let number = UInt64(change.query.number)
+            show(indexes, of: number, isInitial: isInitial, to: function, box.user)
+        }
+        out.pointee = UInt64(id.number)
+    }
+}
+
+/// Ends a live query. On the loop's thread, its callback is not called any more. A number that is
+/// not a query's has no effect. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle; RT_ERROR_FORKED.
+@_cdecl("rt_ddp_stop_observing")
+public func rt_ddp_stop_observing(_ ddp: rt_ddp?, _ query: UInt64) -> rt_status {
+    ddpCall(ddp) { $0.stopObserving(LiveQueryID(number: Int(clamping: query))) }
+}

@@ -1,0 +1,116 @@
+import Engine
+import Session
+import Wire
+
+// Chapter: ddp use. Connecting and state.
+
+/// Connects, and keeps connected: a lost connection is established again, unless the options forbid
+/// it. While the client waits for its next attempt, it is made at once. No callback is called
+/// inside this call. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STORE if the token's file cannot
+///   be used; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+@_cdecl("rt_ddp_connect")
+public func rt_ddp_connect(_ ddp: rt_ddp?) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in try client.connect() }
+}
+
+/// Ends the connection and all attempts. Calls and subscriptions wait for the next
+/// `rt_ddp_connect`. Any thread. Since 0.1.
+/// - Returns: as `rt_ddp_connect`.
+@_cdecl("rt_ddp_disconnect")
+public func rt_ddp_disconnect(_ ddp: rt_ddp?) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in try client.disconnect() }
+}
+
+/// Drops the connection, also if it is fine, and connects again. Any thread. Since 0.1.
+/// - Returns: as `rt_ddp_connect`.
+@_cdecl("rt_ddp_reconnect")
+public func rt_ddp_reconnect(_ ddp: rt_ddp?) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in try client.reconnect() }
+}
+
+/// Reports what the program knows about the network, in addition to what the client observes
+/// itself (`rt_ddp_set_reachability`). If the network is reachable and the client waits for its
+/// next attempt, it makes it at once. Any thread. Since 0.1.
+/// - Returns: as `rt_ddp_connect`.
+@_cdecl("rt_ddp_network_changed")
+public func rt_ddp_network_changed(_ ddp: rt_ddp?, _ reachable: Bool) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in
+        try client.networkChanged(isReachable: reachable)
+    }
+}
+
+/// Reports that the program moves to the background: the connection is kept for a while
+/// (`rt_ddp_set_background_grace_ms`), and no new attempt is made. Any thread. Since 0.1.
+/// - Returns: as `rt_ddp_connect`.
+@_cdecl("rt_ddp_enter_background")
+public func rt_ddp_enter_background(_ ddp: rt_ddp?) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in try client.enterBackground() }
+}
+
+/// Reports that the program is in the foreground again: a client that was connected connects. Any
+/// thread. Since 0.1.
+/// - Returns: as `rt_ddp_connect`.
+@_cdecl("rt_ddp_enter_foreground")
+public func rt_ddp_enter_foreground(_ ddp: rt_ddp?) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in try client.enterForeground() }
+}
+
+/// Returns the status. Any thread. Since 0.1.
+/// - Returns: an `rt_ddp_status`; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+@_cdecl("rt_ddp_get_status")
+public func rt_ddp_get_status(_ ddp: rt_ddp?) -> Int32 {
+    ddpValue(ddp) { $0.status.rawValue }
+}
+
+/// Returns the number of attempts in a row that have failed. Any thread. Since 0.1.
+/// - Returns: the number; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+@_cdecl("rt_ddp_get_retry_count")
+public func rt_ddp_get_retry_count(_ ddp: rt_ddp?) -> Int32 {
+    ddpValue(ddp) { Int32(clamping: $0.retryCount) }
+}
+
+/// Returns whether a login is in progress. Any thread. Since 0.1.
+/// - Returns: 1 or 0; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+@_cdecl("rt_ddp_is_logging_in")
+public func rt_ddp_is_logging_in(_ ddp: rt_ddp?) -> Int32 {
+    ddpValue(ddp) { $0.isLoggingIn ? 1 : 0 }
+}
+
+/// Copies the protocol version that was agreed, such as `1`; "" while not connected. Any thread.
+/// Since 0.1.
+/// - Parameter buffer: receives the text and a NUL, cut to `size` bytes; may be NULL if `size` is
+///   0.
+/// - Parameter out_length: receives the length of the whole text; may be NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
+@_cdecl("rt_ddp_get_version")
+public func rt_ddp_get_version(
+    _ ddp: rt_ddp?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
+    _ out_length: UnsafeMutablePointer<Int>?
+) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in
+        try copy(text: client.version ?? "", to: buffer, size, out_length)
+    }
+}
+
+/// Copies the id of the user who is logged in; "" for nobody. Until the first connection has logged
+/// in, it is the user of the token that was kept. Any thread. Since 0.1.
+/// - Parameter buffer: as in `rt_ddp_get_version`.
+/// - Returns: as `rt_ddp_get_version`.
+@_cdecl("rt_ddp_get_user_id")
+public func rt_ddp_get_user_id(
+    _ ddp: rt_ddp?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
+    _ out_length: UnsafeMutablePointer<Int>?
+) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in
+        try copy(text: client.userID ?? "", to: buffer, size, out_length)
+    }
+}
+
+func ddpValue(_ ddp: rt_ddp?, _ body: (DDPConnection) throws(RealtimeError) -> Int32) -> Int32 {
+    borderValue { () throws(RealtimeError) in
+        let client = try DDPConnection.borrow(ddp)
+        try client.loop.checkNotForked()
+        return try body(client)
+    }
+}
