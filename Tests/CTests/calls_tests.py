@@ -40,9 +40,10 @@ def call(path: Path, *words: str, seconds: int = PROGRAM_SECONDS) -> str:
         server() as address,
         server("contract_rest") as rest,
         server("contract_pusher") as pusher,
+        server("contract_ddp") as ddp,
     ):
         http = address.replace("ws:", "http:")
-        command = [path, *words, address, http, rest, pusher]
+        command = [path, *words, address, http, rest, pusher, ddp]
         return run(command, cwd=Path(folder), env=ENVIRONMENT, seconds=seconds)
 
 

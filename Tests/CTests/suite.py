@@ -104,6 +104,8 @@ def server(program: str = "") -> Iterator[str]:
         script = support / "rest_server.py"
     elif program.startswith("contract_pusher"):
         script = support / "pusher_server"
+    elif program.startswith("contract_ddp"):
+        script = support / "ddp_server"
     with subprocess.Popen(
         [sys.executable, script],
         stdin=subprocess.PIPE,
@@ -115,7 +117,7 @@ def server(program: str = "") -> Iterator[str]:
         if not said:
             raise Failure(f"{script.name} did not start")
         try:
-            # The Pusher server also prints what it needs for TLS.
+            # These servers also print what it needs for TLS.
             yield said if is_rest else f"ws://127.0.0.1:{said.split()[0]}"
         finally:
             process.stdin.close()  # end of input ends it

@@ -28,7 +28,7 @@
     }                                                                            \
   } while (0)
 
-enum { MOST_KINDS = 16, MOST_CALLBACKS = 64, SLOTS = 5, MOST_NESTED = 32, IDS = 64 };
+enum { MOST_KINDS = 20, MOST_CALLBACKS = 64, SLOTS = 5, MOST_NESTED = 32, IDS = 64 };
 
 /* One thread's state. A callback uses that of the thread it runs on. */
 struct caller {
@@ -47,6 +47,8 @@ struct caller {
   /* If not NULL, all handles come from here instead of the table. */
   void **fixed;
   rt_rest_response *response;
+  /* The stub that runs; NULL outside. */
+  rt_ddp_stub *stub;
   /* The running calls, outermost first, for the watchdog. */
   atomic_int calls;
   const char *_Atomic names[MOST_NESTED];
@@ -216,6 +218,11 @@ static void read_events(const uint8_t *base, const rt_pusher_record *events, siz
 
 /* An event outside a callback. */
 static const char the_message[] = "{\"event\":\"e\",\"X-Name\":[1]}";
+static const rt_ddp_call_options call_options[] = {
+    {.struct_bytes = sizeof(rt_ddp_call_options), .stages = 7, .throw_stub_errors = true},
+    {.struct_bytes = sizeof(rt_ddp_call_options), .wait = true, .no_retry = true},
+};
+
 static const rt_pusher_event the_event = {
     .struct_bytes = sizeof the_event, .event = "e", .event_length = 1, .channel = "", .data = "",
     .user_id = "", .message = the_message, .message_length = sizeof the_message - 1};

@@ -25,7 +25,9 @@ MODEL = ROOT / "include" / "realtime.abi.json"
 #: A handle with this phrase in its description is not shared by threads.
 ONE_THREAD = "one thread at a time"
 #: Handles that only callbacks receive; they are not created or freed.
-VIEWS = {"rt_rest_response"}
+VIEWS = {"rt_rest_response": "response", "rt_ddp_stub": "stub"}
+#: Callbacks that run with a lock, inside a call: they must not use other objects.
+SHELTERED = {"rt_ddp_stub_fn", "rt_ddp_load_token_fn"}
 #: Handles that a callback owns.
 GIVEN = {"rt_pusher_authorization"}
 #: Callbacks that receive many messages in one buffer, with the names of both arguments.
@@ -47,6 +49,16 @@ TEXT_KINDS = {
     "event": "EVENTS",
     "name": "NAMES",
     "channel": "CHANNELS",
+    "params": "EJSONS",
+    "document": "OBJECTS",
+    "selector": "OBJECTS",
+    "options": "OBJECTS",
+    "modifier": "OBJECTS",
+    "publications": "EJSONS",
+    "id": "DOCUMENT_IDS",
+    "value": "EJSONS",
+    "details": "EJSONS",
+    "profile": "OBJECTS",
 }
 PATH_NAMES = {"path", "certificate", "key"}
 #: Numbers that are not enums, each with an expression that draws one.
@@ -104,21 +116,25 @@ class Generator:
     # -- callbacks
 
     def _views(self) -> None:
-        """Prints calls of every function that reads a response, while it is valid."""
-        getters = [
-            function
-            for function in self.model["functions"]
-            if function["parameters"] and function["parameters"][0]["type"]["base"] in VIEWS
-        ]
-        for function in getters:
-            print(f"static void call_{function['name']}(struct caller *c);")
-        print("static void read_response(struct caller *c, rt_rest_response *response) {")
-        print("  rt_rest_response *outer = c->response;")
-        print("  c->response = response;")
-        for function in getters:
-            print(f"  call_{function['name']}(c);")
-        print("  c->response = outer;")
-        print("}")
+        """Prints calls of every function that uses a response or a stub, while it is valid."""
+        for base, view in VIEWS.items():
+            users = [
+                function["name"]
+                for function in self.model["functions"]
+                if function["parameters"] and function["parameters"][0]["type"]["base"] == base
+            ]
+            for name in users:
+                print(f"static void call_{name}(struct caller *c);")
+            print(f"static void read_{view}(struct caller *c, {base} *{view}) {{")
+            print(f"  {base} *outer = c->{view};")
+            if base == "rt_ddp_stub":
+                # A stub may call itself.
+                print("  if (outer) return;")
+            print(f"  c->{view} = {view};")
+            for name in users:
+                print(f"  call_{name}(c);")
+            print(f"  c->{view} = outer;")
+            print("}")
 
     def _callback(self, callback: dict[str, Any]) -> None:
         name = callback["name"]
@@ -129,7 +145,8 @@ class Generator:
         print(f"  struct caller *c = callback_begins(user, TYPE_{name});")
         for index, parameter in enumerate(parameters[:-1]):
             print(f"  {self._read(callback, parameters, index, parameter)}")
-        print("  callback_acts(c);")
+        if name not in SHELTERED:
+            print("  callback_acts(c);")
         value = self._result(callback)
         if value is not None:
             print(f"  {result} result = {value};")
@@ -146,11 +163,11 @@ class Generator:
         follows = parameters[index + 1]
         has_length = follows["type"]["base"] == "size_t" and "length" in follows["name"]
         if kind["base"] in VIEWS:
-            return f"if ({name}) read_response(c, {name});"
+            return f"if ({name}) read_{VIEWS[kind['base']]}(c, {name});"
         if kind["base"] in GIVEN:
             return f"keep(c, KIND_{kind['base']}, {name});"
         if kind["base"] in self.structs and callback["name"] not in BATCHES:
-            return self._read_struct(name, kind["base"])
+            return f"if ({name}) {{ {self._read_struct(name, kind['base'])} }}"
         if kind["pointers"] == 0 or kind["base"] in self.handles:
             return f"(void){name};"
         if kind["pointers"] == 2:
@@ -175,7 +192,16 @@ class Generator:
         for field, following in zip(fields, [*fields[1:], None], strict=True):
             place, kind = f"{name}->{field['name']}", field["type"]
             if kind["base"] in VIEWS:
-                reads.append(f"if ({place}) read_response(c, {place});")
+                reads.append(f"if ({place}) read_{VIEWS[kind['base']]}(c, {place});")
+            elif (
+                kind["pointers"]
+                and kind["base"] in self.structs
+                and (not following or not following["name"].endswith("count"))
+            ):
+                reads.append(f"if ({place}) {{ {self._read_struct(place, kind['base'])} }}")
+            elif kind["pointers"] and following and following["name"].endswith("count"):
+                size = f"{name}->{following['name']} * sizeof *{place}"
+                reads.append(f"read_bytes({place}, {size});")
             elif kind["pointers"] and following and following["name"].endswith("length"):
                 reads.append(f"read_bytes({place}, {name}->{following['name']});")
             elif kind["pointers"]:
@@ -189,6 +215,8 @@ class Generator:
             return "draw_body(c, capacity)"
         if base == "void":
             return None
+        if base == "char":
+            return "draw_text(c, EJSONS)"
         if base in self.enums:
             return self._enum(base)
         if base == "bool":
@@ -248,7 +276,7 @@ class Generator:
         name, kind = parameter["name"], parameter["type"]
         base, pointers = kind["base"], kind["pointers"]
         if base in VIEWS and pointers == 1:
-            return "c->response"
+            return f"c->{VIEWS[base]}"
         if base in self.handles and pointers == 1:
             if whole == f"{base}_free":
                 before.append(f"{base} *{name} = grab(c, KIND_{base});")
@@ -280,6 +308,8 @@ class Generator:
             return "user"
         if base == "rt_pusher_event":
             return "draw_null(c) ? NULL : &the_event"
+        if base == "rt_ddp_call_options":
+            return "draw_null(c) ? NULL : &call_options[draw_bool(c)]"
         value = self._text_or_list(function, index, before)
         if value is None:
             value = self._output(function, index, before, after)

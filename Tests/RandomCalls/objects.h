@@ -42,6 +42,7 @@ static rt_status make_one(struct caller *c, int kind, void **handles) {
                                  draw_text(c, TARGETS), (rt_rest_request **)out);
     case KIND_rt_spreadbot:
       return rt_spreadbot_new(loop, draw_url(c, OF_HTTP), (rt_spreadbot **)out);
+    case KIND_rt_ddp: return rt_ddp_new(loop, draw_url(c, OF_DDP), (rt_ddp **)out);
     case KIND_rt_pusher: return make_pusher(loop, (rt_pusher **)out);
     case KIND_rt_pusher_channel:
       return rt_pusher_subscribe(handles[KIND_rt_pusher], draw_text(c, CHANNELS),
@@ -60,6 +61,15 @@ static void start(struct caller *c, int kind) {
   if (kind == KIND_rt_longpoll) call_rt_longpoll_start(c);
   if (kind == KIND_rt_spreadbot) call_rt_spreadbot_establish(c);
   if (kind == KIND_rt_rest_request) call_rt_rest_request_send(c);
+  if (kind == KIND_rt_ddp) {
+    call_rt_ddp_set_stub(c);
+    call_rt_ddp_declare(c);
+    call_rt_ddp_connect(c);
+    call_rt_ddp_subscribe(c);
+    call_rt_ddp_observe(c);
+    call_rt_ddp_call(c);
+    call_rt_ddp_insert(c);
+  }
   if (kind == KIND_rt_pusher) {
     for (size_t i = 0; i < 4; i++) call_rt_pusher_subscribe(c);
     call_rt_pusher_sign_in(c);

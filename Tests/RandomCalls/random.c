@@ -105,7 +105,7 @@ static void call_one(struct caller *c) {
 /* Starts an object with all callbacks and a few options, which random calls seldom achieve. */
 static void begin_something(struct caller *c) {
   static const int kinds[] = {KIND_rt_websocket, KIND_rt_eventsource, KIND_rt_longpoll,
-                              KIND_rt_rest_request, KIND_rt_spreadbot, KIND_rt_pusher};
+                              KIND_rt_rest_request, KIND_rt_spreadbot, KIND_rt_ddp, KIND_rt_pusher};
   int kind = kinds[below(c, COUNT(kinds))];
   bool is_request = kind == KIND_rt_rest_request;
   void *handles[KINDS] = {NULL};
@@ -218,9 +218,9 @@ static void free_everything(struct caller *c) {
 int main(int argc, char **argv) {
   pthread_t threads[MOST_THREADS], watchdog;
   atomic_bool over = false;
-  CONTROL(argc >= 7, "the arguments are wrong");
+  CONTROL(argc >= 8, "the arguments are wrong");
   seed = strtoull(argv[1], NULL, 10);
-  set_up_values(argv[3], argv[4], argv[5], argv[6]);
+  set_up_values(argv[3], argv[4], argv[5], argv[6], argv[7]);
   struct caller *c = this_caller();
   size_t count = 1 + below(c, MOST_THREADS);
   /* The first loop exists from the start; everything else comes at random. */

@@ -136,10 +136,10 @@ static void from_destroy(const struct function *function, bool gives_null) {
 }
 
 int main(int argc, char **argv) {
-  CONTROL(argc > 5, "the arguments are wrong");
+  CONTROL(argc > 6, "the arguments are wrong");
   bool threads = strcmp(argv[1], "threads") == 0;
-  CONTROL(argc == (threads ? 7 : 6), "the arguments are wrong");
-  set_up_values(argv[argc - 4], argv[argc - 3], argv[argc - 2], argv[argc - 1]);
+  CONTROL(argc == (threads ? 8 : 7), "the arguments are wrong");
+  set_up_values(argv[argc - 5], argv[argc - 4], argv[argc - 3], argv[argc - 2], argv[argc - 1]);
   for (int kind = 0; threads && kind < KINDS; kind++)
     if (is_shared(kind) && has_setters(kind)) from_threads(kind, atoi(argv[2]));
   for (size_t i = 0; !threads && i < COUNT(FUNCTIONS); i++) {

@@ -11,7 +11,7 @@ enum { MOST_URLS = 48, URL_BYTES = 160, BIG_BYTES = 100000 };
 /* Set from the program's arguments. */
 static const char *URLS[MOST_URLS];
 static size_t url_count;
-enum { OF_WEBSOCKET, OF_HTTP, OF_REST, OF_OTHERS, URL_GROUPS };
+enum { OF_WEBSOCKET, OF_HTTP, OF_REST, OF_DDP, OF_OTHERS, URL_GROUPS };
 /* Where the URLs of each server start. */
 static size_t url_starts[URL_GROUPS + 1];
 
@@ -28,6 +28,20 @@ static const char *const ADDRESSES[] = {"127.0.0.1", "::1", "127.0.0.2", "", "*"
 static const char *const CHANNELS[] = {"news", "private-a", "presence-a", "private-encrypted-a",
                                        "cache-a", "presence-b", "", "a b", "\xff", big_text};
 static uint32_t pusher_port;
+/* EJSON for Meteor clients: lists of parameters, objects such as modifiers, and ids. */
+static const char *const EJSONS[] = {
+    "[]", "[[\"all\"],[\"good\",1]]", "[1,null,{\"$binary\":\"AA==\"}]", "{}", "null", "{", "",
+    "\xff", big_text,
+};
+static const char *const OBJECTS[] = {
+    "{}", "{\"_id\":\"a\",\"b\":1}", "{\"$set\":{\"b\":{\"$date\":5}}}", "{\"b\":{\"$gt\":0}}",
+    "{\"sort\":{\"b\":-1},\"limit\":2}", "{\"$where\":\"1\"}", "{\"b\":{\"$regex\":\"(a*)*$\"}}",
+    "\"a\"", "[]", "{", "", "\xff", big_text,
+};
+static const char *const DOCUMENT_IDS[] = {
+    "\"a\"", "{\"$type\":\"oid\",\"$value\":\"0123456789abcdef01234567\"}", "5", "null", "[]", "{",
+    "", "\xff", big_text,
+};
 static const char *const EVENTS[] = {"odd", "message", "", "error", "a\nb", "\xff"};
 /* All in the program's own folder. */
 static const char *const PATHS[] = {"file", "other", "", "none/such", "link", "\xff"};
@@ -126,13 +140,15 @@ static int64_t draw_body(struct caller *c, size_t capacity) {
 
 /* Makes the URLs: paths on the servers, and invalid ones. */
 static void set_up_values(
-    const char *websocket, const char *http, const char *rest, const char *pusher) {
+    const char *websocket, const char *http, const char *rest, const char *pusher,
+    const char *ddp) {
   static char texts[MOST_URLS][URL_BYTES];
   static const char *const of_websocket[] = {"/echo", "/push/500", "/close/1000",
                                              "/close/1012", "/drop", "/refuse", "/redirect/2",
                                              "/flaky/r/1", "/stall", "/headers"};
   static const char *const of_http[] = {"/events/50", "/tokens", "/poll/20", "/gone", ""};
   static const char *const of_rest[] = {"", "/echo", "/redirect/2", "/token", "/silent/x/1"};
+  static const char *const of_ddp[] = {"", "/none"};
   static const char *const others[] = {
       "ws://127.0.0.1:1/", "http://127.0.0.1:1/", "http://user:secret@127.0.0.1:1/", "",
       "nonsense", "ws://", "http://[", "ftp://127.0.0.1/", "http://127.0.0.1:99999/",
@@ -144,6 +160,7 @@ static void set_up_values(
   } all[] = {{websocket, of_websocket, COUNT(of_websocket)},
              {http, of_http, COUNT(of_http)},
              {rest, of_rest, COUNT(of_rest)},
+             {ddp, of_ddp, COUNT(of_ddp)},
              {"", others, COUNT(others)}};
   memset(big_text, 'a', BIG_BYTES);
   pusher_port = (uint32_t)atoi(strrchr(pusher, ':') + 1);
