@@ -35,6 +35,7 @@ from ._core.reachability import Reachability
 from ._core.reconnect import Attempt, Lost, process_exception
 from ._core.response import Headers, Opened, Response
 from ._core.statistics import LoopStatistics, Statistics
+from ._ddp import ejson
 from ._pusher.asyncio_channel import PusherChannel, PusherUser
 from ._pusher.asyncio_push import PusherPush
 from ._pusher.asyncio_pusher import Pusher
@@ -115,6 +116,7 @@ __all__ = [
     "Statistics",
     "basic_auth",
     "connect",
+    "ejson",
     "process_exception",
     "set_log_level",
     "sync",
