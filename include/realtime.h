@@ -7338,9 +7338,10 @@ rt_status rt_ddp_stop_observing(rt_ddp *ddp, uint64_t query);
 
 /**
  * Does what a method will do at the server: on the thread that calls the method, before the call
- * returns. It must not wait for other threads. `params` is the EJSON array of the call, with a NUL
- * after it, valid until the stub returns. Its value is null unless `rt_ddp_stub_return` sets
- * another one. Since 0.1.
+ * returns. It must not wait for other threads, dispatch a loop or free objects, and neither must
+ * the callbacks of its own calls. `params` is the EJSON array of the call, with a NUL after it,
+ * valid until the stub returns. Its value is null unless `rt_ddp_stub_return` sets another one.
+ * Since 0.1.
  */
 typedef void (*rt_ddp_stub_fn)(
     rt_ddp_stub *stub, const char *params, size_t params_length, void *user);

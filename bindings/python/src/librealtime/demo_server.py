@@ -213,7 +213,10 @@ class DemoServer:
         stream = await open_event_stream(request)
         while not await self._pause(second - time.time()):
             text = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
-            await stream.write(f"id: {second}\nevent: tick\ndata: {text}\n\n".encode())
+            try:
+                await stream.write(f"id: {second}\nevent: tick\ndata: {text}\n\n".encode())
+            except ConnectionResetError:  # the client has gone meanwhile
+                break
             second += 1
         return stream
 
