@@ -19,6 +19,10 @@
         async for event in channel:
             print(event.event, event.data)
 
+    async with librealtime.DDPClient("https://example.org") as client:
+        await client.subscribe("tasks")
+        print(client.collection("tasks").find({"done": False}))
+
     async with librealtime.RESTClient("https://example.org/api") as client:
         user = (await client.get("users/1")).raise_for_status().json()
 
@@ -36,6 +40,10 @@ from ._core.reconnect import Attempt, Lost, process_exception
 from ._core.response import Headers, Opened, Response
 from ._core.statistics import LoopStatistics, Statistics
 from ._ddp import ejson
+from ._ddp.asyncio_client import DDPCall, DDPClient, DDPCollection, DDPLoader, DDPSubscription
+from ._ddp.collection import DDPLiveQuery
+from ._ddp.objects import DDPChange, DDPStatusChange
+from ._ddp.stub import DDPStub
 from ._pusher.asyncio_channel import PusherChannel, PusherUser
 from ._pusher.asyncio_push import PusherPush
 from ._pusher.asyncio_pusher import Pusher
@@ -77,6 +85,15 @@ __all__ = [
     "Attempt",
     "Backoff",
     "Connection",
+    "DDPCall",
+    "DDPChange",
+    "DDPClient",
+    "DDPCollection",
+    "DDPLiveQuery",
+    "DDPLoader",
+    "DDPStatusChange",
+    "DDPStub",
+    "DDPSubscription",
     "Deflate",
     "ErrorEvent",
     "EventListener",

@@ -6,12 +6,15 @@ failure (``ValueError``, ``TimeoutError``, ``ConnectionError``), it also derives
 
 from ._core import errors
 from ._core.errors import *  # noqa: F403
+from ._ddp import errors as ddp_errors
+from ._ddp.errors import *  # noqa: F403
 from ._pusher import errors as pusher_errors
 from ._pusher.errors import *  # noqa: F403
 from ._rest.response import HTTPStatusError
 
 __all__ = ["HTTPStatusError"]
 __all__ += errors.__all__
+__all__ += ddp_errors.__all__
 __all__ += pusher_errors.__all__
 
 for _name in __all__:

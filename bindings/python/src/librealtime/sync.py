@@ -6,6 +6,7 @@ while no call waits, a thread of the object does. So a handler may be called in 
 never in two at once. What it raises is raised by the call that waits, or by the next one that does.
 """
 
+from ._ddp.sync_client import DDPCall, DDPClient, DDPCollection, DDPLoader, DDPSubscription
 from ._pusher.sync_channel import PusherChannel, PusherUser
 from ._pusher.sync_push import PusherPush
 from ._pusher.sync_pusher import Pusher
@@ -20,6 +21,11 @@ from ._websocket.sync_connection import Connection
 
 __all__ = [
     "Connection",
+    "DDPCall",
+    "DDPClient",
+    "DDPCollection",
+    "DDPLoader",
+    "DDPSubscription",
     "EventSource",
     "LongPoll",
     "Pusher",

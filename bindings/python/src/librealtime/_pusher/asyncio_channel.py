@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .._core.handle import Handle
+from .._core.outcome import Outcome
 from .asyncio_streams import AsyncListening
 from .channel_base import BaseChannel
-from .outcome import Outcome
 from .user import BaseUser
 
 if TYPE_CHECKING:

@@ -16,13 +16,13 @@ from .._core.errors import InvalidState, RealtimeError, StreamEnded, check
 from .._core.handle import Handle
 from .._core.handlers import Handler
 from .._core.kind import read_text
+from .._core.outcome import Result
 from .._core.values import encode, names_of, text
 from .._rest.options import json_text
 from .bindings import Bindings
 from .callbacks import CHANNEL, members
 from .errors import SubscriptionError
 from .objects import ChannelKind, PusherMember
-from .outcome import Result
 from .streams import Backlog, Listening
 
 ChannelState = Literal["idle", "authorizing", "sent", "subscribed", "failed", "unsubscribed"]

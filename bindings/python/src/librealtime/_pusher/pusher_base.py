@@ -14,6 +14,7 @@ from .._core.handlers import Handler
 from .._core.headers import header_pairs
 from .._core.inbox import Inbox
 from .._core.kind import Callback, read_text
+from .._core.outcome import Outcome, Result
 from .._core.parameters import Configured, Given, Setup
 from .._core.registry import Registration
 from .._core.shared_options import queue_limits
@@ -51,7 +52,6 @@ from .options import (
     OnWatchlist,
     reconnect_limits,
 )
-from .outcome import Outcome, Result
 from .reception import C, Reception
 from .streams import Listening
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .._core.outcome import Outcome
 from .channel_base import BaseChannel
-from .outcome import Outcome
 from .sync_streams import BlockingListening
 from .user import BaseUser
 

@@ -1,0 +1,182 @@
+"""The callbacks that C makes for a Meteor client."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from .._core import abi
+from .._core.abi import rt_ddp_stage, rt_ddp_subscription, rt_status
+from .._core.errors import check, from_status
+from .._core.kind import Kind, callback, trampoline
+from .._core.values import names_of
+from . import ejson
+from .errors import DDPError
+from .errors import Kind as ErrorKind
+from .objects import DDPChange, DDPStatusChange, Status
+
+DDP = Kind("ddp", "Meteor client", "change")
+
+STATUSES: dict[int, Status] = {value: name for name, value in names_of(abi.rt_ddp_status).items()}
+_KINDS: dict[int, ErrorKind] = {
+    value: name for name, value in names_of(abi.rt_ddp_error_kind).items()
+}
+_CHANGES: dict[int, Any] = {value: name for name, value in names_of(abi.rt_ddp_change_kind).items()}
+
+
+def _value(address: int, length: int) -> Any:
+    return ejson.loads(ctypes.string_at(address, length))
+
+
+def error_at(address: int | None) -> DDPError | None:
+    if not address:
+        return None
+    view = abi.rt_ddp_error.from_address(address)
+    details = ejson.loads(view.details) if view.details else None
+    return DDPError(
+        view.code.decode("utf-8", "replace"),
+        view.reason.decode("utf-8", "replace") or None,
+        details,
+        kind=_KINDS[view.kind],
+        status=rt_status.ERROR_METHOD,
+    )
+
+
+def _status(target: Any, address: int) -> None:
+    view = abi.rt_ddp_status_change.from_address(address)
+    message = view.message.decode("utf-8", "replace")
+    target._status_changed(
+        DDPStatusChange(
+            STATUSES[view.new_status],
+            view.retry_count,
+            None if view.retry_in_ms < 0 else view.retry_in_ms / 1000,
+            view.reason.decode("utf-8", "replace"),
+            None if view.status == rt_status.OK else from_status(view.status, message),
+        )
+    )
+
+
+def _change(address: int) -> DDPChange:
+    view = abi.rt_ddp_change.from_address(address)
+    return DDPChange(
+        _CHANGES[view.kind],
+        view.collection.decode(),
+        _value(view.id, view.id_length),
+        _value(view.fields, view.fields_length),
+        _value(view.cleared, view.cleared_length),
+        ejson.loads(view.before) if view.before else None,
+        view.initial,
+        view.last,
+    )
+
+
+def _account(target: Any, address: int) -> None:
+    view = abi.rt_ddp_account_event.from_address(address)
+    target._account_changed(
+        view.event,
+        view.user_id.decode() or None,
+        view.logging_in,
+        view.token.decode(),
+        error_at(view.error),
+    )
+
+
+def _refused(target: Any, reason: bytes, offending: bytes) -> None:
+    target._tell("on_refused", reason.decode("utf-8", "replace"), offending.decode() or None)
+
+
+ALWAYS = (
+    callback("status", abi.rt_ddp_status_fn, _status),
+    callback("account", abi.rt_ddp_account_fn, _account),
+    callback("refused", abi.rt_ddp_refused_fn, _refused),
+)
+ON_CHANGE = callback(
+    "change",
+    abi.rt_ddp_change_fn,
+    lambda target, address: target._documents_changed(_change(address)),
+)
+ON_DEBUG = callback(
+    "debug",
+    abi.rt_ddp_debug_fn,
+    lambda target, line: target._tell("on_debug", line.decode("utf-8", "replace")),
+)
+ON_LOAD_TOKEN = callback("load_token", abi.rt_ddp_load_token_fn, lambda target: target._loads())
+
+
+def _outcome(target: Any, address: int) -> None:
+    view = abi.rt_ddp_outcome.from_address(address)
+    error = error_at(view.error)
+    value = None if error is not None else _value(view.value, view.value_length)
+    target._reached(view.stage, value, error)
+
+
+#: The stages that calls ask for.
+STAGES = sum(1 << int(stage) for stage in rt_ddp_stage)
+#: For the objects of calls, subscriptions, loaders, live queries and stubs.
+OUTCOME = abi.rt_ddp_outcome_fn(trampoline(_outcome))
+SUBSCRIPTION = abi.rt_ddp_subscription_fn(
+    trampoline(
+        lambda target, address: target._happened(
+            abi.rt_ddp_subscription_event.from_address(address).event == rt_ddp_subscription.READY,
+            error_at(abi.rt_ddp_subscription_event.from_address(address).error),
+        )
+    )
+)
+LOADED = abi.rt_ddp_loaded_fn(trampoline(lambda target, error: target._loaded(error_at(error))))
+LIVE = abi.rt_ddp_change_fn(trampoline(lambda target, address: target._changed(_change(address))))
+STUB = abi.rt_ddp_stub_fn(
+    trampoline(lambda target, stub, params, length: target._run(stub, _value(params, length)))
+)
+
+# What a running call of the C interface collects.
+_collected: dict[int, list[Any]] = {}
+_keys = itertools.count(1)
+
+
+def _document(address: int, key: int) -> None:
+    view = abi.rt_ddp_document.from_address(address)
+    _collected[key].append(
+        (_value(view.id, view.id_length), _value(view.document, view.document_length))
+    )
+
+
+def _stage(address: int, key: int) -> None:
+    view = abi.rt_ddp_outcome.from_address(address)
+    error = error_at(view.error)
+    _collected[key].append(error if error is not None else _value(view.value, view.value_length))
+
+
+_DOCUMENT = abi.rt_ddp_document_fn(_document)
+_OUTCOME = abi.rt_ddp_outcome_fn(_stage)
+
+
+def _collect(function: Any, call: Callable[[Any, int], int]) -> tuple[int, list[Any]]:
+    key = next(_keys)
+    found: list[Any] = []
+    _collected[key] = found
+    try:
+        return call(function, key), found
+    finally:
+        del _collected[key]
+
+
+def documents(call: Callable[[Any, int], int]) -> list[tuple[Any, dict[str, Any]]]:
+    """The documents, with their ids, that a function of the C interface passes to its callback."""
+    status, found = _collect(_DOCUMENT, call)
+    if status != rt_status.ERROR_NOT_FOUND:
+        check(status)
+    return found
+
+
+def outcome(call: Callable[[Any, int], int]) -> Any:
+    """The value that a function passes to its callback.
+
+    :raises DDPError: if it passes an error.
+    """
+    status, found = _collect(_OUTCOME, call)
+    if found and isinstance(found[0], DDPError):
+        raise found[0]
+    check(status)
+    return found[0]

@@ -1,0 +1,183 @@
+"""Calls, subscriptions and loaders: what a Meteor client waits for."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from .._core.abi import rt_ddp_call_options, rt_ddp_stage, rt_status
+from .._core.errors import RealtimeError
+from .._core.outcome import Outcome, Result
+from .._core.registry import Registration
+from .._core.values import milliseconds
+from .callbacks import DDP, LOADED, OUTCOME, STAGES, SUBSCRIPTION
+from .errors import DDPError
+
+
+def call_options(
+    wait: bool, no_retry: bool, throw_stub_errors: bool, timeout: float | None
+) -> rt_ddp_call_options:
+    """The options of a call, for C. It reports all stages."""
+    options = rt_ddp_call_options()
+    options.struct_bytes = ctypes.sizeof(options)
+    options.stages = STAGES
+    options.wait = bool(wait)
+    options.no_retry = bool(no_retry)
+    options.throw_stub_errors = bool(throw_stub_errors)
+    options.timeout_ms = 0 if timeout is None else milliseconds(timeout, "timeout")
+    return options
+
+
+class Awaited:
+    """Something that C reports on. The client refers to it until nothing more will come."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._registration = Registration(self)
+        client._pending.add(self)
+
+    def _keep(self, error: BaseException) -> None:
+        self._client._keep(error)
+
+    def _finish(self) -> None:
+        self._client._pending.discard(self)
+
+    def _result_of(self, known: Result) -> Result:
+        """What a waiting call gets."""
+        if known is not None:
+            return known
+        client = self._client
+        return client._end() if client._is_closed else None
+
+
+class BaseCall(Awaited):
+    """A call that was made.
+
+    :ivar stub_value: what the stub returned; None without one, and if it failed. For an insert the
+        document's id, for an update or removal the number of documents.
+    """
+
+    stub_value: Any = None
+    _result: tuple[Any] | DDPError | None = None
+    _completed: tuple[Any] | DDPError | None = None
+    _stub_error: DDPError | None = None
+
+    def _start(self, function: Any, *arguments: Any) -> None:
+        """Makes the call.
+
+        :raises DDPError: if its stub fails and the options say so.
+        """
+
+        def make(handle: Any, fn: Any, key: int, destroy: Any) -> int:
+            status: int = function(handle, *arguments, fn, key, destroy)
+            return status
+
+        try:
+            self._registration.set(make, self._client._require_handle(), OUTCOME)
+        except RealtimeError as error:
+            self._finish()
+            if error.status == rt_status.ERROR_METHOD and self._stub_error is not None:
+                raise self._stub_error from None
+            raise
+
+    def _reached(self, stage: int, value: Any, error: DDPError | None) -> None:
+        outcome: tuple[Any] | DDPError = (value,) if error is None else error
+        if stage == rt_ddp_stage.STUB:
+            self.stub_value, self._stub_error = value, error
+            return
+        if stage == rt_ddp_stage.RESULT:
+            self._result = outcome
+        else:
+            self._result = self._result or outcome
+            self._completed = outcome
+            self._finish()
+        self._client._changed()
+
+    def _outcome(self, completed: bool) -> Outcome:
+        def ask() -> Result:
+            known = self._completed if completed else self._result
+            return self._result_of(known if isinstance(known, DDPError) else known and True)
+
+        return Outcome(ask)
+
+    def _value(self, completed: bool) -> Any:
+        known = self._completed if completed else self._result
+        assert isinstance(known, tuple)
+        return known[0]
+
+
+class BaseSubscription(Awaited):
+    """A use of a publication. It ends with ``stop``, or ``release``, which keeps it for a while so
+    that using it again needs no request; or with its client.
+
+    :ivar name: of the publication.
+    :ivar params: its parameters.
+    """
+
+    _number: int
+    _known: Result = None
+
+    def __init__(self, client: Any, name: str, params: tuple[Any, ...], on_stopped: Any) -> None:
+        super().__init__(client)
+        self.name = name
+        self.params = params
+        self._on_stopped = on_stopped
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the initial documents are there."""
+        handle = self._client._handle
+        return handle is not None and DDP.is_ready(handle, self._number) == 1
+
+    def release(self) -> None:
+        """Gives the subscription up. After its last use it is kept for a while."""
+        self._end_by(DDP.release_subscription)
+
+    def stop(self) -> None:
+        """Gives the subscription up. If nobody else uses it, it ends at once."""
+        self._end_by(DDP.stop_subscription)
+
+    def _end_by(self, function: Any) -> None:
+        handle = self._client._handle
+        self._finish()
+        if handle is not None:
+            function(handle, self._number)
+
+    def _happened(self, is_ready: bool, error: DDPError | None) -> None:
+        if is_ready:
+            self._known = self._known or True
+        else:
+            stopped = error or DDPError("stopped", "the server has ended it", kind="server")
+            self._known = self._known or stopped
+            self._finish()
+            if self._on_stopped is not None:
+                self._client._call(self._on_stopped, error)
+        self._client._changed()
+
+    def _outcome(self) -> Outcome:
+        return Outcome(lambda: self._result_of(self._known))
+
+    _trampoline = SUBSCRIPTION
+
+
+class BaseLoader(Awaited):
+    """Several subscriptions, from ``load``; ``close`` releases them."""
+
+    _number: int
+    _known: Result = None
+
+    def close(self) -> None:
+        """Releases the subscriptions."""
+        handle = self._client._handle
+        self._finish()
+        if handle is not None:
+            DDP.close_loader(handle, self._number)
+
+    def _loaded(self, error: DDPError | None) -> None:
+        self._known = error or True
+        self._client._changed()
+
+    def _outcome(self) -> Outcome:
+        return Outcome(lambda: self._result_of(self._known))
+
+    _trampoline = LOADED

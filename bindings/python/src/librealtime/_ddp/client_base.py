@@ -1,0 +1,424 @@
+"""What the asyncio and the blocking client of Meteor servers share."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .._core import abi
+from .._core.abi import rt_ddp_account, rt_ddp_status, rt_status
+from .._core.awaiting import at_once, handlers_of, plain
+from .._core.endpoint import Endpoint
+from .._core.errors import InvalidState, RealtimeError, StreamEnded, check
+from .._core.handle import Handle
+from .._core.handlers import Handler
+from .._core.headers import header_pairs
+from .._core.inbox import Inbox
+from .._core.kind import Callback, read_text
+from .._core.outcome import Outcome, Result
+from .._core.parameters import Configured, Given, Setup
+from .._core.registry import Registration
+from .._core.values import milliseconds, text
+from .callbacks import ALWAYS, DDP, ON_CHANGE, ON_DEBUG, ON_LOAD_TOKEN, STATUSES, STUB
+from .calls import BaseCall, BaseLoader, BaseSubscription, call_options
+from .errors import DDPError
+from .objects import DDPChange, DDPStatusChange, Status
+from .options import (
+    FUNCTIONS,
+    OPTIONS,
+    Keywords,
+    OnChange,
+    OnDebug,
+    OnRefused,
+    OnResumeFailed,
+    OnStatus,
+    OnUser,
+)
+from .stub import StubEntry, encoded
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_CONNECTED = int(rt_ddp_status.CONNECTED)
+
+
+@OPTIONS.shown_by("DDPClient")
+class BaseDDPClient(Endpoint, Configured):
+    """Nothing is sent before ``connect``; an ``async with`` or ``with`` block connects. A lost
+    connection is established again; then the user is logged in, subscriptions are repeated, and
+    calls that have no result yet are sent again. Calls and subscriptions may be made at any time:
+    they wait for a connection.
+
+    Values are those of ``ejson``: dicts with ``datetime``, ``bytes``, ``ObjectID`` and so on.
+    Durations are in seconds, sizes in bytes.
+
+    :param url: of the server: ``https://host/path``, ``http``, ``wss`` or ``ws``.
+    """
+
+    _kind = DDP
+    _call_type: ClassVar[Any]
+    _subscription_type: ClassVar[Any]
+    _loader_type: ClassVar[Any]
+    _has_on_change = False
+    _has_on_debug = False
+
+    def __init__(self, url: str, **options: Unpack[Keywords]) -> None:
+        self._begin(url, OPTIONS.complete(options))
+
+    def _begin(self, url: str, given: Given) -> None:
+        """Creates the object in C."""
+        plain(given["load_token"], "load_token")
+        plain(given["store_token"], "store_token")
+        self._handlers = handlers_of(given, FUNCTIONS)
+        self._inbox = Inbox(0, 0)
+        # What C will report on.
+        self._pending: set[Any] = set()
+        self._stubs: dict[str, StubEntry] = {}
+        self._token: Any = None
+        self._failure: RealtimeError | None = None
+        # Whether it is connected, or tries to be.
+        self._is_on = False
+        loop = self._join()
+        self._loop_handle: Handle | None = loop
+        handle = DDP.make(loop, text(url, "url", rt_status.ERROR_INVALID_URL))
+        DDP.add_headers(handle, header_pairs(given["headers"]))
+        OPTIONS.apply(Setup(DDP, handle, loop), given)
+        self._registration = DDP.attach(self, handle, self._callbacks())
+        self._handle = handle
+        self._is_closed = False
+
+    def _callbacks(self) -> list[Callback]:
+        handlers, callbacks = self._handlers, list(ALWAYS)
+        if handlers.load_token is not None:
+            callbacks.append(ON_LOAD_TOKEN)
+        if handlers.on_change is not None:
+            self._has_on_change = True
+            callbacks.append(ON_CHANGE)
+        if handlers.on_debug is not None:
+            self._has_on_debug = True
+            callbacks.append(ON_DEBUG)
+        return callbacks
+
+    def _join(self) -> Handle:
+        """The library's loop to use."""
+        raise NotImplementedError
+
+    # State.
+
+    @property
+    def status(self) -> Status:
+        """``"offline"``, ``"connecting"``, ``"connected"``, ``"waiting"`` for the next attempt, or
+        ``"failed"`` for good."""
+        handle = self._handle
+        return "offline" if handle is None else STATUSES[_asked(DDP.get_status, handle)]
+
+    @property
+    def retry_count(self) -> int:
+        """How many attempts in a row have failed."""
+        handle = self._handle
+        return 0 if handle is None else _asked(DDP.get_retry_count, handle)
+
+    @property
+    def version(self) -> str | None:
+        """The protocol version that was agreed; None unless connected."""
+        handle = self._handle
+        return None if handle is None else read_text(DDP.get_version, handle) or None
+
+    @property
+    def user_id(self) -> str | None:
+        """The user who is logged in; None for nobody. Until the first connection has logged in,
+        that of the token that was kept."""
+        handle = self._handle
+        return None if handle is None else read_text(DDP.get_user_id, handle) or None
+
+    @property
+    def is_logging_in(self) -> bool:
+        """Whether a login is in progress."""
+        handle = self._handle
+        return handle is not None and _asked(DDP.is_logging_in, handle) == 1
+
+    # Handlers.
+
+    on_status = Handler[OnStatus]()
+    on_change = Handler[OnChange]()
+    on_user = Handler[OnUser]()
+    on_resume_failed = Handler[OnResumeFailed]()
+    on_refused = Handler[OnRefused]()
+    on_debug = Handler[OnDebug]()
+
+    def _set_handler(self, name: str, handler: object) -> None:
+        handle = self._handle
+        if handle is not None and name == "on_debug" and not self._has_on_debug:
+            self._has_on_debug = True
+            DDP.set_callback(self._registration, handle, ON_DEBUG)
+        if handle is not None and name == "on_change" and not self._has_on_change:
+            self._has_on_change = True
+            DDP.set_callback(self._registration, handle, ON_CHANGE)
+        super()._set_handler(name, handler)
+        self._changed()
+
+    # What C reports.
+
+    def _status_changed(self, change: DDPStatusChange) -> None:
+        if change.status == "failed":
+            reason = change.reason or "the client gave up"
+            self._failure = change.error or RealtimeError(rt_status.ERROR_HANDSHAKE, reason)
+            self._is_on = False
+        elif change.status == "offline" and change.error is None:
+            self._is_on = False
+        self._changed()
+        self._tell("on_status", change)
+
+    def _documents_changed(self, change: DDPChange) -> None:
+        self._tell("on_change", change)
+
+    def _account_changed(
+        self, event: int, user_id: str | None, logging_in: bool, token: str, error: DDPError | None
+    ) -> None:
+        self._changed()
+        if event == rt_ddp_account.USER:
+            self._tell("on_user", user_id)
+        elif event == rt_ddp_account.RESUME_FAILED:
+            self._tell("on_resume_failed", error)
+        elif event == rt_ddp_account.STORE:
+            self._tell("store_token", token)
+        elif event == rt_ddp_account.FORGET:
+            self._tell("store_token", None)
+
+    def _loads(self) -> int | None:
+        token = at_once(self._handlers.load_token(), "load_token")
+        if token is None:
+            return None
+        # Kept until the next call, as C reads it after this one has returned.
+        self._token = ctypes.create_string_buffer(text(token, "the token"))
+        return ctypes.addressof(self._token)
+
+    # Connecting.
+
+    def disconnect(self) -> None:
+        """Ends the connection and all attempts. Calls and subscriptions wait for the next
+        ``connect``."""
+        self._is_on = False
+        check(DDP.disconnect(self._require_handle()))
+        self._changed()
+
+    def reconnect(self) -> None:
+        """Drops the connection, also if it is fine, and connects again."""
+        self._is_on = True
+        check(DDP.reconnect(self._require_handle()))
+
+    def network_changed(self, is_reachable: bool) -> None:
+        """Reports what the program knows about the network, besides what `reachability` observes:
+        an attempt that waits is made at once."""
+        check(DDP.network_changed(self._require_handle(), bool(is_reachable)))
+
+    def enter_background(self) -> None:
+        """Reports that the program moves to the background: the connection is kept for a while
+        (`background_grace`), and no new attempt is made."""
+        check(DDP.enter_background(self._require_handle()))
+
+    def enter_foreground(self) -> None:
+        """Reports that the program is in the foreground again: a client that was connected
+        connects."""
+        check(DDP.enter_foreground(self._require_handle()))
+
+    def _begin_connecting(self) -> Outcome:
+        handle = self._require_handle()
+        self._is_on, self._failure = True, None
+        check(DDP.connect(handle))
+        self._changed()
+        return Outcome(self._connection_result)
+
+    def _connection_result(self) -> Result:
+        handle = self._handle
+        if handle is not None and DDP.get_status(handle) == _CONNECTED:
+            return True
+        return None if self._is_on else self._end()
+
+    # Calls.
+
+    def set_stub(self, method: str, function: Callable[..., Any] | None) -> None:
+        """Defines what calls of a method do to the local documents until the server has done it.
+
+        :param function: called with a ``DDPStub`` and the parameters, on the thread that calls the
+            method, before the call returns. It returns the stub's value, and must not wait for
+            other threads. What it raises is logged, or kept for ``throw_stub_errors``; what it has
+            done is undone then. None for no stub.
+        """
+        name, handle = text(method, "method"), self._require_handle()
+        if function is None:
+            check(DDP.set_stub(handle, name, abi.rt_ddp_stub_fn(), None, abi.rt_destroy_fn()))
+            self._stubs.pop(method, None)
+            return
+        entry = StubEntry(plain(function, "a stub"))
+        Registration(entry).set(
+            lambda handle, fn, key, destroy: DDP.set_stub(handle, name, fn, key, destroy),
+            handle,
+            STUB,
+        )
+        self._stubs[method] = entry
+
+    def stub(self, method: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """A decorator for ``set_stub``."""
+
+        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.set_stub(method, function)
+            return function
+
+        return decorate
+
+    def _make_call(
+        self,
+        function: Any,
+        *arguments: Any,
+        wait: bool = False,
+        no_retry: bool = False,
+        throw_stub_errors: bool = False,
+        call_timeout: float | None = None,
+    ) -> Any:
+        options = call_options(wait, no_retry, throw_stub_errors, call_timeout)
+        call: BaseCall = self._call_type(self)
+        call._start(function, *arguments, ctypes.byref(options))
+        return call
+
+    def _make_account_call(self, function: Any, *arguments: Any) -> Any:
+        call: BaseCall = self._call_type(self)
+        call._start(function, *arguments)
+        return call
+
+    # The calls of accounts, which both faces wait for.
+
+    def _log_in(self, user: str, password: str, code: str | None) -> Any:
+        return self._make_account_call(
+            DDP.log_in_with_password,
+            text(user, "user"),
+            text(password, "password"),
+            optional(code, "code"),
+        )
+
+    def _log_in_with_token(self, token: str) -> Any:
+        return self._make_account_call(DDP.log_in_with_token, text(token, "token"))
+
+    def _log_in_by(self, method: str, params: tuple[Any, ...]) -> Any:
+        return self._make_account_call(DDP.log_in, text(method, "method"), encoded(params))
+
+    def _create_user(self, password: str, name: str | None, email: str | None, profile: Any) -> Any:
+        return self._make_account_call(
+            DDP.create_user,
+            optional(name, "name"),
+            optional(email, "email"),
+            text(password, "password"),
+            None if profile is None else encoded(profile),
+        )
+
+    def _change_password(self, old: str | None, new: str) -> Any:
+        said = optional(old, "old"), text(new, "new")
+        return self._make_account_call(DDP.change_password, *said)
+
+    def _forgot_password(self, email: str) -> Any:
+        return self._make_account_call(DDP.forgot_password, text(email, "email"))
+
+    def _reset_password(self, token: str, new: str) -> Any:
+        said = text(token, "token"), text(new, "new")
+        return self._make_account_call(DDP.reset_password, *said)
+
+    def _verify_email(self, token: str) -> Any:
+        return self._make_account_call(DDP.verify_email, text(token, "token"))
+
+    def _make_subscription(
+        self, name: str, params: tuple[Any, ...], keep: float | None, on_stopped: Any
+    ) -> Any:
+        said, list_ = text(name, "name"), encoded(params)
+        keep_ms = -1 if keep is None else milliseconds(keep, "keep")
+        handle = self._require_handle()
+        made: BaseSubscription = self._subscription_type(self, name, params, on_stopped)
+        number = ctypes.c_uint64()
+        try:
+            made._registration.set(
+                lambda handle, fn, key, destroy: DDP.subscribe(
+                    handle, said, list_, keep_ms, fn, key, destroy, ctypes.byref(number)
+                ),
+                handle,
+                made._trampoline,
+            )
+        except BaseException:
+            made._finish()
+            raise
+        made._number = number.value
+        return made
+
+    def _make_loader(self, publications: Iterable[Any]) -> Any:
+        wanted = [[one] if isinstance(one, str) else [one[0], *one[1:]] for one in publications]
+        said, handle = encoded(wanted), self._require_handle()
+        made: BaseLoader = self._loader_type(self)
+        number = ctypes.c_uint64()
+        try:
+            made._registration.set(
+                lambda handle, fn, key, destroy: DDP.load(
+                    handle, said, fn, key, destroy, ctypes.byref(number)
+                ),
+                handle,
+                made._trampoline,
+            )
+        except BaseException:
+            made._finish()
+            raise
+        made._number = number.value
+        return made
+
+    def set_user_id(self, user_id: str | None) -> None:
+        """Sets the user that stubs see, without a login, for servers with accounts of their own."""
+        said = None if user_id is None else text(user_id, "user_id")
+        check(DDP.set_user_id(self._require_handle(), said))
+
+    # The end.
+
+    def close(self) -> None:
+        """Drops the connection. Calls that have no result yet fail, and nothing is reported any
+        more."""
+        if not self._is_closed:
+            self._ended()
+
+    def _ended(self) -> None:
+        self._is_on = False
+        super()._ended()
+        self._pending.clear()
+        self._stubs.clear()
+        self._changed()
+
+    def fail(self, error: RealtimeError) -> None:
+        """Called when the loop itself failed."""
+        self._failure = error
+        self._ended()
+
+    def _end(self) -> RealtimeError:
+        if self._failure is not None:
+            return self._failure
+        if self._is_closed:
+            return StreamEnded(rt_status.ERROR_CLOSED, "the client is closed")
+        return InvalidState(rt_status.ERROR_STATE, "it is disconnected")
+
+    def _describe(self) -> str:
+        return self.status
+
+    @property
+    def _is_told(self) -> bool:
+        """Whether any handler is set."""
+        return any(function is not None for function in vars(self._handlers).values())
+
+    # Overridden by the asyncio and the blocking class.
+
+    def _changed(self) -> None:
+        """Called when something has changed, so that waiters check their conditions."""
+        raise NotImplementedError
+
+
+def optional(value: str | None, name: str) -> bytes | None:
+    return None if value is None else text(value, name)
+
+
+def _asked(getter: Callable[[Handle], int], handle: Handle) -> int:
+    value = getter(handle)
+    check(value)
+    return value
