@@ -113,7 +113,7 @@ private func checkOpposite(of selector: EJSON, _ documents: [EJSONObject]) {
 
 extension [Found] {
     /// Takes a step of a live query.
-    fileprivate mutating func apply(_ step: ListChange) {
+    mutating func apply(_ step: ListChange) {
         switch step {
         case .added(let id, let fields, let before):
             insert(Found(id: id, fields: fields), at: position(before))

@@ -1,7 +1,7 @@
 import Glibc
 
 /// libFuzzer calls this for each input. One program has all targets, because they share all of
-/// Wire and Documents; FUZZ_TARGET names the one to run.
+/// Wire, Documents and Session; FUZZ_TARGET names the one to run.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     target(Input(UnsafeRawBufferPointer(start: data, count: count)))
@@ -13,6 +13,7 @@ private let target: @Sendable (consuming Input) -> Void = {
     switch name {
     case "codings": return fuzzContentDecoder
     case "date": return fuzzDate
+    case "ddp": return fuzzDDP
     case "differential": return fuzzDifferential
     case "ejson": return fuzzEJSON
     case "eventstream": return fuzzEventStream
