@@ -54,7 +54,7 @@
  * own thread. A loop runs one callback at a time, in the order of events. A callback may call
  * any function, including the _free of its own handle. Only functions that would wait for
  * themselves (rt_loop_dispatch(), rt_loop_run(), rt_loop_stop_and_wait()) return
- * RT_ERROR_REENTRANT.
+ * RT_ERROR_REENTRANT. In a stub of a Meteor client they do so for every loop.
  *
  * After close and free. If the call is made on the loop's thread, no callback of the handle
  * begins after it returns. On another thread the call does not wait: no callback begins after
@@ -6551,7 +6551,7 @@ rt_status rt_ddp_new(rt_loop *loop, const char *url, rt_ddp **out);
 
 /**
  * Frees the client and drops its connection without a callback; unfinished calls are forgotten.
- * NULL is accepted. Any thread, also inside its callbacks; not inside a stub. Since 0.1.
+ * NULL is accepted. Any thread, also inside its callbacks. Since 0.1.
  */
 void rt_ddp_free(rt_ddp *ddp);
 
@@ -7338,10 +7338,10 @@ rt_status rt_ddp_stop_observing(rt_ddp *ddp, uint64_t query);
 
 /**
  * Does what a method will do at the server: on the thread that calls the method, before the call
- * returns. It must not wait for other threads, dispatch a loop or free objects, and neither must
- * the callbacks of its own calls. `params` is the EJSON array of the call, with a NUL after it,
- * valid until the stub returns. Its value is null unless `rt_ddp_stub_return` sets another one.
- * Since 0.1.
+ * returns. It must not wait for other threads, and neither must the callbacks of its own calls;
+ * what runs a loop or waits for one returns RT_ERROR_REENTRANT there. `params` is the EJSON array
+ * of the call, with a NUL after it, valid until the stub returns. Its value is null unless
+ * `rt_ddp_stub_return` sets another one. Since 0.1.
  */
 typedef void (*rt_ddp_stub_fn)(
     rt_ddp_stub *stub, const char *params, size_t params_length, void *user);

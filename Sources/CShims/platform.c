@@ -8,6 +8,8 @@
 #include <openssl/crypto.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,6 +25,24 @@ _Static_assert(SHIM_EPOLL_IN == EPOLLIN && SHIM_EPOLL_OUT == EPOLLOUT, "epoll's 
 _Static_assert(SHIM_EPOLL_ERROR == EPOLLERR, "epoll's own number");
 _Static_assert(SHIM_EPOLL_HANG_UP == EPOLLHUP, "epoll's own number");
 _Static_assert(SHIM_EPOLL_ONCE == EPOLLONESHOT, "epoll's own numbers");
+
+/* Most programs have no such function: the count spares them the look at the thread's own. */
+static atomic_uint locked_functions;
+static _Thread_local unsigned own_locked_functions;
+
+void shim_locked_function_begin(void) {
+  own_locked_functions++;
+  atomic_fetch_add_explicit(&locked_functions, 1, memory_order_relaxed);
+}
+
+void shim_locked_function_end(void) {
+  own_locked_functions--;
+  atomic_fetch_sub_explicit(&locked_functions, 1, memory_order_relaxed);
+}
+
+bool shim_is_in_locked_function(void) {
+  return atomic_load_explicit(&locked_functions, memory_order_relaxed) && own_locked_functions;
+}
 
 int shim_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 

@@ -152,7 +152,7 @@ public func rt_ddp_new(
 }
 
 /// Frees the client and drops its connection without a callback; unfinished calls are forgotten.
-/// NULL is accepted. Any thread, also inside its callbacks; not inside a stub. Since 0.1.
+/// NULL is accepted. Any thread, also inside its callbacks. Since 0.1.
 @_cdecl("rt_ddp_free")
 public func rt_ddp_free(_ ddp: rt_ddp?) {
     DDPConnection.release(ddp) {

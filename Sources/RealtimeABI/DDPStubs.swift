@@ -7,10 +7,10 @@ import Wire
 // Chapter: ddp stubs. What a method does to the local documents, until the server has done it.
 
 /// Does what a method will do at the server: on the thread that calls the method, before the call
-/// returns. It must not wait for other threads, dispatch a loop or free objects, and neither must
-/// the callbacks of its own calls. `params` is the EJSON array of the call, with a NUL after it,
-/// valid until the stub returns. Its value is null unless `rt_ddp_stub_return` sets another one.
-/// Since 0.1.
+/// returns. It must not wait for other threads, and neither must the callbacks of its own calls;
+/// what runs a loop or waits for one returns RT_ERROR_REENTRANT there. `params` is the EJSON array
+/// of the call, with a NUL after it, valid until the stub returns. Its value is null unless
+/// `rt_ddp_stub_return` sets another one. Since 0.1.
 public typealias rt_ddp_stub_fn =
     @convention(c) (
         _ stub: rt_ddp_stub?, _ params: UnsafePointer<CChar>?, _ params_length: Int,

@@ -56,7 +56,7 @@ enum HeaderPreface {
         own thread. A loop runs one callback at a time, in the order of events. A callback may call
         any function, including the _free of its own handle. Only functions that would wait for
         themselves (rt_loop_dispatch(), rt_loop_run(), rt_loop_stop_and_wait()) return
-        RT_ERROR_REENTRANT.
+        RT_ERROR_REENTRANT. In a stub of a Meteor client they do so for every loop.
 
         After close and free. If the call is made on the loop's thread, no callback of the handle
         begins after it returns. On another thread the call does not wait: no callback begins after

@@ -179,10 +179,6 @@ static struct caller *callback_begins(void *user, int type) {
   return c;
 }
 
-/* A stub must not run a loop or use other objects, and neither must what it calls. */
-static void callback_acts(struct caller *c) {
-  if (!c->stub) acts(c);
-}
 
 /* A callback may free its own handle: its user data lives until the callback has returned. */
 static void callback_ends(struct caller *c, void *user) {

@@ -146,7 +146,7 @@ class Generator:
         for index, parameter in enumerate(parameters[:-1]):
             print(f"  {self._read(callback, parameters, index, parameter)}")
         if name not in SHELTERED:
-            print("  callback_acts(c);")
+            print("  acts(c);")
         value = self._result(callback)
         if value is not None:
             print(f"  {result} result = {value};")

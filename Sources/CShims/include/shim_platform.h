@@ -74,6 +74,12 @@ void shim_thread_join(uintptr_t thread);
 void shim_thread_detach(uintptr_t thread);
 /// The calling thread's number: unique among living threads, even, and never 0.
 static inline uintptr_t shim_thread_self(void) { return (uintptr_t)__builtin_thread_pointer(); }
+/// A function of the user begins on this thread, and ends, that runs while a lock of the library is
+/// held: this thread must not run a loop meanwhile.
+void shim_locked_function_begin(void);
+void shim_locked_function_end(void);
+/// Whether this thread is inside such a function.
+bool shim_is_in_locked_function(void);
 
 /// libcurl's variadic functions.
 CURLcode shim_curl_global_init(void);

@@ -24,6 +24,7 @@ extension Endpoint {
         if loop.isOwner {
             throw RealtimeError(.reentrant, "a callback cannot wait for an object of its own loop")
         }
+        try Loop.checkMayRun()
     }
 
     func requiredInbox() throws(RealtimeError) -> Inbox {

@@ -1,3 +1,4 @@
+import CShims
 package import Session
 package import Wire
 
@@ -157,7 +158,11 @@ extension DDPConnection: DDPStubCaller {
 
     private func run(_ stub: DDPStub, _ request: DDPRequest) -> DDPStubOutcome {
         let context = DDPStubContext(shared, self)
-        defer { context.end() }
+        shim_locked_function_begin()
+        defer {
+            shim_locked_function_end()
+            context.end()
+        }
         return stub(context, request.params)
     }
 

@@ -2,27 +2,33 @@ import CShims
 import Documents
 import Session
 
-/// Draws seeds and ids from the system.
+/// Draws seeds and ids from the system, which is asked once for several of them.
 struct DDPEntropy: DDPRandomSource {
-    mutating func seed() -> String {
-        DDPEntropy.text("0123456789abcdef", 20)
-    }
+    private static let poolSize = 64
+    private var pool: [UInt64] = []
+
+    mutating func seed() -> String { text("0123456789abcdef", 20) }
 
     mutating func subscriptionID() -> String {
-        DDPEntropy.text("23456789ABCDEFGHJKLMNPQRSTWXYZabcdefghijkmnopqrstuvwxyz", 17)
+        text("23456789ABCDEFGHJKLMNPQRSTWXYZabcdefghijkmnopqrstuvwxyz", 17)
     }
 
     /// A text of characters that are equally likely.
-    private static func text(_ alphabet: StaticString, _ count: Int) -> String {
+    private mutating func text(_ alphabet: StaticString, _ count: Int) -> String {
         let size = UInt64(alphabet.utf8CodeUnitCount)
-        let text = [UInt8](unsafeUninitializedCapacity: count) { text, initialized in
-            for index in 0..<count {
-                var bits: UInt64 = 0
-                withUnsafeMutableBytes(of: &bits) { shim_random_bytes($0.baseAddress, $0.count) }
-                text[index] = alphabet.utf8Start[Int(bits.multipliedFullWidth(by: size).high)]
-            }
-            initialized = count
+        let text = (0..<count).map { _ in
+            alphabet.utf8Start[Int(word().multipliedFullWidth(by: size).high)]
         }
         return String(decoding: text, as: UTF8.self)
+    }
+
+    private mutating func word() -> UInt64 {
+        if let word = pool.popLast() { return word }
+        pool = [UInt64](unsafeUninitializedCapacity: DDPEntropy.poolSize) { words, initialized in
+            let bytes = UnsafeMutableRawBufferPointer(words)
+            shim_random_bytes(bytes.baseAddress, bytes.count)
+            initialized = words.count
+        }
+        return pool.removeLast()
     }
 }

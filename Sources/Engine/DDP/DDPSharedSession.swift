@@ -23,6 +23,9 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
     @exclusivity(unchecked) var loaders: [DDPSession.LoaderID: DDPLoadHandler] = [:]
     @exclusivity(unchecked) var queries: [Int: DDPLiveObserver] = [:]
 
+    /// The session that replaces this one, with all handlers, when the lock is released.
+    private var replacement: DDPSession?
+
     init(_ session: DDPSession) { self.session = session }
 
     /// This thread holds the lock: it runs a stub.
@@ -33,24 +36,31 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         if isOwned { return try body() }
+        var released: DDPReleased?
+        defer { withExtendedLifetime(released) {} }
         return try lock.withLock { _ throws(Failure) in
             owner.store(UInt(shim_thread_self()), ordering: .relaxed)
-            defer { owner.store(0, ordering: .relaxed) }
+            defer {
+                released = takeReleased()
+                owner.store(0, ordering: .relaxed)
+            }
             return try body()
         }
     }
 
-    /// Forgets documents and handlers. The handlers are released without the lock, because they may
-    /// hold user data.
+    /// Forgets documents and handlers; in a stub, once the call that runs it has ended.
     func removeAll(_ empty: DDPSession) {
-        let old = locked {
-            let old = DDPReleased(
-                calls: calls, subscriptions: subscriptions, loaders: loaders, queries: queries)
-            (calls, subscriptions, loaders, queries) = ([:], [:], [:], [:])
-            session = empty
-            return old
-        }
-        withExtendedLifetime(old) {}
+        locked { replacement = empty }
+    }
+
+    /// What `removeAll` has left to be released without the lock, because it may hold user data.
+    private func takeReleased() -> DDPReleased? {
+        guard let empty = replacement else { return nil }
+        let old = DDPReleased(
+            calls: calls, subscriptions: subscriptions, loaders: loaders, queries: queries)
+        (calls, subscriptions, loaders, queries) = ([:], [:], [:], [:])
+        (session, replacement) = (empty, nil)
+        return old
     }
 
     // MARK: ActionMachine

@@ -35,7 +35,9 @@ extension Loop {
         if isOwner { return .inside }
         // Jobs queued before this call must run first, or one thread's sends would overtake each
         // other.
-        guard jobCount.load(ordering: .acquiring) == 0 else { return .elsewhere }
+        guard jobCount.load(ordering: .acquiring) == 0, !shim_is_in_locked_function() else {
+            return .elsewhere
+        }
         let free = owner.compareExchange(
             expected: 0, desired: shim_thread_self(), ordering: .acquiring)
         return free.exchanged ? .claimed : .elsewhere
@@ -73,12 +75,20 @@ extension Loop {
             throw RealtimeError(
                 .reentrant, "a callback of this loop cannot dispatch, run or wait for it")
         }
+        try Loop.checkMayRun()
         guard claim(shim_thread_self() | Loop.dispatching) else {
             throw RealtimeError(.busy, "another thread is running this loop")
         }
     }
 
     func endDispatch() { endCall() }
+
+    /// - Throws: `.reentrant` in a stub: it has a lock that the loop's work needs.
+    static func checkMayRun() throws(RealtimeError) {
+        if shim_is_in_locked_function() {
+            throw RealtimeError(.reentrant, "a stub cannot dispatch, run or wait for a loop")
+        }
+    }
 
     /// Runs `work` as the loop's owner: at once if this thread can claim the loop, otherwise in the
     /// next turn.

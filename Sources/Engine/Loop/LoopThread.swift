@@ -102,6 +102,7 @@ extension Loop {
         if isOwner {
             throw RealtimeError(.reentrant, "a callback of this loop cannot wait for its end")
         }
+        try Loop.checkMayRun()
         // A second caller waits here until the first has joined the thread.
         joining.withLock { _ in
             guard let current = thread.withLock({ $0 }) else { return }

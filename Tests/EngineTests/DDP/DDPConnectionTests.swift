@@ -94,6 +94,28 @@ struct DDPConnectionTests {
         #expect(client.count(of: "players") == 0)
     }
 
+    /// The stub has the lock that the work of the loop needs.
+    @Test func aStubCannotRunALoopButMayFreeTheClient() throws {
+        let meteor = try DDPClientHarness()
+        let client = meteor.client
+        var codes: [RealtimeError.Code] = []
+        func expectRefusal(_ body: () throws(RealtimeError) -> Void) {
+            do throws(RealtimeError) { try body() } catch { codes.append(error.code) }
+        }
+        try client.setStub("end") { [unowned client] context, _ in
+            expectRefusal { () throws(RealtimeError) in try client.loop.dispatch(timeout: 0) }
+            expectRefusal { () throws(RealtimeError) in try client.loop.stopAndWait() }
+            client.close()
+            client.loop.close()
+            _ = try? context.insert("players", .named("Eve"))
+            return .success(.string("ended"))
+        }
+        #expect(try client.call(DDPRequest("end")).get().value == .string("ended"))
+        #expect(codes == [.reentrant, .reentrant])
+        #expect(client.status == .offline)
+        meteor.end()
+    }
+
     @Test func theContextOfAStubEndsWithIt() throws {
         let meteor = try DDPClientHarness()
         defer { meteor.end() }
