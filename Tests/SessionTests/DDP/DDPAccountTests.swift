@@ -1,0 +1,172 @@
+import Session
+import Testing
+import Wire
+
+struct DDPAccountTests {
+    private let user = #"{"id":"u","token":"T"}"#
+
+    /// A client whose user is logged in, by its first call.
+    private func loggedIn() -> DDPModel {
+        let model = DDPModel.connected()
+        model.logIn()
+        model.result(1, user)
+        model.updated(1)
+        _ = model.done()
+        return model
+    }
+
+    @Test func aLoginIsReportedAndItsTokenKept() {
+        let model = DDPModel.connected()
+        model.logIn()
+        #expect(model.done() == ["logging in", #"> method 1 login [{"resume":"old"}]"#])
+        model.result(1, user)
+        #expect(model.done() == [#"result 1 {"id":"u","token":"T"}"#])
+        #expect(model.session.userID == nil)
+        model.updated(1)
+        #expect(
+            model.done() == [
+                "user u", "store T", "logged in or not", #"done 1 {"id":"u","token":"T"}"#,
+            ])
+        #expect(model.session.userID == "u")
+    }
+
+    @Test func aFailedLoginLeavesAnEarlierOne() {
+        let model = loggedIn()
+        model.logIn()
+        model.refuse(2)
+        model.updated(2)
+        #expect(model.done().suffix(3) == ["result 2 403", "logged in or not", "done 2 403"])
+        #expect(model.session.userID == "u")
+        #expect(model.reopen().contains(#"> method 3 login [{"resume":"T"}]"#))
+    }
+
+    @Test func aLoginIsABarrier() {
+        let model = DDPModel.connected()
+        model.call("before")
+        model.logIn()
+        model.call("after")
+        _ = model.subscribe("mine")
+        #expect(model.done() == ["> method 1 before []", "logging in", "> sub s1 mine []"])
+        model.result(1)
+        model.updated(1)
+        #expect(model.done().last == #"> method 2 login [{"resume":"old"}]"#)
+        model.result(2, user)
+        model.updated(2)
+        #expect(model.done().last == "> method 3 after []")
+    }
+
+    @Test func aNewConnectionLogsInBeforeAnythingElse() {
+        let model = loggedIn()
+        model.call("m")
+        _ = model.subscribe("mine")
+        _ = model.done()
+        #expect(
+            model.reopen() == [
+                "> connect 1 S 3", #"> method 3 login [{"resume":"T"}]"#, "> sub s1 mine []",
+            ])
+        model.confirm("T")
+        model.result(3, user)
+        model.updated(3)
+        // Nobody notices: the user was shown as logged in all the time.
+        let lines = model.done()
+        #expect(!lines.contains { $0.hasPrefix("user") || $0.hasPrefix("logg") })
+        #expect(lines.last == "> method 2 m []")
+    }
+
+    @Test func aLoginBetweenItsResultAndItsDocumentsEndsWithTheNext() {
+        let model = DDPModel.connected()
+        model.logIn()
+        model.result(1, user)
+        _ = model.done()
+        #expect(model.reopen() == ["> connect 1 S 2", #"> method 2 login [{"resume":"T"}]"#])
+        model.confirm("T")
+        model.result(2, #"{"id":"u","token":"newer"}"#)
+        model.updated(2)
+        let lines = model.done()
+        #expect(lines.filter { $0.hasPrefix("done 1") } == [#"done 1 {"id":"u","token":"newer"}"#])
+        #expect(lines.contains("store newer"))
+        #expect(model.session.userID == "u")
+    }
+
+    @Test func aLoginWithoutAResultIsSentAgain() {
+        let model = DDPModel.connected()
+        model.logIn()
+        _ = model.done()
+        #expect(model.reopen() == ["> connect 1 S 1", #"> method 1 login [{"resume":"old"}]"#])
+    }
+
+    @Test(arguments: [(89_999, true), (100_000, false)])
+    func aTokenThatSoonExpiresIsNotUsed(left: Int64, isForgotten: Bool) {
+        // A tenth of its life must be left.
+        let token = DDPLoginToken(
+            userID: "u", token: "T", expires: 1_700_000_000_000 + left, life: 900_000)
+        let model = DDPModel(token: token)
+        #expect(model.session.userID == "u")
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.open()
+        #expect(
+            model.done()
+                == (isForgotten
+                    ? ["> connect 1", "forget", "resume failed token-expired", "user none"]
+                    : ["> connect 1", #"> method 1 login [{"resume":"T"}]"#]))
+    }
+
+    @Test func aRefusedTokenLogsOut() {
+        let model = loggedIn()
+        _ = model.reopen()
+        model.confirm("T")
+        model.refuse(2)
+        model.updated(2)
+        #expect(
+            model.done() == [
+                "connected", "result 2 403", "forget", "resume failed 403", "user none",
+                "done 2 403",
+            ])
+        #expect(model.reopen() == ["> connect 1 T 3"])
+    }
+
+    @Test func tooManyLoginsAreRepeatedLater() {
+        let model = loggedIn()
+        _ = model.reopen()
+        model.confirm("T")
+        model.refuse(2, #"{"error":"too-many-requests","details":{"timeToReset":4000}}"#)
+        model.updated(2)
+        _ = model.done()
+        #expect(model.session.userID == "u")
+        model.pass(.milliseconds(3999))
+        #expect(model.done() == [])
+        model.pass(.milliseconds(1))
+        #expect(model.done() == [#"> method 3 login [{"resume":"T"}]"#])
+    }
+
+    @Test func aLogoutForgetsTheUser() {
+        let model = loggedIn()
+        _ = model.session.logOut(now: model.now)
+        #expect(model.done() == ["> method 2 logout []"])
+        model.result(2, "null")
+        model.updated(2)
+        #expect(model.done() == ["result 2 null", "forget", "user none", "done 2 null"])
+        #expect(model.reopen() == ["> connect 1 S 5"])
+    }
+
+    @Test func aFailedLogoutChangesNothing() {
+        let model = loggedIn()
+        _ = model.session.logOut(now: model.now)
+        model.refuse(2)
+        model.updated(2)
+        _ = model.done()
+        #expect(model.session.userID == "u")
+        #expect(model.reopen().last == #"> method 3 login [{"resume":"T"}]"#)
+    }
+
+    @Test func loggingOthersOutKeepsThisClientLoggedIn() {
+        let model = loggedIn()
+        _ = model.session.logOutOthers(now: model.now)
+        #expect(model.done() == ["> method 2 getNewToken []"])
+        model.result(2, #"{"id":"u","token":"newer"}"#)
+        model.updated(2)
+        #expect(model.done().last == "> method 3 removeOtherTokens []")
+        #expect(model.reopen().contains(#"> method 4 login [{"resume":"newer"}]"#))
+    }
+}

@@ -1,0 +1,200 @@
+import Session
+import Testing
+import Wire
+
+struct DDPConnectingTests {
+    @Test func aServerWithOurVersionConnects() {
+        let model = DDPModel()
+        model.session.connect(now: model.now)
+        #expect(model.done() == ["connecting", "dial"])
+        model.open()
+        #expect(model.done() == ["> connect 1"])
+        model.confirm("S")
+        #expect(model.done() == ["connected"])
+        #expect(model.session.version == "1")
+    }
+
+    @Test func anotherVersionThatWeSupportIsTriedAtOnce() {
+        let model = DDPModel()
+        model.session.connect(now: model.now)
+        model.open()
+        _ = model.done()
+        model.open()
+        _ = model.done()
+        model.server(#"{"msg":"failed","version":"pre2"}"#)
+        #expect(model.done() == ["drop", "dial"])
+        model.open()
+        #expect(model.done() == ["> connect pre2"])
+        model.confirm("S")
+        #expect(model.session.version == "pre2")
+        // The next connection begins with it.
+        #expect(model.reopen().contains("> connect pre2 S 1"))
+    }
+
+    @Test func anUnknownVersionEndsTheClient() {
+        let model = DDPModel()
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.open()
+        _ = model.done()
+        model.server(#"{"msg":"failed","version":"9"}"#)
+        #expect(model.done() == ["drop", "failed"])
+        #expect(model.session.wakeUp == nil)
+        model.session.connect(now: model.now)
+        #expect(model.done() == [])
+    }
+
+    @Test func aServerWithoutAMessageFirstIsIgnored() {
+        let model = DDPModel()
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.open()
+        _ = model.done()
+        model.server(#"{"server_id":"0"}"#, "junk", "[]")
+        #expect(model.done() == [])
+        model.confirm("S")
+        #expect(model.done() == ["connected"])
+    }
+
+    @Test(arguments: [false, true])
+    func aLostConnectionIsOpenedAgain(isConfirmed: Bool) {
+        let model = DDPModel()
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.open()
+        if isConfirmed { model.confirm("S") }
+        _ = model.done()
+        model.lose()
+        #expect(model.done() == ["waiting"])
+        #expect(model.session.retryCount == 1)
+        model.pass(.milliseconds(9))
+        #expect(model.done() == [])
+        model.pass(.milliseconds(1))
+        #expect(model.done() == ["connecting", "dial"])
+    }
+
+    @Test func anAttemptWithoutAnAnswerEnds() {
+        let model = DDPModel()
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.open()
+        _ = model.done()
+        model.pass(.seconds(10))
+        #expect(model.done() == ["drop", "waiting"])
+    }
+
+    @Test func delaysGrowUntilTheServerConfirms() {
+        let model = DDPModel()
+        model.session.connect(now: model.now)
+        var delays: [Double] = []
+        for _ in 0..<10 {
+            _ = model.done()
+            model.open()
+            model.lose()
+            let due = model.session.retryDue ?? model.now
+            delays.append((due - model.now) / .seconds(1))
+            model.pass(due - model.now)
+        }
+        #expect(delays.prefix(2) == [0.01, 0.01])
+        for (delay, mean) in zip(
+            delays.dropFirst(2), [4.84, 10.648, 23.426, 51.536, 113.38, 249.436, 300, 300])
+        {
+            #expect(delay >= mean * 0.7499 && delay <= mean * 1.2501)
+        }
+        _ = model.done()
+        model.open()
+        model.confirm("S")
+        #expect(model.session.retryCount == 0)
+    }
+
+    @Test func withoutANetworkNothingIsTriedUntilItIsBack() {
+        let model = DDPModel.connected()
+        model.session.networkChanged(isReachable: false, now: model.now)
+        #expect(model.done() == [])
+        model.lose()
+        #expect(model.done() == ["offline"])
+        model.pass(.seconds(3600))
+        #expect(model.done() == [])
+        model.session.networkChanged(isReachable: true, now: model.now)
+        #expect(model.done() == ["connecting", "dial"])
+    }
+
+    @Test func aClientThatWaitsConnectsWhenTheNetworkReturns() {
+        let model = DDPModel.connected()
+        for _ in 0..<4 {
+            model.lose()
+            model.session.connect(now: model.now)
+            _ = model.done()
+        }
+        model.lose()
+        #expect(model.done() == ["waiting"])
+        model.session.networkChanged(isReachable: false, now: model.now)
+        #expect(model.done() == ["offline"])
+        model.session.networkChanged(isReachable: true, now: model.now)
+        #expect(model.done() == ["connecting", "dial"])
+    }
+
+    @Test func aDisconnectLasts() {
+        let model = DDPModel.connected()
+        model.session.disconnect(now: model.now)
+        #expect(model.done() == ["> disconnect", "close", "offline"])
+        model.session.networkChanged(isReachable: false, now: model.now)
+        model.session.networkChanged(isReachable: true, now: model.now)
+        model.pass(.seconds(3600))
+        #expect(model.done() == [])
+        model.session.connect(now: model.now)
+        #expect(model.done() == ["connecting", "dial"])
+    }
+
+    @Test func pingsAreAnsweredWithTheirID() {
+        let model = DDPModel.connected()
+        model.server(#"{"msg":"ping","id":"p"}"#, #"{"msg":"ping"}"#)
+        #expect(model.done() == ["> pong p", "> pong"])
+    }
+
+    @Test func errorsOfTheServerAreReported() {
+        let model = DDPModel.connected()
+        model.server(#"{"msg":"error","reason":"Bad request","offendingMessage":{"msg":"x"}}"#)
+        #expect(model.done() == ["refused Bad request"])
+    }
+
+    // MARK: The heartbeat
+
+    @Test func silenceIsAnsweredByAPingAndThenEndsTheConnection() {
+        let model = DDPModel.connected()
+        model.pass(.milliseconds(17_499))
+        #expect(model.done() == [])
+        model.pass(.milliseconds(1))
+        #expect(model.done() == ["> ping"])
+        model.pass(.milliseconds(14_999))
+        #expect(model.done() == [])
+        model.pass(.milliseconds(1))
+        #expect(model.done() == ["drop", "waiting"])
+    }
+
+    @Test(arguments: [#"{"msg":"pong"}"#, #"{"msg":"ready","subs":[]}"#])
+    func everyMessageIsAnAnswer(message: String) {
+        let model = DDPModel.connected()
+        model.pass(.milliseconds(17_500))
+        #expect(model.done() == ["> ping"])
+        model.pass(.seconds(14))
+        model.server(message)
+        model.pass(.seconds(2))
+        #expect(model.done() == [])
+        #expect(model.session.status == .connected)
+    }
+
+    @Test func anOldServerGetsNoPings() {
+        let model = DDPModel { $0.versions = ["pre1"] }
+        model.connect()
+        model.pass(.seconds(600))
+        #expect(model.done() == [])
+    }
+
+    @Test func aLostConnectionHasNoHeartbeat() {
+        let model = DDPModel.connected { $0.mayReconnect = false }
+        model.lose()
+        #expect(model.done() == ["failed"])
+        #expect(model.session.wakeUp == nil)
+    }
+}

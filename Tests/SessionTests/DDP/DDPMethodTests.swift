@@ -1,0 +1,244 @@
+import Documents
+import Session
+import Testing
+import Wire
+
+struct DDPMethodTests {
+    // MARK: Calls
+
+    @Test func theResultComesEarlyAndTheEndWithTheDocuments() {
+        let model = DDPModel.connected()
+        model.call("m", ["x", .date(5)])
+        #expect(model.done() == [#"> method 1 m ["x",{"$date":5}]"#])
+        model.result(1, #"{"$date":7}"#)
+        #expect(model.done() == [#"result 1 {"$date":7}"#])
+        model.updated(1)
+        #expect(model.done() == [#"done 1 {"$date":7}"#])
+    }
+
+    @Test func documentsMayComeBeforeTheResult() {
+        let model = DDPModel.connected()
+        model.call("m")
+        _ = model.done()
+        model.updated(1)
+        #expect(model.done() == [])
+        model.server(#"{"msg":"result","id":"1"}"#)
+        #expect(model.done() == ["result 1 null", "done 1 null"])
+    }
+
+    @Test func errorsEndACallWithItsDocumentsToo() {
+        let model = DDPModel.connected()
+        model.call("m")
+        _ = model.done()
+        model.refuse(1, #"{"error":"no-way","reason":"because"}"#)
+        #expect(model.done() == ["result 1 no-way"])
+        model.updated(1)
+        #expect(model.done() == ["done 1 no-way"])
+    }
+
+    @Test func callsBeforeTheConnectionAreSentWithIt() {
+        let model = DDPModel()
+        model.call("m")
+        #expect(model.done() == [])
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.open()
+        #expect(model.done() == ["> connect 1", "> method 1 m []"])
+    }
+
+    @Test func answersThatNobodyWaitsForAreIgnored() {
+        let model = DDPModel.connected()
+        model.call("m")
+        model.updated(1)
+        model.result(1)
+        _ = model.done()
+        model.result(1)
+        model.result(7)
+        model.updated(1, 7)
+        model.server(#"{"msg":"updated","methods":["01","x",""]}"#)
+        #expect(model.done() == [])
+    }
+
+    @Test func callsThatWaitAreABarrier() {
+        let model = DDPModel.connected()
+        for (name, isWait) in [("a", false), ("b", true), ("c", false), ("d", false), ("e", true)] {
+            model.call(name) { $0.isWait = isWait }
+        }
+        #expect(model.done() == ["> method 1 a []"])
+        model.result(1)
+        #expect(model.done() == ["result 1 1"])
+        model.updated(1)
+        #expect(model.done() == ["done 1 1", "> method 2 b []"])
+        model.updated(2)
+        model.result(2)
+        #expect(
+            model.done() == ["result 2 1", "done 2 1", "> method 3 c []", "> method 4 d []"])
+        // These two may end in any order.
+        model.result(4)
+        model.updated(4)
+        #expect(model.done() == ["result 4 1", "done 4 1"])
+        model.result(3)
+        model.updated(3)
+        #expect(model.done() == ["result 3 1", "done 3 1", "> method 5 e []"])
+    }
+
+    @Test func aCallThatWaitsHoldsDocumentsBack() {
+        let model = DDPModel.connected()
+        model.call("login") { $0.isWait = true }
+        _ = model.done()
+        model.added("a")
+        model.result(1)
+        #expect(model.done() == ["result 1 1"])
+        model.updated(1)
+        #expect(model.done() == ["a {}", "done 1 1"])
+    }
+
+    // MARK: Stubs
+
+    @Test func aStubIsSeenAtOnceAndItsValueReturned() {
+        let model = DDPModel.connected()
+        model.stub = { session, ids in
+            DDPStubOutcome { () throws(DDPError) -> EJSON in
+                try session.insertInStub("c", ["_id": "a"], drawing: &ids)
+            }
+        }
+        #expect(model.call("stub", [1]) == "a")
+        // The message has the parameters of the caller.
+        #expect(model.done() == ["a {}", "> method 1 stub [1]"])
+    }
+
+    @Test func aSeedIsSentOnlyIfItWasUsed() {
+        let model = DDPModel.connected()
+        model.call("stub")
+        model.stub = { session, ids in
+            _ = session.draw(from: "x", drawing: &ids) { $0.id() }
+            return .success(.null)
+        }
+        model.call("stub")
+        #expect(model.done() == ["> method 1 stub []", "> method 2 stub [] seed1"])
+    }
+
+    @Test func aCallInsideAStubSendsNothing() {
+        let model = DDPModel.connected()
+        model.stub = { session, ids in
+            session.callInStub(DDPRequest("/c/insert", [["_id": "in"]]), drawing: &ids)
+        }
+        #expect(model.call("stub") == "in")
+        #expect(model.done() == ["in {}", "> method 1 stub []"])
+    }
+
+    @Test func aStubThatFailsIsUndoneByTheServerOrAtOnce() {
+        let model = DDPModel.connected()
+        model.stub = { session, ids in
+            _ = try? session.insertInStub("c", ["_id": "a"], drawing: &ids)
+            return .failure(DDPError(.stub, .text("no")))
+        }
+        #expect(model.call("stub") { $0.throwsStubErrors = true } == nil)
+        #expect(model.done() == [])
+        #expect(model.document("a") == nil)
+        #expect(model.call("stub") == .null)
+        #expect(model.done() == ["a {}", "> method 2 stub []"])
+        model.updated(2)
+        #expect(model.done() == ["a gone"])
+    }
+
+    // MARK: Latency compensation
+
+    @Test func whatTheServerDoesNotDoIsUndone() {
+        let model = DDPModel.connected()
+        model.insert(["_id": "a", "n": 1])
+        #expect(model.done().first == #"a {"n":1}"#)
+        model.updated(1)
+        #expect(model.done() == ["a gone"])
+        model.result(1)
+        #expect(model.done() == ["result 1 1", "done 1 1"])
+    }
+
+    @Test func whatTheServerDoesAsExpectedIsSilent() {
+        let model = DDPModel.connected()
+        model.insert(["_id": "a", "n": 1])
+        _ = model.done()
+        model.added("a", #"{"n":1}"#)
+        model.updated(1)
+        #expect(model.done() == [])
+        #expect(model.document("a") == #"{"n":1}"#)
+    }
+
+    @Test func aDocumentWaitsForAllCallsThatWroteIt() {
+        let model = DDPModel.connected()
+        model.added("a", #"{"n":0}"#)
+        model.set("a", 1)
+        model.set("a", 2)
+        _ = model.done()
+        model.server(
+            #"{"msg":"changed","collection":"c","id":"a","fields":{"n":7,"m":1}}"#)
+        // Other documents do not wait.
+        model.added("b")
+        #expect(model.done() == ["b {}"])
+        model.updated(1)
+        #expect(model.done() == [])
+        model.updated(2)
+        #expect(model.done() == [#"a {"n":7,"m":1}"#])
+    }
+
+    @Test func readyWaitsForDocumentsThatAreHeldBack() {
+        let model = DDPModel.connected()
+        _ = model.subscribe("all")
+        model.insert(["_id": "a"])
+        _ = model.done()
+        model.ready("s1")
+        #expect(model.done() == [])
+        model.updated(1)
+        #expect(model.done() == ["a gone", "ready 1"])
+    }
+
+    @Test func callsEndInTheOrderOfTheirDocuments() {
+        let model = DDPModel.connected()
+        model.insert(["_id": "a"])
+        model.insert(["_id": "b"])
+        model.result(2)
+        model.result(1)
+        _ = model.done()
+        model.updated(2)
+        #expect(model.done() == ["b gone"])
+        model.updated(1)
+        #expect(model.done() == ["a gone", "done 2 1", "done 1 1"])
+    }
+
+    @Test func callsThatWereNotSentHoldNothingUp() {
+        let model = DDPModel.connected()
+        model.call("wait") { $0.isWait = true }
+        model.insert(["_id": "a"])
+        #expect(model.done() == ["> method 1 wait []", "a {}"])
+        model.result(1)
+        model.updated(1)
+        #expect(model.done().prefix(2) == ["result 1 1", "done 1 1"])
+    }
+
+    @Test func aStubBeforeTheConnectionIsRemembered() {
+        let model = DDPModel()
+        model.insert(["_id": "a"])
+        model.connect()
+        #expect(model.document("a") == "{}")
+        model.updated(1)
+        #expect(model.done() == ["a gone"])
+    }
+
+    @Test func documentsThatWaitAreThereWhenAStubRuns() {
+        let model = DDPModel.connected { $0.bufferInterval = .milliseconds(5) }
+        model.added("a", #"{"n":1}"#)
+        #expect(model.document("a") == nil)
+        #expect(model.call("/c/update", [["_id": "a"], ["$inc": ["n": 1]]]) == 1)
+        #expect(model.document("a") == #"{"n":2}"#)
+    }
+}
+
+extension Result where Success == EJSON, Failure == DDPError {
+    fileprivate init(_ body: () throws(DDPError) -> EJSON) {
+        do throws(DDPError) {
+            self = .success(try body())
+        } catch {
+            self = .failure(error)
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import Session
+import Testing
+import Wire
+
+struct DDPReconnectingTests {
+    @Test func subscriptionsAreSentAgainButNotThoseThatEnded() {
+        let model = DDPModel.connected()
+        _ = model.subscribe("all", [1])
+        let other = model.subscribe("other", keep: .zero)
+        #expect(model.done() == ["> sub s1 all [1]", "> sub s2 other []"])
+        model.session.release(other, now: model.now)
+        #expect(model.done() == ["> unsub s2"])
+        #expect(model.reopen() == ["> connect 1 S 1", "> sub s1 all [1]"])
+    }
+
+    @Test func theOldDocumentsStayUntilTheSubscriptionsAreReady() {
+        let model = DDPModel.connected()
+        _ = model.subscribe("all")
+        model.added("a", #"{"n":1}"#)
+        model.added("b", #"{"n":1}"#)
+        model.added("same")
+        model.ready("s1")
+        _ = model.done()
+        _ = model.reopen()
+        model.confirm("T")
+        model.added("a", #"{"n":2}"#)
+        model.added("same")
+        model.added("new")
+        #expect(model.done() == ["connected"])
+        #expect(model.document("a") == #"{"n":1}"#)
+        model.ready("s1")
+        // One notification, without what is as before. `ready` is not reported again.
+        #expect(Set(model.done()) == [#"a {"n":2}"#, "b gone", "new {}"])
+    }
+
+    @Test func withoutReadySubscriptionsNothingIsKept() {
+        let model = DDPModel.connected()
+        model.added("a")
+        _ = model.done()
+        _ = model.reopen()
+        model.confirm("T")
+        #expect(model.done() == ["connected", "a gone"])
+    }
+
+    @Test func aSubscriptionThatWasNotReadyHoldsNothingUp() {
+        let model = DDPModel.connected()
+        _ = model.subscribe("slow")
+        _ = model.reopen()
+        model.confirm("T")
+        model.added("a")
+        #expect(model.done() == ["connected", "a {}"])
+    }
+
+    @Test func theWaitForSubscriptionsHasALimit() {
+        let model = DDPModel.connected()
+        _ = model.subscribe("all")
+        model.added("a")
+        model.ready("s1")
+        _ = model.done()
+        _ = model.reopen()
+        model.confirm("T")
+        model.added("b")
+        model.pass(.milliseconds(29_999))
+        #expect(model.document("b") == nil)
+        model.pass(.milliseconds(1))
+        #expect(model.document("b") == "{}")
+        #expect(model.document("a") == nil)
+    }
+
+    @Test func unansweredCallsAreSentAgain() {
+        let model = DDPModel.connected()
+        model.call("m", [1])
+        #expect(model.done() == ["> method 1 m [1]"])
+        #expect(model.reopen() == ["> connect 1 S 1", "> method 1 m [1]"])
+        model.confirm("T")
+        model.updated(1)
+        model.result(1)
+        #expect(model.done() == ["connected", "result 1 1", "done 1 1"])
+    }
+
+    @Test func aCallThatOnlyGotItsResultIsNotSentAgain() {
+        let model = DDPModel.connected()
+        model.call("m")
+        model.result(1)
+        #expect(model.done() == ["> method 1 m []", "result 1 1"])
+        #expect(model.reopen() == ["> connect 1 S 2"])
+        model.confirm("T")
+        #expect(model.done() == ["connected", "done 1 1"])
+    }
+
+    @Test func aCallThatOnlyGotItsDocumentsIsSentAgain() {
+        let model = DDPModel.connected()
+        model.call("m")
+        model.updated(1)
+        _ = model.done()
+        #expect(model.reopen() == ["> connect 1 S 2", "> method 1 m []"])
+        model.confirm("T")
+        model.result(1)
+        #expect(model.done() == ["connected", "result 1 1"])
+        model.updated(1)
+        #expect(model.done() == ["done 1 1"])
+    }
+
+    @Test func aCallThatMustNotRunTwiceFails() {
+        let model = DDPModel.connected()
+        model.call("m") { $0.noRetry = true }
+        model.call("n")
+        _ = model.done()
+        #expect(
+            model.reopen() == [
+                "> connect 1 S 1", "result 1 invocation-failed", "> method 2 n []",
+            ])
+        model.confirm("T")
+        model.updated(2)
+        model.result(2)
+        #expect(
+            model.done() == [
+                "connected", "done 1 invocation-failed", "result 2 1", "done 2 1",
+            ])
+    }
+
+    @Test func aStubBeforeTheSubscriptionsAreReadyOutlivesTheOldDocuments() {
+        let model = DDPModel.connected()
+        _ = model.subscribe("all")
+        model.added("a", #"{"n":1}"#)
+        model.ready("s1")
+        _ = model.reopen()
+        model.confirm("T")
+        _ = model.done()
+        model.set("a", 5)
+        #expect(
+            model.done() == [
+                #"a {"n":5}"#, #"> method 1 /c/update [{"_id":"a"},{"$set":{"n":5}}]"#,
+            ])
+        model.added("a", #"{"n":1}"#)
+        model.ready("s1")
+        #expect(model.done() == [])
+        #expect(model.document("a") == #"{"n":5}"#)
+        model.updated(1)
+        #expect(model.done() == [#"a {"n":1}"#])
+    }
+
+    @Test func callsThatWaitDoNotMixAfterAReconnect() {
+        let model = DDPModel.connected()
+        model.call("one")
+        model.call("two") { $0.isWait = true }
+        model.call("three") { $0.isWait = true }
+        #expect(model.done() == ["> method 1 one []"])
+        model.result(1)
+        model.updated(1)
+        #expect(model.done() == ["result 1 1", "done 1 1", "> method 2 two []"])
+        #expect(model.reopen() == ["> connect 1 S 3", "> method 2 two []"])
+        model.confirm("T")
+        model.result(2)
+        model.updated(2)
+        #expect(model.done() == ["connected", "result 2 1", "done 2 1", "> method 3 three []"])
+    }
+
+    @Test func aSessionThatTheServerKeptGoesOn() {
+        let model = DDPModel.connected()
+        _ = model.subscribe("all")
+        model.added("a")
+        model.ready("s1")
+        _ = model.done()
+        #expect(model.reopen() == ["> connect 1 S 3", "> sub s1 all []"])
+        model.confirm("S")
+        model.added("b")
+        #expect(model.done() == ["connected", "b {}"])
+        #expect(model.document("a") == "{}")
+    }
+}

@@ -1,0 +1,170 @@
+import Session
+import Testing
+import Wire
+
+struct DDPSubscriptionTests {
+    @Test func readyIsReportedOnce() {
+        let model = DDPModel.connected()
+        let handle = model.subscribe("all", [["a": 1]])
+        #expect(model.done() == [#"> sub s1 all [{"a":1}]"#])
+        #expect(!model.session.isReady(handle))
+        model.ready("s1")
+        #expect(model.done() == ["ready 1"])
+        #expect(model.session.isReady(handle))
+        model.ready("s1", "unknown")
+        #expect(model.done() == [])
+    }
+
+    @Test func whatWasReceivedIsThereWhenASubscriptionIsReady() {
+        let model = DDPModel.connected { $0.bufferInterval = .seconds(1) }
+        _ = model.subscribe("all")
+        model.added("a")
+        _ = model.done()
+        model.ready("s1")
+        #expect(model.done() == ["a {}", "ready 1"])
+    }
+
+    @Test func aSubscriptionWithoutAConnectionIsSentLater() {
+        let model = DDPModel()
+        _ = model.subscribe("early")
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.open()
+        #expect(model.done() == ["> connect 1", "> sub s1 early []"])
+        // Also before the server has confirmed the connection.
+        _ = model.subscribe("between")
+        #expect(model.done() == ["> sub s2 between []"])
+    }
+
+    @Test func aRefusedSubscriptionHasTheError() {
+        let model = DDPModel.connected()
+        _ = model.subscribe("no")
+        _ = model.done()
+        model.server(#"{"msg":"nosub","id":"s1","error":{"error":404}}"#)
+        #expect(model.done() == ["stopped 1 404"])
+        // It is not sent again, and the next one begins anew.
+        #expect(model.reopen() == ["> connect 1 S 2"])
+        _ = model.subscribe("no")
+        #expect(model.done() == ["> sub s2 no []"])
+    }
+
+    @Test func equalSubscriptionsAreShared() {
+        let model = DDPModel.connected()
+        let first = model.subscribe("all", [1, ["a": 1, "b": 2]])
+        let second = model.subscribe("all", [1, ["b": 2, "a": 1]])
+        #expect(model.done() == [#"> sub s1 all [1,{"a":1,"b":2}]"#])
+        model.ready("s1")
+        #expect(model.done() == ["ready 1", "ready 2"])
+        // One more is ready at once.
+        _ = model.subscribe("all", [1, ["a": 1, "b": 2]])
+        #expect(model.done() == ["ready 3"])
+        model.session.stop(first, now: model.now)
+        model.session.stop(second, now: model.now)
+        #expect(model.done() == [])
+        // Other parameters or another name are others.
+        _ = model.subscribe("all", [2])
+        _ = model.subscribe("every", [1, ["a": 1, "b": 2]])
+        #expect(model.done().count == 2)
+    }
+
+    @Test func theErrorOfASharedSubscriptionReachesAll() {
+        let model = DDPModel.connected()
+        _ = model.subscribe("no")
+        _ = model.subscribe("no")
+        _ = model.done()
+        model.server(#"{"msg":"nosub","id":"s1","error":{"error":403}}"#)
+        #expect(model.done() == ["stopped 1 403", "stopped 2 403"])
+    }
+
+    @Test func anUnusedSubscriptionIsKeptForAWhile() {
+        let model = DDPModel.connected { $0.heartbeatInterval = .zero }
+        let first = model.subscribe("all")
+        model.ready("s1")
+        model.session.release(first, now: model.now)
+        _ = model.done()
+        model.pass(.seconds(179))
+        #expect(model.done() == [])
+        // Used again, its time begins anew.
+        let second = model.subscribe("all")
+        #expect(model.done() == ["ready 2"])
+        model.pass(.seconds(600))
+        model.session.release(second, now: model.now)
+        model.pass(.seconds(179))
+        #expect(model.done() == [])
+        model.pass(.seconds(1))
+        #expect(model.done() == ["> unsub s1"])
+        // The answer is silent.
+        model.server(#"{"msg":"nosub","id":"s1"}"#)
+        #expect(model.done() == [])
+    }
+
+    @Test func eachSubscriptionHasItsOwnTime() {
+        let model = DDPModel.connected { $0.heartbeatInterval = .zero }
+        let long = model.subscribe("long", keep: .seconds(5))
+        let short = model.subscribe("short", keep: .seconds(2))
+        model.session.release(long, now: model.now)
+        model.session.release(short, now: model.now)
+        _ = model.done()
+        model.pass(.seconds(2))
+        #expect(model.done() == ["> unsub s2"])
+        model.pass(.seconds(3))
+        #expect(model.done() == ["> unsub s1"])
+    }
+
+    @Test func onlyTheLastReleaseCounts() {
+        let model = DDPModel.connected()
+        let first = model.subscribe("all", keep: .zero)
+        let second = model.subscribe("all", keep: .zero)
+        _ = model.done()
+        model.session.release(first, now: model.now)
+        model.session.release(first, now: model.now)
+        #expect(model.done() == [])
+        model.session.release(second, now: model.now)
+        #expect(model.done() == ["> unsub s1"])
+    }
+
+    @Test func anEndPrecedesTheNextBegin() {
+        let model = DDPModel.connected()
+        let first = model.subscribe("all", [1])
+        _ = model.done()
+        model.session.stop(first, now: model.now)
+        _ = model.subscribe("all", [1])
+        #expect(model.done() == ["> unsub s1", "> sub s2 all [1]"])
+    }
+
+    @Test func whatEndedWithoutAConnectionEndsAtTheServer() {
+        let model = DDPModel.connected()
+        let handle = model.subscribe("all")
+        model.lose()
+        model.session.stop(handle, now: model.now)
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.open()
+        #expect(model.done() == ["> connect 1 S 1", "> unsub s1"])
+    }
+
+    @Test func aStopOfTheServerIsReported() {
+        let model = DDPModel.connected()
+        let handle = model.subscribe("all")
+        model.ready("s1")
+        _ = model.done()
+        model.server(#"{"msg":"nosub","id":"s1"}"#)
+        #expect(model.done() == ["stopped 1 "])
+        #expect(!model.session.isReady(handle))
+    }
+
+    @Test func aGroupIsLoadedWhenAllAreReadyOrRefused() {
+        let model = DDPModel.connected()
+        let loader = model.session.makeLoader()
+        for name in ["a", "b"] { model.session.add(model.subscribe(name), to: loader) }
+        var isReady = model.session.whenReady(loader)
+        #expect(!isReady)
+        _ = model.done()
+        model.server(#"{"msg":"nosub","id":"s1","error":{"error":404}}"#)
+        #expect(model.done() == ["stopped 1 404"])
+        model.ready("s2")
+        #expect(model.done() == ["ready 2", "loaded 404"])
+        isReady = model.session.whenReady(loader)
+        #expect(isReady)
+    }
+}
