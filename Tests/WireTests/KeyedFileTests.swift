@@ -51,7 +51,18 @@ import Wire
         ("text", false),
     ])
     func filesOfOthersAreKnown(_ text: String, _ isOurs: Bool) {
-        #expect(KeyedFileFormat.eventIDs.isOurs(Array(text.utf8)) == isOurs)
+        #expect(OwnFileFormat.eventIDs.isOurs(Array(text.utf8)) == isOurs)
+    }
+
+    @Test(arguments: [
+        ("", true), ("librealtime doc", true), ("librealtime documents 2\n", true),
+        ("librealtime dogument\0 1\n", true), (String(repeating: "\0", count: 22), true),
+        ("librealtime dog", false), (String(repeating: "\0", count: 21), false),
+        ("librealtime login tokens 1\n", false), ("librealtime event ids 1\n", false),
+        ("libreoffice documents\n", false), ("Notes of librealtime documents", false),
+    ])
+    func damagedBeginningsOfDocumentsAreKnown(_ text: String, _ isOurs: Bool) {
+        #expect(OwnFileFormat.documents.isOurs(Array(text.utf8)) == isOurs)
     }
 
     @Test func keysAreComparedByteForByte() throws {

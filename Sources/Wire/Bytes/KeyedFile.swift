@@ -1,25 +1,3 @@
-/// What a `KeyedFile` contains.
-package struct KeyedFileFormat: Equatable, Sendable {
-    /// The first line of the file.
-    package let firstLine: String
-    /// The file's name in messages.
-    package let name: String
-
-    /// The last event ids of event sources.
-    package static let eventIDs = KeyedFileFormat(
-        firstLine: "librealtime event ids 1", name: "id file")
-    /// The login tokens of Meteor clients.
-    package static let loginTokens = KeyedFileFormat(
-        firstLine: "librealtime login tokens 1", name: "token file")
-
-    /// Whether a file with these bytes may be replaced: it begins with the first line, or is a part
-    /// of that line, as an empty file is.
-    package func isOurs(_ bytes: some Collection<UInt8>) -> Bool {
-        let line = (firstLine + "\n").utf8
-        return bytes.prefix(line.count).elementsEqual(line.prefix(bytes.count))
-    }
-}
-
 /// A file that keeps texts between runs, such as the last event ids of event sources: a line that
 /// names the format, then a line for each text. That line is the key and the text, both
 /// percent-encoded (RFC 3986 §2.1), with a space between them.
@@ -27,17 +5,17 @@ package struct KeyedFile: Equatable, Sendable {
     /// The largest file, in bytes.
     package static let limit = 16 << 20
 
-    private let format: KeyedFileFormat
+    private let format: OwnFileFormat
 
     /// Keyed by bytes, because `String` treats texts that look the same as equal (docs/http.md,
     /// G1).
     private var texts: [[UInt8]: String] = [:]
 
-    package init(_ format: KeyedFileFormat) { self.format = format }
+    package init(_ format: OwnFileFormat) { self.format = format }
 
     /// - Throws: `.store` if the bytes are not such a file, or are damaged.
     package init(
-        parsing bytes: [UInt8], _ format: KeyedFileFormat
+        parsing bytes: [UInt8], _ format: OwnFileFormat
     ) throws(RealtimeError) {
         self.format = format
         guard bytes.count <= KeyedFile.limit else {

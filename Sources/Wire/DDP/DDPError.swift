@@ -1,9 +1,9 @@
-/// Why a call or a subscription failed: an error of the server or of a stub, or our own.
-package struct DDPError: Error, Sendable, Equatable {
-    package enum Kind: Sendable {
-        /// Sent by the server.
+/// Why a call or a subscription failed: an error of the server or of a stub, or the library's own.
+public struct DDPError: Error, Sendable, Equatable, CustomStringConvertible {
+    public enum Kind: Sendable {
+        /// The server sent it.
         case server
-        /// Thrown by a stub, or by an operation in it.
+        /// A stub failed, or an operation in it.
         case stub
         /// A call that must not be repeated was sent, and the connection was lost before its
         /// result. It may have run on the server.
@@ -11,35 +11,48 @@ package struct DDPError: Error, Sendable, Equatable {
         /// The connection has ended for good.
         case disconnected
         /// The time limit of the call has passed. It may have run on the server.
-        case timedOut
+        case timeout
         /// The client was closed.
         case closed
     }
 
-    /// What programs compare. Old servers send numbers such as 404, others texts.
-    package enum Code: Sendable, Equatable {
-        case text(String)
-        case number(Double)
+    public let kind: Kind
+    /// What programs compare, such as `not-found` or `403`.
+    public let code: String
+    /// Whether the code is a number, as old servers send it.
+    public let codeIsNumber: Bool
+    /// A sentence for people, whose wording depends on the server's version.
+    public let reason: String?
+    /// Further data. A server's is plain JSON.
+    public let details: EJSON?
+    /// The server's whole error as JSON text; "" for other errors.
+    public let source: String
+
+    /// An error that a stub throws.
+    public init(_ code: String, reason: String? = nil, details: EJSON? = nil) {
+        self.init(.stub, code, reason: reason, details: details)
     }
 
-    package let kind: Kind
-    package let code: Code
-    /// A sentence for people. Its wording depends on the server's version.
-    package let reason: String?
-    /// A JSON text.
-    package let details: [UInt8]?
-    /// The whole error of the server as a JSON text; empty for other errors.
-    package let source: [UInt8]
-
-    /// - Parameter details: a JSON text.
     package init(
-        _ kind: Kind, _ code: Code, reason: String? = nil, details: [UInt8]? = nil
+        _ kind: Kind, _ code: String, reason: String? = nil, details: EJSON? = nil
+    ) {
+        self.init(kind, code, isNumber: false, reason, details)
+    }
+
+    /// An error with a number as its code, like that of Meteor for the same fault.
+    package init(_ kind: Kind, _ code: Int, reason: String) {
+        self.init(kind, "\(code)", isNumber: true, reason, nil)
+    }
+
+    private init(
+        _ kind: Kind, _ code: String, isNumber: Bool, _ reason: String?, _ details: EJSON?
     ) {
         self.kind = kind
         self.code = code
+        codeIsNumber = isNumber
         self.reason = reason
         self.details = details
-        source = []
+        source = ""
     }
 
     /// One of our own errors.
@@ -49,33 +62,33 @@ package struct DDPError: Error, Sendable, Equatable {
             case .server, .stub: "error"
             case .invocationFailed: "invocation-failed"
             case .disconnected: "disconnected"
-            case .timedOut: "timeout"
+            case .timeout: "timeout"
             case .closed: "closed"
             }
-        self.init(kind, .text(code), reason: reason)
+        self.init(kind, code, reason: reason)
     }
 
     /// The `error` of a message. Only its member `error` is certain; without it, or if it is
     /// neither a text nor a number, the code is `error`.
-    init(_ node: JSONNode) {
-        kind = .server
+    package init(_ node: JSONNode, _ kind: Kind = .server) {
+        self.kind = kind
         let code = node.member("error") ?? node
-        self.code =
-            code.string.map { .text($0) } ?? code.double.map { .number($0) } ?? .text("error")
+        let number = code.double.map { EJSON.number($0).text }
+        self.code = code.string ?? number ?? "error"
+        codeIsNumber = number != nil
         reason = node.member("reason")?.string
-        details = node.member("details")?.span.compact
-        source = node.span.compact
+        details = node.member("details").flatMap { try? EJSON(plain: $0) }
+        source = kind == .server ? String(decoding: node.span.compact, as: UTF8.self) : ""
     }
+
+    public var description: String { "\(reason ?? code) [\(code)]" }
 
     /// In how many milliseconds a request that exceeded the server's limit may be repeated; nil
     /// if this is another error.
     package var timeToReset: Duration? {
-        guard code == .text("too-many-requests") else { return nil }
-        var document = JSONDocument()
-        let time = (details ?? []).withUnsafeBytes { text in
-            try? document.read(text) { $0.member("timeToReset")?.double }
-        }
-        guard let milliseconds = time ?? nil else { return .zero }
-        return .milliseconds(Int64(max(0, min(milliseconds, 86_400_000))))
+        guard code.hasSameBytes(as: "too-many-requests") else { return nil }
+        guard case .object(let details)? = details, case .number(let time)? = details["timeToReset"]
+        else { return .zero }
+        return .milliseconds(Int64(max(0, min(time, 86_400_000))))
     }
 }

@@ -25,9 +25,9 @@ package struct DDPDocumentMessage: Sendable, Equatable {
     package enum Change: Sendable, Equatable {
         case added(EJSONObject)
         /// - Parameter before: nil for the end.
-        case addedBefore(EJSONObject, before: DocumentID?)
+        indirect case addedBefore(EJSONObject, before: DocumentID?)
         case changed(EJSONObject, cleared: [String])
-        case movedBefore(DocumentID?)
+        indirect case movedBefore(DocumentID?)
         case removed
     }
 

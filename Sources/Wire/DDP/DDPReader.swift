@@ -1,87 +1,174 @@
 /// Reads the messages of the server. Storage is reused from message to message.
 package struct DDPReader: ~Copyable {
     private var document = JSONDocument()
+    private let names = KnownFieldNames()
 
     package init() {}
 
     /// - Parameter text: a message, in UTF-8.
     package mutating func read(_ text: UnsafeRawBufferPointer) -> DDPFrame {
+        let names = names
         do throws(RealtimeError) {
             return try document.read(text) { root throws(RealtimeError) in
-                DDPReader.frame(root)
+                DDPReader.frame(DDPMembers(root), names)
             }
         } catch {
-            return .ignored(reason: error.message, isMessage: false)
+            return tooDeepResult(text, error) ?? .ignored(reason: error.message, isMessage: false)
         }
     }
 
-    private static func frame(_ root: JSONNode) -> DDPFrame {
-        guard let name = root.member("msg"), name.kind == .string else {
+    /// A result that is nested too deeply is a failure, so that its call ends.
+    private mutating func tooDeepResult(
+        _ text: UnsafeRawBufferPointer, _ error: RealtimeError
+    ) -> DDPFrame? {
+        do throws(RealtimeError) {
+            return try document.readTop(text) { root throws(RealtimeError) in
+                guard let msg = root.member("msg")?.withString({ Kind($0) }), msg == .result,
+                    let id = root.member("id")?.string
+                else { return nil }
+                return .message(.result(id: id, .failure(DDPReader.unreadable(error))))
+            }
+        } catch {
+            return nil
+        }
+    }
+
+    private static func unreadable(_ error: RealtimeError) -> DDPError {
+        DDPError(
+            .server, "invalid-result",
+            reason: "the server's result cannot be read: \(error.message)")
+    }
+
+    private static func frame(_ members: DDPMembers, _ names: KnownFieldNames) -> DDPFrame {
+        guard let name = members.msg, name.kind == .string else {
             return .ignored(reason: "not a message: it has no msg", isMessage: false)
         }
+        guard let kind = name.withString({ Kind($0) }) ?? nil else {
+            let word = name.string?.prefix(40) ?? ""
+            return .ignored(reason: "unknown message \(word)", isMessage: true)
+        }
         do throws(RealtimeError) {
-            if let message = try name.withWord({ word throws(RealtimeError) in
-                try message(word, root)
-            }) {
-                return .message(message)
-            }
-            return .ignored(
-                reason: "unknown message \(name.string?.prefix(40) ?? "")", isMessage: true)
+            return .message(try message(kind, members, names))
         } catch {
             return .ignored(reason: error.message, isMessage: true)
         }
     }
 
+    private enum Kind {
+        case added, changed, removed, addedBefore, movedBefore
+        case ready, updated, result, nosub, ping, pong, connected, failed, error
+
+        /// - Parameter word: the message's `msg`.
+        init?(_ word: UnsafeRawBufferPointer) {
+            for (name, kind) in Kind.names where word.isWord(name) {
+                self = kind
+                return
+            }
+            return nil
+        }
+
+        private static let names: [(StaticString, Kind)] = [
+            ("added", .added), ("changed", .changed), ("removed", .removed),
+            ("result", .result), ("updated", .updated), ("ready", .ready), ("nosub", .nosub),
+            ("ping", .ping), ("pong", .pong), ("connected", .connected), ("failed", .failed),
+            ("error", .error), ("addedBefore", .addedBefore), ("movedBefore", .movedBefore),
+        ]
+    }
+
     private static func message(
-        _ word: UnsafeRawBufferPointer, _ root: JSONNode
-    ) throws(RealtimeError) -> DDPMessage? {
-        if let change = try change(word, root) {
-            let text = try root.text("id")
-            guard let id = DocumentID(wire: text) else { throw missing("a document's id") }
-            return .document(
-                DDPDocumentMessage(
-                    collection: try root.text("collection"), id: id, change: change))
-        }
-        if word.isWord("ready") { return .ready(try root.texts("subs")) }
-        if word.isWord("updated") { return .updated(try root.texts("methods")) }
-        if word.isWord("result") { return .result(id: try root.text("id"), try result(root)) }
-        if word.isWord("nosub") {
-            return .nosub(id: try root.text("id"), root.member("error").map { DDPError($0) })
-        }
-        if word.isWord("ping") { return .ping(id: root.member("id")?.span.compact) }
-        if word.isWord("pong") { return .pong }
-        if word.isWord("connected") { return .connected(session: root.member("session")?.string) }
-        if word.isWord("failed") { return .failed(version: try root.text("version")) }
-        if word.isWord("error") {
+        _ kind: Kind, _ members: DDPMembers, _ names: KnownFieldNames
+    ) throws(RealtimeError) -> DDPMessage {
+        let root = members.root
+        switch kind {
+        case .added: return try members.document(.added(try members.fields(names)))
+        case .changed:
+            let cleared = try root.texts("cleared", isOptional: true)
+            return try members.document(.changed(try members.fields(names), cleared: cleared))
+        case .removed: return try members.document(.removed)
+        case .addedBefore:
+            let fields = try members.fields(names)
+            return try members.document(.addedBefore(fields, before: try root.before()))
+        case .movedBefore: return try members.document(.movedBefore(try root.before()))
+        case .ready: return .ready(try root.texts("subs"))
+        case .updated: return .updated(try root.texts("methods"))
+        case .result: return .result(id: try root.text("id"), result(root, names))
+        case .nosub:
+            return .nosub(id: try root.text("id"), root.error.map { DDPError($0) })
+        case .ping: return .ping(id: root.member("id")?.span.compact)
+        case .pong: return .pong
+        case .connected: return .connected(session: root.member("session")?.string)
+        case .failed: return .failed(version: try root.text("version"))
+        case .error:
             return .error(
                 reason: root.member("reason")?.string ?? "",
                 offending: root.member("offendingMessage")?.span.compact)
         }
-        return nil
-    }
-
-    /// - Returns: nil if the message does not change a document.
-    private static func change(
-        _ word: UnsafeRawBufferPointer, _ root: JSONNode
-    ) throws(RealtimeError) -> DDPDocumentMessage.Change? {
-        if word.isWord("added") { return .added(try root.fields()) }
-        if word.isWord("changed") {
-            return .changed(try root.fields(), cleared: try root.texts("cleared", isOptional: true))
-        }
-        if word.isWord("removed") { return .removed }
-        if word.isWord("addedBefore") {
-            return .addedBefore(try root.fields(), before: try root.before())
-        }
-        if word.isWord("movedBefore") { return .movedBefore(try root.before()) }
-        return nil
     }
 
     private static func result(
-        _ root: JSONNode
-    ) throws(RealtimeError) -> Result<EJSON, DDPError> {
-        if let error = root.member("error") { return .failure(DDPError(error)) }
+        _ root: JSONNode, _ names: KnownFieldNames
+    ) -> Result<EJSON, DDPError> {
+        if let error = root.error { return .failure(DDPError(error)) }
         guard let result = root.member("result") else { return .success(.null) }
-        return .success(try EJSON(result))
+        do throws(RealtimeError) {
+            return .success(try EJSON(result, names))
+        } catch {
+            return .failure(unreadable(error))
+        }
+    }
+}
+
+/// The members that most messages have, found in one pass. Of members with one name the last one
+/// counts.
+private struct DDPMembers {
+    let root: JSONNode
+    private(set) var msg: JSONNode?
+    private var id: JSONNode?
+    private var collection: JSONNode?
+    private var fields: JSONNode?
+
+    private enum Name { case msg, id, collection, fields }
+
+    init(_ root: JSONNode) {
+        self.root = root
+        for (name, value) in root.members {
+            switch name.withString({ DDPMembers.name($0) }) ?? nil {
+            case .msg?: msg = value
+            case .id?: id = value
+            case .collection?: collection = value
+            case .fields?: fields = value
+            case nil: break
+            }
+        }
+    }
+
+    private static func name(_ text: UnsafeRawBufferPointer) -> Name? {
+        switch text.count {
+        case 2 where text.isWord("id"): .id
+        case 3 where text.isWord("msg"): .msg
+        case 6 where text.isWord("fields"): .fields
+        case 10 where text.isWord("collection"): .collection
+        default: nil
+        }
+    }
+
+    func document(
+        _ change: consuming DDPDocumentMessage.Change
+    ) throws(RealtimeError) -> DDPMessage {
+        guard let collection = collection?.string else { throw missing("collection") }
+        guard let id, id.kind == .string else { throw missing("id") }
+        guard let id = id.withString({ DocumentID(wire: $0) }) ?? nil else {
+            throw missing("a document's id")
+        }
+        return .document(DDPDocumentMessage(collection: collection, id: id, change: change))
+    }
+
+    /// The fields of a document. Absent ones are none, and one named `_id` is ignored.
+    func fields(_ names: KnownFieldNames) throws(RealtimeError) -> EJSONObject {
+        guard let fields else { return EJSONObject() }
+        guard case .object(var object) = try EJSON(fields, names) else { throw missing("fields") }
+        if object.hasID { object["_id"] = nil }
+        return object
     }
 }
 
@@ -90,17 +177,9 @@ private func missing(_ what: StaticString) -> RealtimeError {
 }
 
 extension JSONNode {
-    fileprivate func withWord(
-        _ body: (UnsafeRawBufferPointer) throws(RealtimeError) -> DDPMessage?
-    ) throws(RealtimeError) -> DDPMessage? {
-        let outcome = withString { word -> Result<DDPMessage?, RealtimeError> in
-            do throws(RealtimeError) {
-                return .success(try body(word))
-            } catch {
-                return .failure(error)
-            }
-        }
-        return try outcome?.get() ?? nil
+    /// The member `error`, unless it is null.
+    fileprivate var error: JSONNode? {
+        member("error").flatMap { $0.kind == .null ? nil : $0 }
     }
 
     fileprivate func text(_ name: StaticString) throws(RealtimeError) -> String {
@@ -123,17 +202,9 @@ extension JSONNode {
         return texts
     }
 
-    /// The fields of a document. Absent ones are none, and one named `_id` is ignored.
-    fileprivate func fields() throws(RealtimeError) -> EJSONObject {
-        guard let node = member("fields") else { return EJSONObject() }
-        guard case .object(var fields) = try EJSON(node) else { throw missing("fields") }
-        fields["_id"] = nil
-        return fields
-    }
-
     fileprivate func before() throws(RealtimeError) -> DocumentID? {
         guard let node = member("before"), node.kind != .null else { return nil }
-        guard let id = node.string.flatMap({ DocumentID(wire: $0) }) else {
+        guard let id = (node.withString { DocumentID(wire: $0) } ?? nil) else {
             throw missing("before")
         }
         return id

@@ -1,15 +1,42 @@
 /// A document's id in its form on the wire (ddp.md §8). Ids are equal if their forms are equal byte
 /// for byte.
 package struct DocumentID: Hashable, Sendable {
-    private let form: ByteText
+    /// Ids of Meteor have 17 bytes, and ObjectIDs 24.
+    private enum Form: Hashable, Sendable {
+        case short(ShortText)
+        case long(ByteText)
+    }
 
-    package var wire: String { form.text }
+    private let form: Form
+
+    package var wire: String {
+        switch form {
+        case .short(let text): text.withBytes { String(decoding: $0, as: UTF8.self) }
+        case .long(let text): text.text
+        }
+    }
+
+    /// How long it is on the wire.
+    package var byteCount: Int {
+        switch form {
+        case .short(let text): text.count
+        case .long(let text): text.text.utf8.count
+        }
+    }
 
     /// The id that a message contains. Forms of one id that no server writes, such as `~5.0` and
     /// `-abc`, are the same id as `~5` and `abc`.
     /// - Returns: nil for a `~` that no number, bool or null follows.
     package init?(wire: String) {
-        switch wire.utf8.first {
+        var wire = wire
+        let id = wire.withUTF8 { DocumentID(wire: UnsafeRawBufferPointer($0)) }
+        guard let id else { return nil }
+        self = id
+    }
+
+    /// - Parameter wire: valid UTF-8.
+    package init?(wire: UnsafeRawBufferPointer) {
+        switch wire.first {
         case UInt8(ascii: "~"):
             switch DocumentID(form: wire).value {
             case .number(let number)?: self.init(.number(number))
@@ -19,14 +46,25 @@ package struct DocumentID: Hashable, Sendable {
                 nil:
                 return nil
             }
-        case UInt8(ascii: "-") where wire.utf8.count > 1, UInt8(ascii: "{"):
+        case UInt8(ascii: "-") where wire.count > 1, UInt8(ascii: "{"):
             guard let value = DocumentID(form: wire).value else { return nil }
             self.init(value)
         default: self.init(form: wire)
         }
     }
 
-    private init(form: String) { self.form = ByteText(form) }
+    private init(form: UnsafeRawBufferPointer) {
+        if let text = ShortText(form) {
+            self.form = .short(text)
+        } else {
+            self.form = .long(ByteText(String(decoding: form, as: UTF8.self)))
+        }
+    }
+
+    private init(form: String) {
+        var form = form
+        self = form.withUTF8 { DocumentID(form: UnsafeRawBufferPointer($0)) }
+    }
 
     /// - Parameter value: a text, an ObjectID, a number, a bool or null. nil for other kinds.
     package init?(_ value: EJSON) {

@@ -13,7 +13,7 @@ public enum EJSON: Sendable {
     case date(Int64)
     case bytes([UInt8])
     case objectID(ObjectID)
-    /// A decimal number as its text.
+    /// A decimal number as its text. Decimals of the same value are equal, whatever their texts.
     case decimal(String)
     indirect case pattern(EJSONPattern)
     indirect case custom(EJSONCustom)
@@ -55,8 +55,8 @@ extension EJSON: Equatable {
     }
 
     /// Compares values like `==`.
-    /// - Parameter keyOrder: whether objects with their keys in another order differ, as they do in
-    ///   queries.
+    /// - Parameter keyOrder: whether to compare as queries do: objects with their keys in another
+    ///   order differ, and a decimal equals a number of the same value.
     public func equals(_ other: EJSON, keyOrder: Bool) -> Bool {
         switch (self, other) {
         case (.null, .null): true
@@ -72,7 +72,9 @@ extension EJSON: Equatable {
         case (.date(let first), .date(let second)): first == second
         case (.bytes(let first), .bytes(let second)): first == second
         case (.objectID(let first), .objectID(let second)): first == second
-        case (.decimal(let first), .decimal(let second)): first.hasSameBytes(as: second)
+        case (.decimal(let mine), .decimal(let others)):
+            mine.hasSameBytes(as: others) || hasValue(of: other)
+        case (.number, .decimal), (.decimal, .number): keyOrder && hasValue(of: other)
         case (.pattern(let first), .pattern(let second)):
             first.source.hasSameBytes(as: second.source)
                 && first.flags.hasSameBytes(as: second.flags)
@@ -80,18 +82,6 @@ extension EJSON: Equatable {
             first.type.hasSameBytes(as: second.type)
                 && first.value.equals(second.value, keyOrder: keyOrder)
         default: false
-        }
-    }
-}
-
-extension EJSON {
-    /// The value of a number, or of a decimal with the precision of a `Double`; nil for other
-    /// kinds.
-    package var numericValue: Double? {
-        switch self {
-        case .number(let value): value
-        case .decimal(let text): JSONNumber.nearest(to: text)
-        default: nil
         }
     }
 }

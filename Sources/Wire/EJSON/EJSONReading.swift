@@ -21,59 +21,78 @@ extension EJSON {
         parsing text: UnsafeRawBufferPointer, maximumDepth: Int = 128
     ) throws(RealtimeError) {
         var document = JSONDocument()
+        let names = KnownFieldNames()
         self = try document.read(text, maximumDepth: maximumDepth) { root throws(RealtimeError) in
-            try EJSON(root)
+            try EJSON(root, names)
         }
     }
 
     /// Decodes a value of a JSON text.
+    /// - Parameter names: of objects that were decoded before.
     /// - Throws: see `init(parsing:)`.
-    package init(_ node: JSONNode) throws(RealtimeError) {
-        if node.kind == .object {
-            if let special = try EJSON.special(node) {
-                self = special
-            } else {
-                self = .object(try EJSONObject(node))
-            }
-        } else {
-            self = try EJSON.plain(node) { (node) throws(RealtimeError) in try EJSON(node) }
+    package init(
+        _ node: JSONNode, _ names: KnownFieldNames = KnownFieldNames()
+    ) throws(RealtimeError) {
+        self = try EJSON.decode(node, names)
+    }
+
+    // A function, because an initializer would retain the names for each value.
+    fileprivate static func decode(
+        _ node: JSONNode, _ names: KnownFieldNames
+    ) throws(RealtimeError) -> EJSON {
+        switch node.kind {
+        case .object:
+            if let special = try special(node, names) { return special }
+            return .object(try EJSONObject.decode(node, names))
+        case .array:
+            var elements: [EJSON] = []
+            for element in node.elements { elements.append(try decode(element, names)) }
+            return .array(elements)
+        case .null, .bool, .number, .string: return try scalar(node)
         }
     }
 
     /// Decodes plain JSON, in which objects have no special meaning.
     package init(plain node: JSONNode) throws(RealtimeError) {
-        self = try EJSON.plain(node) { (node) throws(RealtimeError) in try EJSON(plain: node) }
+        switch node.kind {
+        case .object:
+            var object = EJSONObject()
+            for member in node.members {
+                object[member.name.string ?? ""] = try EJSON(plain: member.value)
+            }
+            self = .object(object)
+        case .array:
+            var elements: [EJSON] = []
+            for element in node.elements { elements.append(try EJSON(plain: element)) }
+            self = .array(elements)
+        case .null, .bool, .number, .string: self = try EJSON.scalar(node)
+        }
     }
 
-    private static func plain(
-        _ node: JSONNode, _ decode: (JSONNode) throws(RealtimeError) -> EJSON
-    ) throws(RealtimeError) -> EJSON {
+    private static func scalar(_ node: JSONNode) throws(RealtimeError) -> EJSON {
         switch node.kind {
-        case .null: return .null
         case .bool: return .bool(node.bool ?? false)
         case .number:
             guard let number = node.double else { throw fault(node, "a number is too large") }
             return .number(number)
         case .string: return .string(node.string ?? "")
-        case .array:
-            var elements: [EJSON] = []
-            for element in node.elements { elements.append(try decode(element)) }
-            return .array(elements)
-        case .object:
-            var object = EJSONObject()
-            for member in node.members {
-                object[member.name.string ?? ""] = try decode(member.value)
-            }
-            return .object(object)
+        case .null, .array, .object: return .null
         }
     }
 
     /// The value that an object with special keys stands for; nil for an ordinary object.
-    private static func special(_ node: JSONNode) throws(RealtimeError) -> EJSON? {
+    private static func special(
+        _ node: JSONNode, _ names: KnownFieldNames
+    ) throws(RealtimeError) -> EJSON? {
+        // Mostly not, which one byte shows; a $ may be written as an escape.
+        var places = node.namePlaces
+        guard let place = places.next() else { return nil }
+        let byte = node.text[place.lowerBound + 1]
+        guard byte == UInt8(ascii: "$") || byte == UInt8(ascii: "\\") else { return nil }
         var members = node.members
         guard let first = members.next(), first.name.startsWithDollar else { return nil }
         guard let second = members.next() else {
-            return try special(first.name, first.value)
+            return try special(first.name, first.value, names)
         }
         guard second.name.startsWithDollar, members.next() == nil else { return nil }
         if let source = node.member("$regexp")?.string, let flags = node.member("$flags")?.string {
@@ -93,7 +112,7 @@ extension EJSON {
     }
 
     private static func special(
-        _ name: JSONNode, _ value: JSONNode
+        _ name: JSONNode, _ value: JSONNode, _ names: KnownFieldNames
     ) throws(RealtimeError) -> EJSON? {
         if name.isText("$date") {
             if value.kind == .null { return .date(0) }
@@ -110,7 +129,7 @@ extension EJSON {
             return .number(sign == 0 ? .nan : (sign < 0 ? -.infinity : .infinity))
         }
         if name.isText("$escape"), value.kind == .object {
-            return .object(try EJSONObject(value))
+            return .object(try EJSONObject.decode(value, names))
         }
         return nil
     }
@@ -131,28 +150,27 @@ extension EJSON {
 }
 
 extension EJSONObject {
+    /// Decodes the members of a JSON object, as `EJSON` does.
+    package init(_ node: JSONNode) throws(RealtimeError) {
+        self = try EJSONObject.decode(node, KnownFieldNames())
+    }
+
     /// Decodes an object's members, whose keys are taken literally. Of members with one name the
     /// last one counts.
-    package init(_ node: JSONNode) throws(RealtimeError) {
-        self.init()
-        reserveCapacity(node.members.reduce(0) { count, _ in count + 1 })
-        // Most names differ from all before them in their length or their first or last byte.
-        var seen: UInt64 = 0
-        for member in node.members {
-            let name = member.name.string ?? ""
-            let value = try EJSON(member.value)
-            let mark: UInt64 = 1 << name.roughHash
-            if seen & mark == 0 { append(name, value) } else { self[name] = value }
-            seen |= mark
+    fileprivate static func decode(
+        _ node: JSONNode, _ known: KnownFieldNames
+    ) throws(RealtimeError) -> EJSONObject {
+        guard let names = known.names(of: node) else {
+            var object = EJSONObject()
+            for member in node.members {
+                object[member.name.string ?? ""] = try EJSON.decode(member.value, known)
+            }
+            return object
         }
-    }
-}
-
-extension String {
-    /// Below 64.
-    fileprivate var roughHash: UInt64 {
-        let ends = UInt64(utf8.first ?? 0) &* 7 &+ UInt64(utf8.last ?? 0) &* 31
-        return (ends &+ UInt64(utf8.count)) & 63
+        guard names.count > 0 else { return EJSONObject() }
+        let storage = FieldStorage.make(names, capacity: names.count)
+        for (_, value) in node.members { storage.append(try EJSON.decode(value, known)) }
+        return EJSONObject(storage)
     }
 }
 

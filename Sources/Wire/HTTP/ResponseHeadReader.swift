@@ -70,7 +70,7 @@ package struct ResponseHeadReader {
     private var tooLarge: RealtimeError {
         RealtimeError(
             .tooLarge,
-            "The server's answer has more than \(limit) bytes of status line and headers "
+            "the server's answer has more than \(limit) bytes of status line and headers "
                 + "(max_header_bytes)")
     }
 
@@ -89,13 +89,13 @@ package struct ResponseHeadReader {
             if head.fields.count == Self.fieldCountLimit {
                 throw RealtimeError(
                     .tooLarge,
-                    "The server's answer has more than \(Self.fieldCountLimit) header fields")
+                    "the server's answer has more than \(Self.fieldCountLimit) header fields")
             }
             head.fields.append(try parseField(line))
             state = .fields(head)
             return nil
         case .ended:
-            throw RealtimeError(.state, "The server's answer has been read to its end already")
+            throw RealtimeError(.state, "the server's answer has been read to its end already")
         }
     }
 
@@ -105,7 +105,7 @@ package struct ResponseHeadReader {
         if interimCount > Self.interimCountLimit {
             throw RealtimeError(
                 .handshake,
-                "The server sent more than \(Self.interimCountLimit) interim (1xx) responses")
+                "the server sent more than \(Self.interimCountLimit) interim (1xx) responses")
         }
         headBytes = 0
         state = .statusLine
@@ -123,7 +123,7 @@ private func parseStatusLine(_ line: [UInt8]) throws(RealtimeError) -> ResponseH
     else {
         throw RealtimeError(
             .handshake,
-            "The server's answer is not HTTP/1.1: its first line is "
+            "the server's answer is not HTTP/1.1: its first line is "
                 + String(decoding: line, as: UTF8.self).quoted(upTo: 60))
     }
     let status = line[9...11].reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
@@ -136,13 +136,13 @@ private func parseStatusLine(_ line: [UInt8]) throws(RealtimeError) -> ResponseH
 private func parseField(_ line: [UInt8]) throws(RealtimeError) -> HeaderField {
     if isBlank(line[0]) {
         throw RealtimeError(
-            .handshake, "The server's answer has a folded header line, which RFC 9112 §5.2 forbids")
+            .handshake, "the server's answer has a folded header line, which RFC 9112 §5.2 forbids")
     }
     let colon = line.firstIndex(of: UInt8(ascii: ":"))
     guard let colon, line[..<colon].isToken else {
         throw RealtimeError(
             .handshake,
-            "The server's answer has a header line without a valid name before a colon: "
+            "the server's answer has a header line without a valid name before a colon: "
                 + String(decoding: line[..<(colon ?? line.endIndex)], as: UTF8.self)
                 .quoted(upTo: 60))
     }
@@ -150,7 +150,7 @@ private func parseField(_ line: [UInt8]) throws(RealtimeError) -> HeaderField {
     let value = line[(colon + 1)...].trimmingBlanks
     guard isFieldText(value) else {
         throw RealtimeError(
-            .handshake, "The server's answer has a CR or NUL in its header \(name.quoted(upTo: 60))"
+            .handshake, "the server's answer has a CR or NUL in its header \(name.quoted(upTo: 60))"
         )
     }
     return HeaderField(name: name, content: FieldText(bytes: value))

@@ -17,7 +17,22 @@ package struct JSONDocument: ~Copyable {
         _ text: UnsafeRawBufferPointer, maximumDepth: Int = defaultDepth,
         _ body: (JSONNode) throws(RealtimeError) -> Result
     ) throws(RealtimeError) -> Result {
-        try tape.read(text, maximumDepth: min(maximumDepth, JSONDocument.greatestDepth))
+        let depth = min(maximumDepth, JSONDocument.greatestDepth)
+        return try readTokens(text, maximumDepth: depth, body)
+    }
+
+    /// Like `read`, for a text of any depth: `body` may look only at the first levels.
+    mutating func readTop<Result>(
+        _ text: UnsafeRawBufferPointer, _ body: (JSONNode) throws(RealtimeError) -> Result
+    ) throws(RealtimeError) -> Result {
+        try readTokens(text, maximumDepth: .max, body)
+    }
+
+    private mutating func readTokens<Result>(
+        _ text: UnsafeRawBufferPointer, maximumDepth: Int,
+        _ body: (JSONNode) throws(RealtimeError) -> Result
+    ) throws(RealtimeError) -> Result {
+        try tape.read(text, maximumDepth: maximumDepth)
         defer { tape.clear() }
         guard let tokens = tape.tokens else { throw JSONTape.fault(at: 0, "nothing") }
         return try body(JSONNode(token: UnsafePointer(tokens), tokens: tokens, text: text))
@@ -113,6 +128,31 @@ package struct JSONNode {
 
     /// The index of the first token inside this value.
     fileprivate var first: UInt32 { UInt32(token - tokens) + 1 }
+}
+
+extension JSONNode {
+    /// Where the names of an object's members are in `text`, with their quotation marks. Faster
+    /// than `members`.
+    var namePlaces: NamePlaces { NamePlaces(of: self) }
+
+    struct NamePlaces: Sequence, IteratorProtocol {
+        private let tokens: UnsafePointer<JSONToken>
+        private var index: Int
+        private let end: Int
+
+        fileprivate init(of object: JSONNode) {
+            tokens = object.tokens
+            index = Int(object.first)
+            end = object.token.pointee.kind == .object ? Int(object.token.pointee.next) : index
+        }
+
+        mutating func next() -> Range<Int>? {
+            guard index < end else { return nil }
+            let name = tokens + index
+            index = Int((name + 1).pointee.next)
+            return Int(name.pointee.start)..<Int(name.pointee.end)
+        }
+    }
 }
 
 extension JSONNode {

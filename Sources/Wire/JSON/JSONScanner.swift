@@ -124,20 +124,20 @@ struct JSONScanner {
         repeat { offset += 1 } while byte.isASCIIDigit
     }
 
-    /// Reads an escape. A surrogate without its other half is an error: UTF-8 cannot encode it.
+    /// Reads an escape. Half a surrogate pair, which JavaScript can write, stands for U+FFFD.
     private mutating func readEscape() throws(RealtimeError) {
-        let start = offset
         offset += 1
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"),
             UInt8(ascii: "f"), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
             offset += 1
         case UInt8(ascii: "u"):
-            let unit = try readUnit()
-            guard 0xD800...0xDFFF ~= unit else { return }
-            guard unit < 0xDC00, takes("\\"), byte == UInt8(ascii: "u"),
-                case 0xDC00...0xDFFF = try readUnit()
-            else { throw JSONTape.fault(at: start, "half a surrogate pair") }
+            guard case 0xD800...0xDBFF = try readUnit() else { return }
+            let end = offset
+            if takes("\\"), byte == UInt8(ascii: "u"), case 0xDC00...0xDFFF = try readUnit() {
+                return
+            }
+            offset = end
         default:
             throw unexpected("after a backslash")
         }

@@ -65,15 +65,18 @@ enum JSONString {
     }
 
     /// Writes the character of the four digits at `index`, and reads the second escape of a
-    /// surrogate pair.
+    /// surrogate pair. Half a pair becomes U+FFFD, because UTF-8 cannot encode it.
     private static func writeScalar(
         _ inside: UnsafeRawBufferPointer, _ index: inout Int,
         _ bytes: UnsafeMutableRawBufferPointer, _ count: inout Int
     ) {
         var scalar = unit(inside, &index)
-        if 0xD800...0xDBFF ~= scalar {
-            index += 2
-            scalar = 0x10000 + (scalar & 0x3FF) << 10 + unit(inside, &index) & 0x3FF
+        if 0xD800...0xDFFF ~= scalar {
+            if let low = secondHalf(of: scalar, inside, &index) {
+                scalar = 0x10000 + (scalar & 0x3FF) << 10 + low & 0x3FF
+            } else {
+                scalar = 0xFFFD
+            }
         }
         let length = scalar < 0x80 ? 1 : scalar < 0x800 ? 2 : scalar < 0x10000 ? 3 : 4
         for position in (1..<length).reversed() {
@@ -83,6 +86,19 @@ enum JSONString {
         let mark: UInt32 = length == 1 ? 0 : 0xF00 >> length
         bytes[count] = UInt8(truncatingIfNeeded: mark | scalar)
         count += length
+    }
+
+    private static func secondHalf(
+        of first: UInt32, _ inside: UnsafeRawBufferPointer, _ index: inout Int
+    ) -> UInt32? {
+        guard first < 0xDC00, inside.count - index >= 6, inside[index] == UInt8(ascii: "\\"),
+            inside[index + 1] == UInt8(ascii: "u")
+        else { return nil }
+        var next = index + 2
+        let second = unit(inside, &next)
+        guard 0xDC00...0xDFFF ~= second else { return nil }
+        index = next
+        return second
     }
 
     private static func unit(_ inside: UnsafeRawBufferPointer, _ index: inout Int) -> UInt32 {

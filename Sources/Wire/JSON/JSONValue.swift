@@ -14,9 +14,9 @@ public enum JSONValue: Sendable, Equatable {
     /// Parses a whole text: valid UTF-8 without a byte order mark, one value, and blanks around it.
     /// Integers beyond 64 bits become the nearest number. If several members have the same name,
     /// the last counts.
-    /// - Throws: `.protocolViolation` with the offset if the text violates RFC 8259, has half a
-    ///   surrogate pair or a number beyond the range of `Double` (1e400), or is nested deeper than
-    ///   `maximumDepth`, which is at most 512.
+    /// - Throws: `.protocolViolation` with the offset if the text violates RFC 8259, has a
+    ///   number beyond the range of `Double` (1e400), or is nested deeper than `maximumDepth`,
+    ///   which is at most 512. Half a surrogate pair is read as U+FFFD.
     public init(
         parsing text: UnsafeRawBufferPointer, maximumDepth: Int = 128
     ) throws(RealtimeError) {

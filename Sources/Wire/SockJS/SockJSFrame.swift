@@ -34,7 +34,7 @@ package enum SockJSFrame: Sendable, Equatable {
         default:
             throw RealtimeError(
                 .protocolViolation,
-                "a SockJS frame begins with a byte of value \(kind), o, h, a or c is expected")
+                "a SockJS frame begins with a byte of value \(kind); o, h, a or c is expected")
         }
         scanner.skipBlanks()
         guard scanner.isAtEnd else { throw scanner.unexpected("after a SockJS frame") }

@@ -134,6 +134,14 @@ struct DocumentIDTests {
         #expect(DocumentID(wire: "{a") == DocumentID(.string("{a")))
         #expect(DocumentID(.array([])) == nil)
         #expect(DocumentID(.number(.nan)) == nil)
+        for length in [0, 1, 17, 23, 24, 25, 400] {
+            let text = String(repeating: "x", count: length)
+            let id = try #require(DocumentID(wire: text))
+            #expect(id.wire == text)
+            #expect(id.byteCount == length)
+            #expect(id == DocumentID(.string(text)))
+            #expect(id != DocumentID(.string(text + "y")))
+        }
         #expect(DocumentID(wire: "\u{e9}") != DocumentID(wire: "e\u{301}"))
     }
 }

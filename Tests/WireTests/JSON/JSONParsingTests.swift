@@ -28,6 +28,18 @@ struct JSONParsingTests {
         #expect(try JSONValue(parsing: "{\"k\":\(text)\n}") == ["k": value])
     }
 
+    /// JavaScript writes them, and UTF-8 cannot encode them.
+    @Test(arguments: [
+        (#""\uD800""#, "\u{FFFD}"), (#""\uDC00""#, "\u{FFFD}"), (#""\uD800\n""#, "\u{FFFD}\n"),
+        (#""\uD800\uD800""#, "\u{FFFD}\u{FFFD}"), (#""\uD800x""#, "\u{FFFD}x"),
+        (#""\uD83D\u0041""#, "\u{FFFD}A"), (#""\uDE00\uD83D""#, "\u{FFFD}\u{FFFD}"),
+        (#""\uD800\uD83D\uDE00""#, "\u{FFFD}😀"),
+    ])
+    func halfASurrogatePairIsReplaced(text: String, value: String) throws {
+        #expect(try JSONValue(parsing: text) == .string(value))
+        #expect(try EJSON(parsing: text) == .string(value))
+    }
+
     @Test(arguments: [
         ("", 0), (" ", 1), ("\n\t", 2), ("nul", 0), ("nulll", 4), ("True", 0), ("NULL", 0),
         ("truefalse", 4), ("true false", 5), ("undefined", 0), ("NaN", 0), ("Infinity", 0),
@@ -37,8 +49,7 @@ struct JSONParsingTests {
         ("\"", 1), ("\"a", 2), ("'a'", 0), ("\"a\"b", 3), (#""\""#, 3), (#""\x41""#, 2),
         (#""\U0041""#, 2), (#""\a""#, 2), (#""\'""#, 2), (#""\0""#, 2), (#""\u""#, 3),
         (#""\u12""#, 5), (#""\u123""#, 6), (#""\u12G4""#, 5), (#""\u+123""#, 3),
-        (#""\uD800""#, 1), (#""\uDC00""#, 1), (#""\uD800\n""#, 1), (#""\uD800\uD800""#, 1),
-        (#""\uD800x""#, 1), (#""\uD83D\u0041""#, 1), (#""\uDE00\uD83D""#, 1),
+        (#""\uD800\u12""#, 11),
         ("\"\n\"", 1), ("\"\t\"", 1), ("\"\0\"", 1), ("\"aaaaaaaa\u{1F}aaaaaaaa\"", 9),
         ("\"\u{7}\"", 1), ("[", 1), ("]", 0), ("[1", 2), ("[1,", 3), ("[1,]", 3), ("[,1]", 1),
         ("[1,,2]", 3), ("[1 2]", 3), ("[1;2]", 2), ("[1}", 2), ("[1]]", 3), ("[]]", 2),
