@@ -73,11 +73,22 @@ extension EJSON {
             return String.orderOfUTF16(first.canonicalText, second.canonicalText)
         case (.object, .custom): return -1
         case (.custom, .object): return 1
-        default:
-            if let first = first.numericValue, let second = second.numericValue {
-                return orderNumbers(first, second)
-            }
-            return first.kind.rank - second.kind.rank
+        case (.decimal, .decimal), (.decimal, .number), (.number, .decimal):
+            return orderDecimals(first, second)
+        default: return first.kind.rank - second.kind.rank
+        }
+    }
+
+    /// By value. What has none comes first: NaN, then decimals whose texts are not numbers.
+    private static func orderDecimals(_ first: EJSON, _ second: EJSON) -> Int {
+        switch (first.decimalValue, second.decimalValue) {
+        case (let first?, let second?): return DecimalValue.order(first, second)
+        case (nil, .some): return -1
+        case (.some, nil): return 1
+        case (nil, nil):
+            guard case .decimal(let first) = first else { return -1 }
+            guard case .decimal(let second) = second else { return 1 }
+            return String.orderOfUTF16(first, second)
         }
     }
 

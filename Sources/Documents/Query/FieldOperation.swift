@@ -8,57 +8,54 @@ enum FieldOperation: Sendable {
     case unset
     case number(Arithmetic, Double)
     case rename(to: FieldPath)
-    /// The second half of `rename`.
-    case place(EJSON)
     case push(PushOperation)
     case addToSet([EJSON])
     case pop(first: Bool)
     case pull(ElementSelector)
     /// Removes the elements that equal one of these.
-    case remove([EJSON])
+    case remove(EJSONSet)
 
     /// Whether missing levels of the path are created. Otherwise nothing is done without them.
     var createsPath: Bool {
         switch self {
-        case .set, .number, .place, .push, .addToSet: true
+        case .set, .number, .push, .addToSet: true
         case .unset, .rename, .pop, .pull, .remove: false
         }
     }
 
-    /// Whether the path may lead through lists.
-    var allowsLists: Bool {
-        switch self {
-        case .rename, .place: false
-        default: true
-        }
-    }
-
     /// - Parameter value: the field's value, nil if the field is missing.
-    /// - Returns: the new value, nil to remove the field.
-    func result(_ value: EJSON?) throws(RealtimeError) -> EJSON? {
+    /// - Returns: the new value; null if the operation makes none of the old one.
+    func result(_ value: EJSON?) throws(RealtimeError) -> EJSON {
         switch self {
-        case .set(let new), .place(let new): return new
-        case .unset, .rename: return nil
+        case .set(let new): return new
+        case .unset, .rename: return .null
         case .number(let operation, let operand):
             return .number(try FieldOperation.number(operation, value, operand))
         case .push(let push): return .array(push.result(try FieldOperation.list(value)))
         case .addToSet(let additions):
             var elements = try FieldOperation.list(value)
-            for addition in additions
-            where !elements.contains(where: { $0.equals(addition, keyOrder: true) }) {
-                elements.append(addition)
+            if additions.count == 1 {
+                // Faster than a set.
+                let isKnown = elements.contains { $0.equals(additions[0], keyOrder: true) }
+                return .array(isKnown ? elements : elements + additions)
             }
+            var known = EJSONSet(elements)
+            for addition in additions where known.insert(addition) { elements.append(addition) }
             return .array(elements)
         case .pop(let first):
             let elements = try FieldOperation.list(value)
             return .array(Array(first ? elements.dropFirst() : elements.dropLast()))
         case .pull(let selector):
-            return .array(try FieldOperation.list(value).filter { !selector.matches($0) })
+            var budget = MatchBudget()
+            let elements = try FieldOperation.list(value).filter { !selector.matches($0, &budget) }
+            guard !budget.isExceeded else {
+                throw .modifier(
+                    "$pull needs more than \(MatchBudget.maximumSteps) steps of regular expressions"
+                )
+            }
+            return .array(elements)
         case .remove(let values):
-            return .array(
-                try FieldOperation.list(value).filter { element in
-                    !values.contains { element.equals($0, keyOrder: true) }
-                })
+            return .array(try FieldOperation.list(value).filter { !values.contains($0) })
         }
     }
 

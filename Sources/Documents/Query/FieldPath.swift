@@ -28,6 +28,8 @@ struct FieldPath: Sendable {
     /// a part is both an index and the name of a field, and the ways double with every such part.
     static let maximumIndexes = 16
 
+    /// With its dots.
+    let text: String
     let parts: [Part]
     /// Whether the path is that of a document's id or below.
     let isID: Bool
@@ -47,6 +49,7 @@ struct FieldPath: Sendable {
                 .invalidArgument,
                 "the path \(text) has more than \(FieldPath.maximumIndexes) array indexes")
         }
+        self.text = text
         self.parts = parts
         isID = parts[0].is("_id")
     }

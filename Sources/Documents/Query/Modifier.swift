@@ -53,25 +53,22 @@ package struct Modifier: Sendable {
     package func apply(
         to fields: EJSONObject, id: DocumentID
     ) throws(RealtimeError) -> EJSONObject {
-        var document = EJSON.object(fields)
+        var changed = fields
         switch change {
-        case .replace(let replacement): document = .object(replacement)
+        case .replace(let replacement): changed = replacement
         case .update(let updates):
             let usesID = updates.contains { $0.usesID }
-            if usesID, let id = id.value {
-                var fields = fields
-                fields["_id"] = id
-                document = .object(fields)
-            }
-            for update in updates { try update.apply(to: &document) }
-            guard case .object(let changed) = document, !usesID || changed["_id"] != nil else {
+            if usesID, let id = id.value { changed["_id"] = id }
+            let edited = EditedObject(changed)
+            for update in updates { try update.apply(to: edited) }
+            changed = edited.fields
+            guard !usesID || changed["_id"] != nil else {
                 throw .modifier("the _id of a document cannot be changed")
             }
         }
-        guard !document.isDeeper(than: Modifier.maximumDepth) else {
+        guard !EJSON.object(changed).isDeeper(than: Modifier.maximumDepth) else {
             throw .modifier("the document would have more than \(Modifier.maximumDepth) levels")
         }
-        guard case .object(var changed) = document else { return fields }
         guard changed["_id"].map({ $0 == id.value }) ?? true else {
             throw .modifier("the _id of a document cannot be changed")
         }
@@ -116,13 +113,13 @@ private enum FieldOperator {
             if case .number(let side) = operand, side < 0 { return .pop(first: true) }
             return .pop(first: false)
         case .pull:
-            guard case .object = operand else { return .remove([operand]) }
+            guard case .object = operand else { return .remove(EJSONSet([operand])) }
             return .pull(try SelectorCompiler().element("$pull", operand))
         case .pullAll:
             guard case .array(let values) = operand else {
                 throw .modifier("$pullAll needs a list of values")
             }
-            return .remove(values)
+            return .remove(EJSONSet(values))
         case .currentDate:
             guard isDate(operand) else {
                 throw .modifier("$currentDate needs true or {$type: \"date\"}")
@@ -191,41 +188,5 @@ extension FieldPath {
 extension RealtimeError {
     static func modifier(_ reason: String) -> RealtimeError {
         RealtimeError(.invalidArgument, "invalid modifier: \(reason)")
-    }
-}
-
-extension EJSON {
-    /// - Throws: `.invalidArgument` if a field, at any level, has a name that MongoDB does not
-    ///   store, or if there are too many levels.
-    func checkFieldNames(levels: Int = Modifier.maximumDepth) throws(RealtimeError) {
-        guard levels > 0 else {
-            throw .modifier("a value has more than \(Modifier.maximumDepth) levels")
-        }
-        switch self {
-        case .object(let object):
-            for field in object.fields {
-                let name = field.name.utf8
-                guard !field.name.isOperatorName, !name.contains(UInt8(ascii: ".")),
-                    !name.contains(0)
-                else {
-                    throw .modifier(
-                        "the field name \(field.name) begins with $ or contains . or NUL")
-                }
-                try field.value.checkFieldNames(levels: levels - 1)
-            }
-        case .array(let elements):
-            for element in elements { try element.checkFieldNames(levels: levels - 1) }
-        default: break
-        }
-    }
-
-    func isDeeper(than levels: Int) -> Bool {
-        switch self {
-        case .object(let object):
-            levels <= 0 || object.fields.contains { $0.value.isDeeper(than: levels - 1) }
-        case .array(let elements):
-            levels <= 0 || elements.contains { $0.isDeeper(than: levels - 1) }
-        default: false
-        }
     }
 }

@@ -2,19 +2,16 @@ package import Wire
 
 /// Chooses which fields of a document a query returns: either only some, or all but some.
 package struct Projection: Sendable {
-    /// The parts of the paths. A node without children stands for the whole field.
+    /// A part of a path, or of several that begin in the same way.
     private final class Node: Sendable {
-        let name: String
-        let children: [Node]
+        /// By name; none stand for the whole field.
+        let children: ByteTable<Node>
 
-        init(_ name: String, _ children: [Node]) {
-            self.name = name
-            self.children = children
-        }
+        init(_ children: ByteTable<Node>) { self.children = children }
     }
 
     private let isIncluding: Bool
-    private let fields: [Node]
+    private let fields: ByteTable<Node>
     /// Whether results contain the document's `_id`.
     package let includesID: Bool
 
@@ -50,12 +47,11 @@ package struct Projection: Sendable {
     }
 
     private static func apply(
-        _ nodes: [Node], _ isIncluding: Bool, to fields: EJSONObject
+        _ nodes: ByteTable<Node>, _ isIncluding: Bool, to fields: EJSONObject
     ) -> EJSONObject {
         var result = EJSONObject()
         for field in fields.fields {
-            let node = nodes.first { $0.name.hasSameBytes(as: field.name) }
-            switch node {
+            switch nodes[field.name] {
             case nil where isIncluding: continue
             case nil: result.append(field.name, field.value)
             case .some(let node) where node.children.isEmpty:
@@ -72,7 +68,7 @@ package struct Projection: Sendable {
 
     /// Goes into objects and lists. Any other value has no fields: nil if some are included.
     private static func apply(
-        _ nodes: [Node], _ isIncluding: Bool, toValue value: EJSON
+        _ nodes: ByteTable<Node>, _ isIncluding: Bool, toValue value: EJSON
     ) -> EJSON? {
         switch value {
         case .object(let fields): .object(apply(nodes, isIncluding, to: fields))
@@ -104,24 +100,26 @@ package struct Projection: Sendable {
     /// - Parameter paths: paths with equal parts before `depth`.
     private static func tree(
         _ paths: [[String]], depth: Int
-    ) throws(RealtimeError) -> [Node] {
+    ) throws(RealtimeError) -> ByteTable<Node> {
         var groups: [(name: String, paths: [[String]])] = []
+        var known = ByteTable<Int>()
         for path in paths {
             let name = path[depth]
-            if let group = groups.firstIndex(where: { $0.name.hasSameBytes(as: name) }) {
+            if let group = known[name] {
                 groups[group].paths.append(path)
             } else {
+                known[name] = groups.count
                 groups.append((name, [path]))
             }
         }
-        var nodes: [Node] = []
+        var nodes = ByteTable<Node>()
         for group in groups {
             let isLeaf = group.paths.contains { $0.count == depth + 1 }
             guard !isLeaf || group.paths.count == 1 else {
                 throw .projection("\(group.name) is named as a whole and in parts")
             }
-            let children = isLeaf ? [] : try tree(group.paths, depth: depth + 1)
-            nodes.append(Node(group.name, children))
+            nodes[group.name] = Node(
+                isLeaf ? ByteTable() : try tree(group.paths, depth: depth + 1))
         }
         return nodes
     }
@@ -129,6 +127,6 @@ package struct Projection: Sendable {
 
 extension RealtimeError {
     fileprivate static func projection(_ reason: String) -> RealtimeError {
-        RealtimeError(.invalidArgument, "invalid option fields: \(reason)")
+        RealtimeError(.invalidArgument, "invalid projection: \(reason)")
     }
 }

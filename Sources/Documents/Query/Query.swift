@@ -30,9 +30,11 @@ package struct Query: Sendable {
     /// - Parameters:
     ///   - selector: see `Selector`.
     ///   - options: an object with `sort`, `skip`, `limit` and `fields`, each optional; or null.
-    ///     Other options are ignored.
-    /// - Throws: `.invalidArgument` with the reason.
+    ///     `projection` is another name of `fields`.
+    /// - Throws: `.invalidArgument` with the reason, also if one is nested too deep.
     package init(selector: EJSON, options: EJSON = .null) throws(RealtimeError) {
+        try selector.checkDepth("the selector")
+        try options.checkDepth("the query's options")
         self.selector = try Selector(selector)
         var given = EJSONObject()
         switch options {
@@ -41,13 +43,27 @@ package struct Query: Sendable {
         default:
             throw RealtimeError(.invalidArgument, "a query's options must be an object")
         }
+        for option in given.fields where !Query.options.contains(where: option.name.hasBytes) {
+            throw RealtimeError(
+                .invalidArgument,
+                "a query has no option \(option.name); there are sort, skip, limit, fields and "
+                    + "projection")
+        }
         let sort = try given.option("sort").map(SortOrder.init)
         self.sort = sort.map { $0.isEmpty } ?? true ? nil : sort
         skip = try Query.count(given.option("skip"), "skip")
         let limit = try Query.count(given.option("limit"), "limit")
         self.limit = limit == 0 ? nil : limit
-        projection = try given.option("fields").map(Projection.init)
+        let fields = given.option("fields")
+        let projection = given.option("projection")
+        guard fields == nil || projection == nil else {
+            throw RealtimeError(
+                .invalidArgument, "a query has fields and projection, which are the same option")
+        }
+        self.projection = try (fields ?? projection).map(Projection.init)
     }
+
+    private static let options: [StaticString] = ["sort", "skip", "limit", "fields", "projection"]
 
     /// - Parameter documents: the collection's documents in natural order. If the selector names
     ///   ids, those documents are enough.

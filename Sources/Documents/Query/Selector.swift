@@ -5,6 +5,8 @@ package import Wire
 package struct Selector: Sendable {
     /// How deep logical operators, `$not` and `$elemMatch` may be nested.
     package static let maximumDepth = 100
+    /// The most instructions of all its regular expressions together.
+    static let maximumInstructions = 200_000
 
     private let test: DocumentTest
     /// The ids of the only documents that the selector can match, in the order in which it names
@@ -45,8 +47,11 @@ package struct Selector: Sendable {
     }
 
     /// - Parameter fields: the document's fields without its `_id`.
+    /// - Returns: whether the document matches. It does not if the selector's regular expressions
+    ///   need more than `MatchBudget.maximumSteps` steps for it.
     package func matches(_ fields: EJSONObject, id: DocumentID) -> Bool {
-        test.matches(fields, id: id)
+        var budget = MatchBudget()
+        return test.matches(fields, id: id, &budget) && !budget.isExceeded
     }
 
     /// The id, if the value is one that stands for `{_id: value}`.

@@ -1,20 +1,31 @@
 import Wire
 
-/// Turns a selector into tests. Nothing is stored but how deep the selector is nested.
+/// Turns a selector into tests.
 struct SelectorCompiler {
+    private final class Size {
+        var instructions = 0
+    }
+
+    /// How deep the selector is nested.
     private let depth: Int
+    /// Of its regular expressions.
+    private let size: Size
 
-    init() { depth = 0 }
+    init() {
+        depth = 0
+        size = Size()
+    }
 
-    private init(depth: Int) throws(RealtimeError) {
+    private init(depth: Int, _ size: Size) throws(RealtimeError) {
         guard depth <= Selector.maximumDepth else {
             throw .selector("it is nested more than \(Selector.maximumDepth) levels deep")
         }
         self.depth = depth
+        self.size = size
     }
 
     private func deeper() throws(RealtimeError) -> SelectorCompiler {
-        try SelectorCompiler(depth: depth + 1)
+        try SelectorCompiler(depth: depth + 1, size)
     }
 
     // MARK: Documents
@@ -34,8 +45,8 @@ struct SelectorCompiler {
 
     private func logical(_ name: String, _ operand: EJSON) throws(RealtimeError) -> DocumentTest {
         if name.hasBytes("$and") { return .and(try documents(name, operand)) }
-        if name.hasBytes("$or") { return .or(try documents(name, operand)) }
-        if name.hasBytes("$nor") { return .nor(try documents(name, operand)) }
+        if name.hasBytes("$or") { return .or(DocumentTest.merging(try documents(name, operand))) }
+        if name.hasBytes("$nor") { return .nor(DocumentTest.merging(try documents(name, operand))) }
         throw .selector("\(name) is not supported")
     }
 
@@ -61,7 +72,7 @@ struct SelectorCompiler {
     /// A value to equal, a regular expression to match, or an object with operators.
     func value(_ operand: EJSON) throws(RealtimeError) -> ValueTest {
         if case .pattern(let pattern) = operand {
-            return .any(.pattern(try PatternTest(pattern.source, flags: pattern.flags)))
+            return .any(.pattern(try test(pattern)))
         }
         guard case .object(let operators) = operand, try operators.hasOperators() else {
             return .any(try equality(operand))
@@ -118,12 +129,12 @@ struct SelectorCompiler {
         var tests: [ElementTest] = []
         for value in values {
             if case .pattern(let pattern) = value {
-                tests.append(.pattern(try PatternTest(pattern.source, flags: pattern.flags)))
+                tests.append(.pattern(try test(pattern)))
             } else {
                 tests.append(try equality(value))
             }
         }
-        return .among(tests)
+        return tests.isEmpty ? .among(ValueSet()) : .any(of: tests)
     }
 
     private func type(_ operand: EJSON) throws(RealtimeError) -> Double {
@@ -193,7 +204,21 @@ struct SelectorCompiler {
             }
             flags = options
         }
-        return try PatternTest(source, flags: flags)
+        return try test(source, flags)
+    }
+
+    private func test(_ pattern: EJSONPattern) throws(RealtimeError) -> PatternTest {
+        try test(pattern.source, pattern.flags)
+    }
+
+    private func test(_ source: String, _ flags: String) throws(RealtimeError) -> PatternTest {
+        let test = try PatternTest(source, flags: flags)
+        size.instructions += test.size
+        guard size.instructions <= Selector.maximumInstructions else {
+            throw .selector(
+                "its regular expressions have more than \(Selector.maximumInstructions) steps")
+        }
+        return test
     }
 
     // MARK: Elements

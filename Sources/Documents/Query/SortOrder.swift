@@ -5,6 +5,7 @@ package struct SortOrder: Sendable {
     /// What a document is sorted by: one value for each path, nil where the field is missing.
     package struct Key: Sendable {
         fileprivate let values: [EJSON?]
+        let prefix: SortPrefix
     }
 
     /// The most paths.
@@ -21,7 +22,7 @@ package struct SortOrder: Sendable {
     package var isEmpty: Bool { criteria.isEmpty }
 
     /// - Parameter value: `{a: 1, b: -1}`, where a negative number means descending, or a list such
-    ///   as `["a", ["b", "desc"]]`.
+    ///   as `["a", ["b", "desc"], ["c", -1]]`.
     /// - Throws: `.invalidArgument` with the reason.
     package init(_ value: EJSON) throws(RealtimeError) {
         var criteria: [Criterion] = []
@@ -68,6 +69,11 @@ package struct SortOrder: Sendable {
     /// - Returns: a negative number if `first` comes first, a positive one if `second` does, 0 if
     ///   the order does not say. Then the documents stay in their natural order.
     package func compare(_ first: Key, _ second: Key) -> Int {
+        SortPrefix.order(first.prefix, second.prefix) ?? compareValues(first, second)
+    }
+
+    /// Compares keys whose prefixes do not decide.
+    func compareValues(_ first: Key, _ second: Key) -> Int {
         for (position, criterion) in criteria.enumerated() {
             let order = EJSON.order(first.values[position], second.values[position])
             if order != 0 { return criterion.isDescending ? -order : order }
@@ -100,18 +106,26 @@ package struct SortOrder: Sendable {
             return values.isEmpty ? [([], nil)] : values
         }
         guard let leading = found.first(where: { !$0[0].indexes.isEmpty }) else {
-            return Key(values: found.map { $0[0].value })
+            return key(found.map { $0[0].value })
         }
         guard SortOrder.areParallel(found, to: leading) else {
-            return Key(values: zip(criteria, found).map(SortOrder.least))
+            return key(zip(criteria, found).map(SortOrder.least))
         }
-        var least = Key(values: [])
+        var least = key([])
         for way in leading.indices {
-            let key = Key(
-                values: found.map { $0[0].indexes.isEmpty ? $0[0].value : $0[way].value })
+            let key = key(found.map { $0[0].indexes.isEmpty ? $0[0].value : $0[way].value })
             if way == 0 || compare(key, least) < 0 { least = key }
         }
         return least
+    }
+
+    /// - Parameter values: one for each path.
+    private func key(_ values: [EJSON?]) -> Key {
+        var prefix = SortPrefix()
+        for (criterion, value) in zip(criteria, values) {
+            prefix.append(value, isDescending: criterion.isDescending)
+        }
+        return Key(values: values, prefix: prefix)
     }
 
     /// Adds a value, or an array's elements: no document is sorted by an array itself, except one
@@ -148,13 +162,26 @@ package struct SortOrder: Sendable {
 
     private static func criterion(_ element: EJSON) throws(RealtimeError) -> Criterion {
         if case .string(let path) = element { return try criterion(path, false) }
-        guard case .array(let pair) = element, pair.count == 2, case .string(let path) = pair[0],
-            case .string(let direction) = pair[1],
-            direction.hasBytes("asc") || direction.hasBytes("desc")
+        guard case .array(let pair) = element, pair.count == 1 || pair.count == 2,
+            case .string(let path) = pair[0],
+            let isDescending = pair.count == 1 ? false : isDescending(pair[1])
         else {
-            throw .sort("a list contains paths and pairs such as [\"a\", \"desc\"]")
+            throw .sort(
+                "a list contains paths and pairs such as [\"a\", \"desc\"] or [\"a\", -1]")
         }
-        return try criterion(path, direction.hasBytes("desc"))
+        return try criterion(path, isDescending)
+    }
+
+    /// nil if the value is not a direction. Meteor's client takes -1 in a list for ascending,
+    /// unlike its server.
+    private static func isDescending(_ direction: EJSON) -> Bool? {
+        switch direction {
+        case .number(1): return false
+        case .number(-1): return true
+        case .string(let word) where word.hasBytes("asc"): return false
+        case .string(let word) where word.hasBytes("desc"): return true
+        default: return nil
+        }
     }
 
     private static func criterion(

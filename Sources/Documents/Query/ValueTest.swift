@@ -11,51 +11,57 @@ indirect enum ValueTest: Sendable {
     static var nothing: ValueTest { .not(.all([])) }
 
     /// Tests the values of a path.
-    func matches(_ path: FieldPath, in fields: EJSONObject, id: DocumentID?) -> Bool {
+    /// - Parameter budget: if it is exceeded, the result means nothing.
+    func matches(
+        _ path: FieldPath, in fields: EJSONObject, id: DocumentID?, _ budget: inout MatchBudget
+    ) -> Bool {
         if path.parts.count == 1 {
             // Most paths are names of fields, which lead to one value.
-            if path.isID, let id { return matches(field: id.value) }
-            return matches(field: path.parts[0].bytes.withUnsafeBytes { fields[$0] })
+            if path.isID, let id { return matches(field: id.value, &budget) }
+            return matches(field: path.parts[0].bytes.withUnsafeBytes { fields[$0] }, &budget)
         }
         switch self {
         case .any(let test):
             var search = PathSearch(path)
             return search.first(in: fields, id: id) {
-                test.matches($0.value, isExplicitArray: $0.isExplicitArray)
+                test.matches($0.value, isExplicitArray: $0.isExplicitArray, &budget)
             }
-        case .not(let test): return !test.matches(path, in: fields, id: id)
-        case .all(let tests): return tests.allSatisfy { $0.matches(path, in: fields, id: id) }
+        case .not(let test): return !test.matches(path, in: fields, id: id, &budget)
+        case .all(let tests):
+            return tests.allSatisfy { $0.matches(path, in: fields, id: id, &budget) }
         }
     }
 
     /// Tests the values of a path below an array element, which is an object or an array.
-    func matches(_ path: FieldPath, in value: EJSON) -> Bool {
+    func matches(
+        _ path: FieldPath, in value: EJSON, _ budget: inout MatchBudget
+    ) -> Bool {
         switch self {
         case .any(let test):
             var search = PathSearch(path)
             return search.first(in: value) {
-                test.matches($0.value, isExplicitArray: $0.isExplicitArray)
+                test.matches($0.value, isExplicitArray: $0.isExplicitArray, &budget)
             }
-        case .not(let test): return !test.matches(path, in: value)
-        case .all(let tests): return tests.allSatisfy { $0.matches(path, in: value) }
+        case .not(let test): return !test.matches(path, in: value, &budget)
+        case .all(let tests): return tests.allSatisfy { $0.matches(path, in: value, &budget) }
         }
     }
 
     /// Tests a field's value, or nil for a missing field.
-    private func matches(field value: EJSON?) -> Bool {
+    private func matches(field value: EJSON?, _ budget: inout MatchBudget) -> Bool {
         switch self {
-        case .any(let test): test.matches(value, isExplicitArray: false)
-        case .not(let test): !test.matches(field: value)
-        case .all(let tests): tests.allSatisfy { $0.matches(field: value) }
+        case .any(let test): test.matches(value, isExplicitArray: false, &budget)
+        case .not(let test): !test.matches(field: value, &budget)
+        case .all(let tests): tests.allSatisfy { $0.matches(field: value, &budget) }
         }
     }
 
     /// Tests an array element, which is one value even if it is an array itself.
-    func matches(element: EJSON) -> Bool {
+    func matches(element: EJSON, _ budget: inout MatchBudget) -> Bool {
         switch self {
-        case .any(let test): test.matches(element)
-        case .not(let test): !test.matches(element: element)
-        case .all(let tests): tests.allSatisfy { $0.matches(element: element) }
+        case .any(let test): test.matches(element, &budget)
+        case .not(let test): !test.matches(element: element, &budget)
+        case .all(let tests): tests.allSatisfy { $0.matches(element: element, &budget) }
         }
     }
 }
@@ -69,7 +75,7 @@ indirect enum ElementTest: Sendable {
     /// nil is null.
     case compares(Comparison, EJSON)
     case remainder(divisor: Double, is: Double)
-    case among([ElementTest])
+    case among(ValueSet)
     case size(Double)
     case type(Double)
     case exists
@@ -77,16 +83,21 @@ indirect enum ElementTest: Sendable {
     case hasElement(ElementSelector)
 
     /// Tests a value, and, as the operator wants it, the elements of an array.
-    func matches(_ value: EJSON?, isExplicitArray: Bool) -> Bool {
-        guard case .array(let elements) = value, !isExplicitArray else { return matches(value) }
+    func matches(
+        _ value: EJSON?, isExplicitArray: Bool, _ budget: inout MatchBudget
+    ) -> Bool {
+        guard case .array(let elements) = value, !isExplicitArray else {
+            return matches(value, &budget)
+        }
         switch self {
-        case .size, .hasElement: return matches(value)
-        case .type: return elements.contains { matches($0) }
-        default: return matches(value) || elements.contains { matches($0) }
+        case .size, .hasElement: return matches(value, &budget)
+        case .type: return elements.contains { matches($0, &budget) }
+        default:
+            return matches(value, &budget) || elements.contains { matches($0, &budget) }
         }
     }
 
-    func matches(_ value: EJSON?) -> Bool {
+    func matches(_ value: EJSON?, _ budget: inout MatchBudget) -> Bool {
         switch self {
         case .equals(let operand?): value?.equals(operand, keyOrder: true) ?? false
         case .equals(nil): value == nil || value?.kind == .null
@@ -97,15 +108,15 @@ indirect enum ElementTest: Sendable {
             } else {
                 false
             }
-        case .among(let tests): tests.contains { $0.matches(value) }
+        case .among(let values): values.contains(value, &budget)
         case .size(let count):
             if case .array(let elements) = value { Double(elements.count) == count } else { false }
         case .type(let type): value.map { Double($0.kind.rawValue) == type } ?? false
         case .exists: value != nil
-        case .pattern(let test): test.matches(value)
+        case .pattern(let test): test.matches(value, &budget)
         case .hasElement(let selector):
             if case .array(let elements) = value {
-                elements.contains { selector.matches($0) }
+                elements.contains { selector.matches($0, &budget) }
             } else {
                 false
             }
@@ -131,6 +142,10 @@ extension ElementTest.Comparison {
 
 extension EJSON {
     fileprivate var isNaN: Bool {
-        if case .number(let value) = self { value.isNaN } else { false }
+        switch self {
+        case .number(let value): value.isNaN
+        case .decimal: decimalValue == nil
+        default: false
+        }
     }
 }

@@ -1,7 +1,8 @@
 internal import Wire
 
-/// One collection: its documents, and what the program declared about it.
-struct DocumentCollection: Sendable {
+/// One collection: its documents, and what the program declared about it. A copy shares the
+/// documents until one of them changes.
+package struct DocumentCollection: Sendable {
     let name: String
     var table = DocumentTable()
     /// The number of its declaration, from 0; nil until it is declared.
@@ -14,7 +15,7 @@ struct DocumentCollection: Sendable {
 
     init(name: String) { self.name = name }
 
-    func find(_ query: Query) -> [Found] {
+    package func find(_ query: Query) -> [Found] {
         guard let ids = query.selector.ids else { return query.results(of: table.documents) }
         let slots = positions(ids).map { table.slots[$0] }.sorted { $0.rank < $1.rank }
         let documents: [(DocumentID, EJSONObject)] = slots.compactMap { slot in

@@ -55,9 +55,9 @@ package enum DocumentUpdate: Sendable {
     case replaced(EJSONObject?)
     /// As `added`; the document is placed before another one, or at the end of the collection if
     /// `before` is nil or not there.
-    case addedBefore(EJSONObject, before: DocumentID?)
+    indirect case addedBefore(EJSONObject, before: DocumentID?)
     /// Sets fields and places the document. Ignored if it is not there.
-    case movedBefore(EJSONObject, before: DocumentID?)
+    indirect case movedBefore(EJSONObject, before: DocumentID?)
 }
 
 /// What a change set says about one document: how it was and how it is now. Never both nil, and

@@ -5,7 +5,9 @@ struct UpdateBuffer: Sendable {
     struct Entry: Sendable {
         let collection: Int
         let id: DocumentID
-        let update: DocumentUpdate
+        var update: DocumentUpdate
+        /// Their estimated size.
+        let bytes: Int
     }
 
     var entries: [Entry] = []
@@ -20,13 +22,16 @@ extension DocumentStore {
     /// Keeps an update for the next flush.
     /// - Returns: false if the documents, or the updates that wait, take as much memory as they
     ///   may. The update is dropped then, so the store differs from what the server means it to be.
-    package mutating func buffer(_ update: DocumentUpdate, for key: DocumentKey) -> Bool {
+    package mutating func buffer(
+        _ update: consuming DocumentUpdate, for key: DocumentKey
+    ) -> Bool {
         let size = StoredBytes.of(key.id) + update.storedBytes
         guard bytes <= maximumBytes, size <= maximumBytes - buffer.bytes else { return false }
         buffer.bytes += size
         buffer.entries.append(
             UpdateBuffer.Entry(
-                collection: positionOfCollection(key.collection), id: key.id, update: update))
+                collection: positionOfCollection(key.collection), id: key.id, update: update,
+                bytes: size))
         return true
     }
 
@@ -40,9 +45,13 @@ extension DocumentStore {
         guard emptying || isBuffering else { return nil }
         beginBatch()
         if emptying { removeAll() }
-        let updates = buffer.entries
+        var entries = buffer.entries
         buffer = UpdateBuffer()
-        for entry in updates { apply(entry.update, entry.collection, entry.id) }
+        for index in entries.indices {
+            var update = DocumentUpdate.removed
+            swap(&update, &entries[index].update)
+            apply(update, entries[index].collection, entries[index].id, entries[index].bytes)
+        }
         return endBatch()
     }
 
@@ -54,9 +63,14 @@ extension DocumentStore {
         }
     }
 
-    private mutating func apply(_ update: DocumentUpdate, _ collection: Int, _ id: DocumentID) {
-        switch update {
-        case .added(let fields): merge(collection, id, fields, cleared: [])
+    /// - Parameter bytes: the estimated size of the id and the update.
+    private mutating func apply(
+        _ update: consuming DocumentUpdate, _ collection: Int, _ id: DocumentID, _ bytes: Int
+    ) {
+        switch consume update {
+        case .added(let fields):
+            let bytes = fields.hasID ? nil : bytes
+            merge(collection, id, fields, cleared: [], bytes: bytes)
         case .changed(let fields, let cleared): merge(collection, id, fields, cleared: cleared)
         case .removed: remove(collection, id)
         case .replaced(nil): remove(collection, id)
@@ -76,13 +90,20 @@ extension DocumentStore {
         }
     }
 
+    /// - Parameter bytes: the size of the id and the fields, if it is known.
     private mutating func merge(
-        _ collection: Int, _ id: DocumentID, _ fields: EJSONObject, cleared: [String]
+        _ collection: Int, _ id: DocumentID, _ fields: consuming EJSONObject, cleared: [String],
+        bytes size: Int? = nil
     ) {
-        guard let position = collections[collection].table.position(of: id),
+        if fields.hasID { fields = fields.withoutID }
+        let place = collections[collection].table.place(of: id)
+        guard let position = place.position,
             collections[collection].table.slots[position].fields != nil
-        else { return append(collection, id, fields.withoutID) }
-        let fields = fields.withoutID
+        else {
+            let size = size ?? StoredBytes.of(id) + StoredBytes.of(fields)
+            append(collection, id, fields, at: place, bytes: size)
+            return
+        }
         touch(collection, position)
         bytes +=
             collections[collection].table.merge(at: position, fields, cleared: cleared) ?? 0

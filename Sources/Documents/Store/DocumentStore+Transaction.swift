@@ -31,8 +31,18 @@ extension DocumentStore {
 
     /// Inserts a document that is not there.
     mutating func append(_ collection: Int, _ id: DocumentID, _ fields: EJSONObject) {
-        bytes += StoredBytes.of(id) + StoredBytes.of(fields)
-        let (position, previous) = collections[collection].table.append(id, fields)
+        let place = collections[collection].table.place(of: id)
+        let size = StoredBytes.of(id) + StoredBytes.of(fields)
+        append(collection, id, fields, at: place, bytes: size)
+    }
+
+    /// - Parameter size: the estimated size of the id and the fields.
+    mutating func append(
+        _ collection: Int, _ id: DocumentID, _ fields: consuming EJSONObject,
+        at place: DocumentTable.Place, bytes size: Int
+    ) {
+        bytes += size
+        let (position, previous) = collections[collection].table.append(id, fields, at: place)
         guard previous == nil else {
             let touch = Int(collections[collection].table.slots[position].touch)
             transaction.touches[touch - 1].slot = Int32(position)
@@ -58,8 +68,9 @@ extension DocumentStore {
     }
 
     mutating func remove(_ collection: Int, at position: Int) {
-        let slot = collections[collection].table.slots[position]
-        guard let id = slot.id, let fields = slot.fields else { return }
+        guard let id = collections[collection].table.slots[position].id,
+            let fields = collections[collection].table.slots[position].fields
+        else { return }
         bytes -= StoredBytes.of(id) + StoredBytes.of(fields)
         touch(collection, position)
         collections[collection].table.remove(at: position)
@@ -106,26 +117,31 @@ extension DocumentStore {
         var changes: [DocumentChange] = []
         changes.reserveCapacity(transaction.touches.count)
         var groups: [[NetChange]] = []
-        for touch in transaction.touches {
-            let collection = Int(touch.collection)
-            let slot = collections[collection].table.slots[Int(touch.slot)]
-            guard let id = slot.id, touch.before != nil || slot.fields != nil else { continue }
-            let isEqual = touch.before == slot.fields
+        for index in transaction.touches.indices {
+            let collection = Int(transaction.touches[index].collection)
+            let position = Int(transaction.touches[index].slot)
+            let before = transaction.touches[index].before
+            let after = collections[collection].table.slots[position].fields
+            guard before != nil || after != nil,
+                let id = collections[collection].table.slots[position].id
+            else { continue }
+            let isEqual = before == after
             if !isEqual {
                 let key = DocumentKey(collection: collections[collection].name, id: id)
-                changes.append(
-                    DocumentChange(key: key, before: touch.before, after: slot.fields))
+                changes.append(DocumentChange(key: key, before: before, after: after))
             }
-            guard collections[collection].queries > 0, !isEqual || slot.rank != touch.rankBefore
-            else { continue }
+            guard collections[collection].queries > 0 else { continue }
+            let rankBefore = transaction.touches[index].rankBefore
+            let rank = collections[collection].table.slots[position].rank
+            guard !isEqual || rank != rankBefore else { continue }
             if collections[collection].group < 0 {
                 collections[collection].group = groups.count
                 groups.append([])
             }
             groups[collections[collection].group].append(
                 NetChange(
-                    id: id, before: touch.before, rankBefore: touch.rankBefore,
-                    after: slot.fields, rankAfter: slot.rank))
+                    id: id, before: before, rankBefore: rankBefore, after: after,
+                    rankAfter: rank))
         }
         return (changes, groups)
     }
@@ -143,13 +159,14 @@ extension DocumentStore {
 
     private mutating func endTouches() {
         var last = -1
-        for touch in transaction.touches {
-            let collection = Int(touch.collection)
-            collections[collection].table.endTouch(at: Int(touch.slot))
+        for index in transaction.touches.indices {
+            let collection = Int(transaction.touches[index].collection)
+            collections[collection].table.endTouch(at: Int(transaction.touches[index].slot))
             collections[collection].group = -1
         }
-        for touch in transaction.touches where Int(touch.collection) != last {
-            last = Int(touch.collection)
+        for index in transaction.touches.indices
+        where Int(transaction.touches[index].collection) != last {
+            last = Int(transaction.touches[index].collection)
             collections[last].table.finish()
         }
         let keepsCapacity = transaction.touches.count < 1_024

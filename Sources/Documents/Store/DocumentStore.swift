@@ -17,6 +17,7 @@ package struct DocumentStore: Sendable {
 
     var collections: [DocumentCollection] = []
     var positions = ByteTable<Int>()
+    private var lastCollection = 0
     private var declarations = 0
     /// How many batches are open, one in the other.
     private var openBatches = 0
@@ -55,6 +56,17 @@ package struct DocumentStore: Sendable {
     func positionOfKnown(_ collection: String) -> Int? { positions[collection] }
 
     mutating func positionOfCollection(_ name: String) -> Int {
+        // Mostly the same as the last time.
+        if lastCollection < collections.count,
+            collections[lastCollection].name.hasSameText(as: name)
+        {
+            return lastCollection
+        }
+        lastCollection = findOrAddCollection(name)
+        return lastCollection
+    }
+
+    private mutating func findOrAddCollection(_ name: String) -> Int {
         if let position = positions[name] { return position }
         bytes += StoredBytes.collection + name.utf8.count
         positions[name] = collections.count
@@ -78,6 +90,14 @@ package struct DocumentStore: Sendable {
         guard let position = positions[collection] else { return [] }
         return collections[position].table.documents.map { (id: $0, fields: $1) }
     }
+
+    /// A collection as it is now; nil if it never had a document.
+    package func collection(_ name: String) -> DocumentCollection? {
+        positions[name].map { collections[$0] }
+    }
+
+    /// The names of all collections that have, or had, documents or a declaration.
+    package var names: [String] { collections.map { $0.name } }
 
     package func find(_ query: Query, in collection: String) -> [Found] {
         guard let position = positions[collection] else { return [] }

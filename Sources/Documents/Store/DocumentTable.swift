@@ -20,13 +20,15 @@ struct DocumentTable: Sendable {
     }
 
     private(set) var slots: [Slot] = []
-    /// Positions of slots by hash, `vacant` or `vacated`; the count is a power of two.
-    private var cells: [Int32] = []
+    /// The count is a power of two.
+    private var cells: [Cell] = []
     /// Cells that are not vacant.
     private var usedCells = 0
     /// Slots that hold a document.
     private(set) var count = 0
     private var lastRank: Int64 = 0
+    /// Of the last document that got or lost a field.
+    private var namesAfterMerge = SharedFieldNames()
     /// Whether the slots are not in the order of their ranks.
     private var isShuffled = false
     /// Exists while a transaction places documents before others.
@@ -34,8 +36,18 @@ struct DocumentTable: Sendable {
 
     /// Leaves room between two documents for others that a server places there.
     static let rankDistance: Int64 = 1 << 24
-    private static let vacant: Int32 = -1
-    private static let vacated: Int32 = -2
+
+    /// The position of a slot with the hash of its id, so that a search looks only at slots that
+    /// it probably wants.
+    private struct Cell: Sendable {
+        let position: Int32
+        let hash: UInt32
+
+        static let vacant = Cell(position: -1, hash: 0)
+        static let vacated = Cell(position: -2, hash: 0)
+
+        var isVacant: Bool { position == -1 }
+    }
 
     init() {}
 
@@ -43,7 +55,22 @@ struct DocumentTable: Sendable {
 
     /// The slot of a document that is there, or was removed in this transaction.
     func position(of id: DocumentID) -> Int? {
-        cell(of: id, DocumentTable.hash(id)).map { Int(cells[$0]) }
+        cell(of: id, DocumentTable.hash(id)).map { Int(cells[$0].position) }
+    }
+
+    /// Where a document is, or where it would be inserted.
+    struct Place {
+        /// The slot of a document that is there, or was removed in this transaction.
+        let position: Int?
+        fileprivate let cell: Int?
+        fileprivate let hash: UInt32
+    }
+
+    /// Mutating, because the compiler copies an array's element to call any other function of it.
+    mutating func place(of id: DocumentID) -> Place {
+        let hash = DocumentTable.hash(id)
+        let cell = cell(of: id, hash)
+        return Place(position: cell.map { Int(cells[$0].position) }, cell: cell, hash: hash)
     }
 
     func fields(of id: DocumentID) -> EJSONObject? {
@@ -75,23 +102,20 @@ struct DocumentTable: Sendable {
     /// Inserts a document that is not there at the end.
     /// - Returns: its slot. `previous` is the slot that it had in this transaction, which is empty
     ///   now.
-    mutating func append(_ id: DocumentID, _ fields: EJSONObject) -> (position: Int, previous: Int?)
-    {
-        let hash = DocumentTable.hash(id)
+    mutating func append(
+        _ id: DocumentID, _ fields: consuming EJSONObject, at place: Place
+    ) -> (position: Int, previous: Int?) {
         let position = slots.count
         lastRank += DocumentTable.rankDistance
-        var slot = Slot(id: id, fields: fields, rank: lastRank, hash: hash)
-        let cell = cell(of: id, hash)
-        let previous = cell.map { Int(cells[$0]) }
-        if let cell, let previous {
-            slot.touch = slots[previous].touch
+        slots.append(Slot(id: id, fields: fields, rank: lastRank, hash: place.hash))
+        let previous = place.position
+        if let cell = place.cell, let previous {
+            slots[position].touch = slots[previous].touch
             slots[previous].id = nil
             slots[previous].touch = 0
-            cells[cell] = Int32(position)
-            slots.append(slot)
+            cells[cell] = Cell(position: Int32(position), hash: place.hash)
         } else {
-            slots.append(slot)
-            if (usedCells + 1) * 4 > cells.count * 3 { rebuildCells() } else { place(position) }
+            if (usedCells + 1) * 4 > cells.count * 3 { rebuildCells() } else { enter(position) }
         }
         count += 1
         order?.append(position)
@@ -114,7 +138,12 @@ struct DocumentTable: Sendable {
     mutating func merge(
         at position: Int, _ fields: EJSONObject, cleared: [String]
     ) -> Int? {
-        slots[position].fields?.merge(fields, cleared: cleared)
+        let count = slots[position].fields?.count
+        let growth = slots[position].fields?.merge(fields, cleared: cleared)
+        if !cleared.isEmpty || slots[position].fields?.count != count {
+            slots[position].fields?.shareNames(with: &namesAfterMerge)
+        }
+        return growth
     }
 
     mutating func setTouch(_ touch: Int, at position: Int) {
@@ -170,7 +199,7 @@ struct DocumentTable: Sendable {
     mutating func endTouch(at position: Int) {
         slots[position].touch = 0
         guard slots[position].fields == nil, let id = slots[position].id else { return }
-        if let cell = cell(of: id, slots[position].hash) { cells[cell] = DocumentTable.vacated }
+        if let cell = cell(of: id, slots[position].hash) { cells[cell] = .vacated }
         slots[position].id = nil
     }
 
@@ -188,19 +217,23 @@ struct DocumentTable: Sendable {
         guard !cells.isEmpty else { return nil }
         let mask = cells.count - 1
         var cell = Int(hash) & mask
-        while cells[cell] != DocumentTable.vacant {
-            let position = Int(cells[cell])
-            if position >= 0, slots[position].hash == hash, slots[position].id == id { return cell }
+        while !cells[cell].isVacant {
+            if cells[cell].hash == hash, cells[cell].position >= 0,
+                slots[Int(cells[cell].position)].id == id
+            {
+                return cell
+            }
             cell = (cell + 1) & mask
         }
         return nil
     }
 
-    private mutating func place(_ position: Int) {
+    private mutating func enter(_ position: Int) {
         let mask = cells.count - 1
-        var cell = Int(slots[position].hash) & mask
-        while cells[cell] != DocumentTable.vacant { cell = (cell + 1) & mask }
-        cells[cell] = Int32(position)
+        let hash = slots[position].hash
+        var cell = Int(hash) & mask
+        while !cells[cell].isVacant { cell = (cell + 1) & mask }
+        cells[cell] = Cell(position: Int32(position), hash: hash)
         usedCells += 1
     }
 
@@ -209,9 +242,9 @@ struct DocumentTable: Sendable {
         let positions = slots.indices.filter { slots[$0].id != nil }
         var size = 8
         while size < 2 * positions.count { size *= 2 }
-        cells = Array(repeating: DocumentTable.vacant, count: size)
+        cells = Array(repeating: .vacant, count: size)
         usedCells = 0
-        for position in positions { place(position) }
+        for position in positions { enter(position) }
     }
 
     /// Each process seeds its hashes differently, so a peer cannot choose ids that collide.

@@ -9,12 +9,9 @@ package struct FieldChanges: Sendable {
 
     package var isEmpty: Bool { fields.isEmpty && cleared.isEmpty }
 
-    /// As many products of field counts are compared without an index.
-    private static let fewComparisons = 1_024
-
     package init(from old: EJSONObject, to new: EJSONObject) {
-        guard old.count <= FieldChanges.fewComparisons / max(new.count, 1) else {
-            compareByIndex(old, new)
+        guard !old.isEmpty else {
+            fields = new
             return
         }
         for field in new.fields {
@@ -23,47 +20,19 @@ package struct FieldChanges: Sendable {
         }
         for field in old.fields where new[field.name] == nil { cleared.append(field.name) }
     }
-
-    private mutating func compareByIndex(_ old: EJSONObject, _ new: EJSONObject) {
-        let oldValues = FieldIndex(old)
-        let newValues = FieldIndex(new)
-        for field in new.fields {
-            if let value = oldValues[field.name], value == field.value { continue }
-            fields.append(field.name, field.value)
-        }
-        for field in old.fields where newValues[field.name] == nil { cleared.append(field.name) }
-    }
-}
-
-/// The fields of a document by name, for documents with very many of them.
-private struct FieldIndex {
-    private let fields: [EJSONObject.Field]
-    private var positions = ByteTable<Int>()
-
-    init(_ object: EJSONObject) {
-        fields = object.fields
-        for (position, field) in fields.enumerated() { positions[field.name] = position }
-    }
-
-    subscript(name: String) -> EJSON? { positions[name].map { fields[$0].value } }
 }
 
 extension EJSONObject {
-    /// As many products of field counts are merged without an index.
-    private static let fewComparisons = 1_024
-
     /// Sets fields and removes others. Values that are equal stay as they are.
     /// - Returns: by how many bytes the estimate of its memory grew, or nil if nothing changed.
-    mutating func merge(_ changes: EJSONObject, cleared: [String]) -> Int? {
-        let changed =
-            count <= EJSONObject.fewComparisons / max(changes.count, 1)
-            ? setEach(changes) : setAll(changes)
+    package mutating func merge(_ changes: EJSONObject, cleared: [String]) -> Int? {
+        let changed = set(changes)
         let removed = clear(cleared)
         guard changed != nil || removed != nil else { return nil }
         return (changed ?? 0) + (removed ?? 0)
     }
 
-    private mutating func setEach(_ changes: EJSONObject) -> Int? {
+    private mutating func set(_ changes: EJSONObject) -> Int? {
         var growth: Int?
         for field in changes.fields {
             if let old = self[field.name] {
@@ -73,34 +42,6 @@ extension EJSONObject {
             self[field.name] = field.value
             growth = (growth ?? 0) + StoredBytes.of(name: field.name, field.value)
         }
-        return growth
-    }
-
-    private mutating func setAll(_ changes: EJSONObject) -> Int? {
-        var growth: Int?
-        var merged = EJSONObject()
-        var rest = ByteTable<EJSON>()
-        for field in changes.fields { rest[field.name] = field.value }
-        for field in fields {
-            guard let value = rest[field.name] else {
-                merged.append(field.name, field.value)
-                continue
-            }
-            rest[field.name] = nil
-            if value == field.value {
-                merged.append(field.name, field.value)
-            } else {
-                merged.append(field.name, value)
-                growth =
-                    (growth ?? 0) + StoredBytes.of(name: field.name, value)
-                    - StoredBytes.of(name: field.name, field.value)
-            }
-        }
-        for field in changes.fields where rest[field.name] != nil {
-            merged.append(field.name, field.value)
-            growth = (growth ?? 0) + StoredBytes.of(name: field.name, field.value)
-        }
-        if growth != nil { self = merged }
         return growth
     }
 
@@ -132,7 +73,7 @@ extension EJSONObject {
 
     /// The same fields without one named `_id`.
     var withoutID: EJSONObject {
-        guard self["_id"] != nil else { return self }
+        guard hasID else { return self }
         var copy = self
         copy["_id"] = nil
         return copy

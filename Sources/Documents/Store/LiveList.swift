@@ -22,6 +22,20 @@ struct LiveOrder: Sendable {
         }
         return left.rank < right.rank
     }
+
+    /// The same for an entry that is not copied: in a long list, each look at what an entry refers
+    /// to waits for memory.
+    func precedes(_ left: UnsafePointer<LiveEntry>, _ right: LiveEntry) -> Bool {
+        if let sort, let leftPrefix = left.pointee.key?.prefix, let rightKey = right.key {
+            let order = SortPrefix.order(leftPrefix, rightKey.prefix)
+            if let order, order != 0 { return order < 0 }
+            if order == nil, let leftKey = left.pointee.key {
+                let order = sort.compareValues(leftKey, rightKey)
+                if order != 0 { return order < 0 }
+            }
+        }
+        return left.pointee.rank < right.rank
+    }
 }
 
 /// The documents that match a live query, in its order. Finding, inserting and removing one costs
@@ -31,9 +45,8 @@ struct LiveOrder: Sendable {
 struct LiveList: Sendable {
     private let order: LiveOrder
     private var chunks: [[LiveEntry]] = []
-    /// The counts of the chunks.
-    private var counts: [Int] = []
-    private(set) var count = 0
+    private var counts = ChunkCounts()
+    var count: Int { counts.total }
 
     /// A fuller chunk is divided.
     private static let maximumChunk = 256
@@ -48,13 +61,8 @@ struct LiveList: Sendable {
 
     /// - Parameter index: less than `count`.
     subscript(index: Int) -> LiveEntry {
-        var index = index
-        var chunk = 0
-        while index >= counts[chunk] {
-            index -= counts[chunk]
-            chunk += 1
-        }
-        return chunks[chunk][index]
+        let (chunk, offset) = counts.place(of: index)
+        return chunks[chunk][offset]
     }
 
     /// The entries with these positions, as far as they exist.
@@ -62,12 +70,13 @@ struct LiveList: Sendable {
         let range = range.clamped(to: 0..<count)
         var entries: [LiveEntry] = []
         entries.reserveCapacity(range.count)
-        var start = 0
-        for (chunk, length) in zip(chunks, counts) {
-            let part = range.clamped(to: start..<start + length)
-            if !part.isEmpty { entries += chunk[part.lowerBound - start..<part.upperBound - start] }
-            start += length
-            if start >= range.upperBound { break }
+        guard !range.isEmpty else { return entries }
+        var (chunk, offset) = counts.place(of: range.lowerBound)
+        while entries.count < range.count {
+            let end = min(chunks[chunk].count, offset + range.count - entries.count)
+            entries += chunks[chunk][offset..<end]
+            chunk += 1
+            offset = 0
         }
         return entries
     }
@@ -81,32 +90,53 @@ struct LiveList: Sendable {
             // Only if the query's sort is not an order.
             return entries(0..<count).firstIndex { $0.id == entry.id }
         }
-        return counts[..<chunk].reduce(offset) { $0 + $1 }
+        return counts.start(of: chunk) + offset
     }
 
-    mutating func insert(_ entry: LiveEntry) {
-        guard !chunks.isEmpty else { return fill([entry]) }
+    /// - Returns: its position.
+    @discardableResult
+    mutating func insert(_ entry: LiveEntry) -> Int {
+        guard !chunks.isEmpty else {
+            fill([entry])
+            return 0
+        }
         let (chunk, offset) = place(of: entry)
         chunks[chunk].insert(entry, at: offset)
-        counts[chunk] += 1
-        count += 1
+        counts.add(1, to: chunk)
+        let index = counts.start(of: chunk) + offset
         if counts[chunk] > LiveList.maximumChunk { divide(chunk) }
+        return index
+    }
+
+    /// Replaces an entry by another.
+    /// - Parameter index: less than `count`.
+    /// - Returns: its position.
+    mutating func replace(at index: Int, with entry: LiveEntry) -> Int {
+        let (chunk, offset) = counts.place(of: index)
+        let isInPlace = chunks[chunk].withUnsafeBufferPointer { entries in
+            // At an end of the chunk, the entry may belong to the next one.
+            guard let first = entries.baseAddress, offset > 0, offset + 1 < entries.count else {
+                return false
+            }
+            return order.precedes(first + (offset - 1), entry)
+                && !order.precedes(first + (offset + 1), entry)
+        }
+        if isInPlace {
+            chunks[chunk][offset] = entry
+            return index
+        }
+        remove(at: index)
+        return insert(entry)
     }
 
     /// - Parameter index: less than `count`.
     mutating func remove(at index: Int) {
-        var index = index
-        var chunk = 0
-        while index >= counts[chunk] {
-            index -= counts[chunk]
-            chunk += 1
-        }
-        chunks[chunk].remove(at: index)
-        counts[chunk] -= 1
-        count -= 1
+        let (chunk, offset) = counts.place(of: index)
+        chunks[chunk].remove(at: offset)
+        counts.add(-1, to: chunk)
         if counts[chunk] == 0 {
             chunks.remove(at: chunk)
-            counts.remove(at: chunk)
+            counts.replace(chunk, by: [])
         }
     }
 
@@ -136,16 +166,14 @@ struct LiveList: Sendable {
     }
 
     private mutating func fill(_ entries: [LiveEntry]) {
-        count = entries.count
         chunks.removeAll()
-        counts.removeAll()
         var start = 0
         while start < entries.count {
             let end = min(start + LiveList.newChunk, entries.count)
             chunks.append(Array(entries[start..<end]))
-            counts.append(end - start)
             start = end
         }
+        counts = ChunkCounts(chunks.map { $0.count })
     }
 
     private mutating func divide(_ chunk: Int) {
@@ -153,30 +181,36 @@ struct LiveList: Sendable {
         let second = Array(chunks[chunk][middle...])
         chunks[chunk].removeSubrange(middle...)
         chunks.insert(second, at: chunk + 1)
-        counts[chunk] = middle
-        counts.insert(second.count, at: chunk + 1)
+        counts.replace(chunk, by: [middle, second.count])
     }
 
     /// Where an entry is or belongs.
     private func place(of entry: LiveEntry) -> (chunk: Int, offset: Int) {
-        var low = 0
-        var high = chunks.count - 1
-        // The first chunk whose last entry does not precede this one, otherwise the last chunk.
-        while low < high {
-            let middle = (low + high) / 2
-            if let last = chunks[middle].last, order.precedes(last, entry) {
-                low = middle + 1
-            } else {
-                high = middle
+        chunks.withUnsafeBufferPointer { chunks in
+            // The first chunk whose last entry does not precede this one, otherwise the last chunk.
+            let chunk = LiveList.first(in: 0..<chunks.count - 1) { number in
+                chunks[number].withUnsafeBufferPointer { entries in
+                    guard let first = entries.baseAddress else { return true }
+                    return !order.precedes(first + (entries.count - 1), entry)
+                }
             }
+            let offset = chunks[chunk].withUnsafeBufferPointer { entries in
+                LiveList.first(in: 0..<entries.count) { number in
+                    entries.baseAddress.map { !order.precedes($0 + number, entry) } ?? true
+                }
+            }
+            return (chunk, offset)
         }
-        let entries = chunks[low]
-        var start = 0
-        var end = entries.count
+    }
+
+    /// The first number for which a condition holds, which holds for all numbers after it; the end
+    /// of the range if there is none.
+    private static func first(in range: Range<Int>, where holds: (Int) -> Bool) -> Int {
+        var (start, end) = (range.lowerBound, range.upperBound)
         while start < end {
             let middle = (start + end) / 2
-            if order.precedes(entries[middle], entry) { start = middle + 1 } else { end = middle }
+            if holds(middle) { end = middle } else { start = middle + 1 }
         }
-        return (low, start)
+        return start
     }
 }

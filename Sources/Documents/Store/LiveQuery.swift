@@ -76,6 +76,7 @@ struct LiveQuery: Sendable {
 
     /// Changes the list, and finds the positions before and after.
     private mutating func update(_ affected: inout [Affected]) {
+        if affected.count == 1 { return update(&affected[0]) }
         let isMany = affected.count > list.count / LiveQuery.manyChanges
         let numbers = isMany ? LiveQuery.numbers(of: affected) : [:]
         if isMany {
@@ -102,6 +103,17 @@ struct LiveQuery: Sendable {
         for number in affected.indices {
             guard let new = affected[number].new else { continue }
             affected[number].newIndex = list.index(of: new) ?? -1
+        }
+    }
+
+    /// Changes the list by one document.
+    private mutating func update(_ affected: inout Affected) {
+        affected.oldIndex = affected.old.flatMap { list.index(of: $0) } ?? -1
+        switch affected.new {
+        case let new? where affected.oldIndex >= 0:
+            affected.newIndex = list.replace(at: affected.oldIndex, with: new)
+        case let new?: affected.newIndex = list.insert(new)
+        case nil: if affected.oldIndex >= 0 { list.remove(at: affected.oldIndex) }
         }
     }
 

@@ -13,7 +13,7 @@ struct QueryTests {
             (#"{"sort":{}}"#, "abcdefghijkmnop"), (#"{"skip":2,"limit":3}"#, "cde"),
             (#"{"skip":13}"#, "op"), (#"{"skip":20}"#, ""), (#"{"limit":0}"#, "abcdefghijkmnop"),
             (#"{"sort":{"_id":-1},"skip":1,"limit":2}"#, "on"), ("null", "abcdefghijkmnop"),
-            (#"{"sort":null,"skip":null,"limit":1}"#, "a"), (#"{"unknown":1,"limit":1}"#, "a"),
+            (#"{"sort":null,"skip":null,"limit":1}"#, "a"),
         ])
     func orderAndRange(options: String, ids: String) throws {
         #expect(try find("{}", options) == ids, "\(options)")
@@ -21,7 +21,7 @@ struct QueryTests {
 
     @Test(
         arguments: [
-            #"{"sort":5}"#, #"{"sort":{"a":"up"}}"#, #"{"sort":[5]}"#, #"{"sort":[["a",1]]}"#,
+            #"{"sort":5}"#, #"{"sort":{"a":"up"}}"#, #"{"sort":[5]}"#, #"{"sort":[["a",2]]}"#,
             #"{"sort":{"":1}}"#, #"{"sort":{"$a":1}}"#, #"{"skip":-1}"#, #"{"skip":1.5}"#,
             #"{"limit":-1}"#, #"{"limit":"x"}"#, #"{"limit":1e300}"#, "5", #"{"fields":5}"#,
             #"{"fields":{"a":1,"b":0}}"#, #"{"fields":{"a":1,"a.b":1}}"#,
@@ -55,6 +55,54 @@ struct QueryTests {
         #expect(try find("{}", #"{"sort":{"l.x":1,"l.y":1}}"#, in: documents) == "bac")
         #expect(try find("{}", #"{"sort":{"l.x":-1,"l.y":1}}"#, in: documents) == "cab")
         #expect(try find("{}", #"{"sort":{"l.0.y":1}}"#, in: documents) == "abc")
+    }
+
+    @Test(
+        arguments: [
+            (#"["n"]"#, "abc"), (#"[["n"]]"#, "abc"), (#"[["n","asc"]]"#, "abc"),
+            (#"[["n",1]]"#, "abc"), (#"[["n",-1]]"#, "cba"), (#"[["n","desc"]]"#, "cba"),
+            (#"["m",["n","desc"]]"#, "bac"), (#"[["m",-1],"n"]"#, "cab"), ("[]", "bca"),
+            (#"["n",1]"#, "error"), (#"["n",["m",2]]"#, "error"), (#"[["n","down"]]"#, "error"),
+            (#"[["n",1,2]]"#, "error"), ("[[]]", "error"), ("[[1]]", "error"), (#""n""#, "error"),
+            (#"[""]"#, "error"), (#"["$n"]"#, "error"), (#"[["n",null]]"#, "error"),
+        ])
+    func formsOfASort(sort: String, ids: String) throws {
+        let documents =
+            #"[{"_id":"b","n":2,"m":0},{"_id":"c","n":3,"m":1},{"_id":"a","n":1,"m":0}]"#
+        if ids == "error" {
+            #expect(
+                isInvalid { _ = try find("{}", #"{"sort":\#(sort)}"#, in: documents) }, "\(sort)")
+        } else {
+            #expect(try find("{}", #"{"sort":\#(sort)}"#, in: documents) == ids, "\(sort)")
+        }
+    }
+
+    @Test func projectionIsAnotherNameOfFields() throws {
+        let query = try query("{}", #"{"projection":{"a":1}}"#)
+        let documents: [(DocumentID, EJSONObject)] = [(DocumentID("x"), ["a": 1, "b": 2])]
+        let found = query.results(of: documents)
+        #expect(found == [Found(id: DocumentID("x"), fields: ["a": 1])])
+        #expect(isInvalid { _ = try self.query("{}", #"{"projection":{"a":5}}"#) })
+        #expect(isInvalid { _ = try self.query("{}", #"{"projection":{"a":1},"fields":{"b":1}}"#) })
+        #expect(!isInvalid { _ = try self.query("{}", #"{"projection":{"a":1},"fields":null}"#) })
+    }
+
+    @Test(arguments: ["Sort", "sorts", "", "$sort", "transform"])
+    func unknownOptionsAreRefused(name: String) throws {
+        for value in ["1", "null"] {
+            let options = EJSON.object([name: try EJSON(parsing: value)])
+            do throws(RealtimeError) {
+                _ = try Query(selector: [:], options: options)
+                Issue.record("\(name) is accepted")
+            } catch {
+                #expect(error.code == .invalidArgument)
+                #expect(error.message.hasPrefix("a query has no option \(name);"))
+            }
+        }
+    }
+
+    private func query(_ selector: String, _ options: String) throws -> Query {
+        try Query(selector: value(selector), options: value(options))
     }
 
     /// Meteor refuses to sort by two lists. Here each counts with its first element.

@@ -45,9 +45,7 @@ struct PatternEscape {
         }
     }
 
-    private func just(_ character: UInt32) -> PatternClass {
-        PatternClass([character...character])
-    }
+    private func just(_ character: UInt32) -> PatternClass { PatternClass(character) }
 
     /// A character that stands for itself. With the flag `u` only those of the syntax do.
     private func identity(_ character: UInt32) throws(RealtimeError) -> PatternClass {

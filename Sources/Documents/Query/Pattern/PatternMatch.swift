@@ -9,12 +9,29 @@ struct PatternMatch {
     /// For each look-around, whether it holds at each position.
     private var looks: [[Bool]] = []
 
-    /// Whether the text contains a match.
-    static func isMatch(_ program: PatternProgram, _ text: String) -> Bool {
+    // What the work at one character costs, in steps.
+    private static let charactersOfOneStep = 8
+    private static let stepsOfCase = 4
+    private static let stepsOfVariants = 8
+
+    /// - Parameter budget: if it does not suffice, the result is false.
+    /// - Returns: whether the text contains a match.
+    static func isMatch(
+        _ program: PatternProgram, _ text: String, _ budget: inout MatchBudget
+    ) -> Bool {
+        let length = text.utf8.count
+        guard budget.spend(program.size + 1 + length / charactersOfOneStep) else { return false }
+        if program.flags.ignoresCase {
+            let others = text.utf8.count { $0 >= 0xC0 }
+            guard budget.spend(others * stepsOfCase) else { return false }
+        }
         var match = PatternMatch(program, text)
         let last = program.passes.count - 1
-        for pass in program.passes[..<last] { match.looks.append(match.positions(pass)) }
-        return match.search(program.passes[last])
+        for pass in program.passes[..<last] {
+            match.looks.append(match.positions(pass, &budget))
+            if budget.isExceeded { return false }
+        }
+        return match.search(program.passes[last], &budget)
     }
 
     private init(_ program: PatternProgram, _ text: String) {
@@ -45,13 +62,16 @@ struct PatternMatch {
         }
 
         /// Adds the states that are reached from an instruction without reading.
+        /// - Parameter steps: grows by the work.
         /// - Returns: whether the end of the expression is among them.
         mutating func add(
-            _ instruction: Int, _ pass: PatternProgram.Pass, _ match: PatternMatch, _ position: Int
+            _ instruction: Int, _ pass: PatternProgram.Pass, _ match: PatternMatch,
+            _ position: Int, _ steps: inout Int
         ) -> Bool {
             var isEnd = false
             open.append(instruction)
             while let current = open.popLast() {
+                steps += 1
                 guard reached[current] != round else { continue }
                 reached[current] = round
                 switch pass.instructions[current] {
@@ -71,17 +91,21 @@ struct PatternMatch {
         }
     }
 
-    private func search(_ pass: PatternProgram.Pass) -> Bool {
+    private func search(_ pass: PatternProgram.Pass, _ budget: inout MatchBudget) -> Bool {
         var (states, next) = (States(pass), States(pass))
         states.clear()
         for position in 0...text.count {
-            if position == 0 || !program.flags.isSticky, states.add(0, pass, self, position) {
-                return true
+            var steps = 1
+            if position == 0 || !program.flags.isSticky,
+                states.add(0, pass, self, position, &steps)
+            {
+                return budget.spend(steps)
             }
+            guard budget.spend(steps) else { return false }
             guard position < text.count else { break }
             next.clear()
-            for state in states.list where reads(pass.instructions[state], position) {
-                if next.add(state + 1, pass, self, position + 1) { return true }
+            if advance(states, to: &next, pass, from: position, to: position + 1, &budget) {
+                return !budget.isExceeded
             }
             swap(&states, &next)
         }
@@ -89,33 +113,62 @@ struct PatternMatch {
     }
 
     /// At which positions the expression ends (or, read backward, begins), wherever it begins.
-    private func positions(_ pass: PatternProgram.Pass) -> [Bool] {
+    private func positions(
+        _ pass: PatternProgram.Pass, _ budget: inout MatchBudget
+    ) -> [Bool] {
         var holds = [Bool](repeating: false, count: text.count + 1)
         var (states, next) = (States(pass), States(pass))
         states.clear()
         for step in 0...text.count {
             let position = pass.isBackward ? text.count - step : step
             let following = pass.isBackward ? position - 1 : position + 1
-            if states.add(0, pass, self, position) { holds[position] = true }
-            guard step < text.count else { break }
+            var steps = 1
+            if states.add(0, pass, self, position, &steps) { holds[position] = true }
+            guard budget.spend(steps), step < text.count else { break }
             next.clear()
-            let read = min(position, following)
-            for state in states.list where reads(pass.instructions[state], read) {
-                if next.add(state + 1, pass, self, following) { holds[following] = true }
+            if advance(states, to: &next, pass, from: position, to: following, &budget) {
+                holds[following] = true
             }
             swap(&states, &next)
         }
         return holds
     }
 
-    private func reads(_ instruction: PatternProgram.Instruction, _ position: Int) -> Bool {
+    /// Reads the character between two positions.
+    /// - Returns: whether the end of the expression is reached.
+    private func advance(
+        _ states: borrowing States, to next: inout States, _ pass: PatternProgram.Pass,
+        from position: Int, to following: Int, _ budget: inout MatchBudget
+    ) -> Bool {
+        let read = min(position, following)
+        var isEnd = false
+        var variants: [UInt32]?
+        var steps = states.list.count
+        for state in states.list
+        where reads(pass.instructions[state], read, &variants)
+            && next.add(state + 1, pass, self, following, &steps)
+        {
+            isEnd = true
+        }
+        if variants != nil { steps += PatternMatch.stepsOfVariants }
+        _ = budget.spend(steps)
+        return isEnd
+    }
+
+    /// - Parameter variants: of the character, once they are needed.
+    private func reads(
+        _ instruction: PatternProgram.Instruction, _ position: Int, _ variants: inout [UInt32]?
+    ) -> Bool {
         switch instruction {
-        case .character(let character): character == compared[position]
-        case .characters(let characters):
-            program.flags.ignoresCase
-                ? characters.contains(anyOf: letters.variants(ofCanonical: compared[position]))
-                : characters.contains(text[position])
-        default: false
+        case .character(let character): return character == compared[position]
+        case .characters(let number):
+            guard program.flags.ignoresCase else {
+                return program.classes[number].contains(text[position])
+            }
+            let known = variants ?? letters.variants(ofCanonical: compared[position])
+            variants = known
+            return program.classes[number].contains(anyOf: known)
+        default: return false
         }
     }
 

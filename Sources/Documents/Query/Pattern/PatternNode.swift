@@ -1,7 +1,8 @@
 /// A part of a regular expression.
 indirect enum PatternNode: Sendable {
     case character(UInt32)
-    case characters(PatternClass)
+    /// A class, by its position among the expression's.
+    case characters(Int)
     case assertion(PatternAssertion)
     /// Whether the node matches the text that follows (`isAhead`) or precedes. Consumes nothing.
     case look(PatternNode, isAhead: Bool, isNegated: Bool)

@@ -5,6 +5,8 @@ import Wire
 struct PatternParser {
     /// How deep groups may be nested.
     static let maximumDepth = 100
+    /// The most characters and ranges in all brackets together.
+    static let maximumRanges = 2_000
 
     private let source: [UInt32]
     private let flags: PatternFlags
@@ -13,6 +15,9 @@ struct PatternParser {
     /// How many groups capture. Only larger numbers after a backslash can be characters.
     private var groupCount = 0
     private var hasNamedGroups = false
+    private var rangeCount = 0
+    /// The classes that nodes refer to.
+    private(set) var classes: [PatternClass] = []
 
     init(_ source: String, _ flags: PatternFlags) {
         self.source =
@@ -126,9 +131,9 @@ struct PatternParser {
         }
         if isNext("(?") { throw .pattern("unknown kind of group") }
         if skip("(") { return try groupEnd() }
-        if skip("[") { return .characters(try characters()) }
+        if skip("[") { return node(try characters()) }
         if skip(".") {
-            return .characters(
+            return node(
                 flags.dotMatchesAll
                     ? PatternClass([], isNegated: true) : PatternClass.lineEnds.negated)
         }
@@ -143,6 +148,11 @@ struct PatternParser {
         }
         if flags.isUnicode, isNext("}") || isNext("]") { throw .pattern("a lone bracket") }
         return .character(try character())
+    }
+
+    private mutating func node(_ characters: PatternClass) -> PatternNode {
+        classes.append(characters)
+        return .characters(classes.count - 1)
     }
 
     private mutating func character() throws(RealtimeError) -> UInt32 {
@@ -211,50 +221,51 @@ struct PatternParser {
 
     /// The characters up to `]`.
     private mutating func characters() throws(RealtimeError) -> PatternClass {
-        var result = PatternClass()
-        result.isNegated = skip("^")
+        let isNegated = skip("^")
+        var ranges: [ClosedRange<UInt32>] = []
         while !skip("]") {
+            guard rangeCount + ranges.count < PatternParser.maximumRanges else {
+                throw .pattern(
+                    "more than \(PatternParser.maximumRanges) characters and ranges in brackets")
+            }
             let first = try member()
             guard isNext("-"), !isNext("-]") else {
-                result.insert(first)
+                ranges += first.members
                 continue
             }
             position += 1
             let last = try member()
             guard let low = first.single, let high = last.single else {
                 guard !flags.isUnicode else { throw .pattern("a class in a range") }
-                result.insert(first)
-                result.insert(.ascii("-")...(.ascii("-")))
-                result.insert(last)
+                ranges += first.members + [.ascii("-")...(.ascii("-"))] + last.members
                 continue
             }
             guard low <= high else { throw .pattern("a range out of order") }
-            result.insert(low...high)
+            ranges.append(low...high)
         }
-        return result
+        rangeCount += ranges.count
+        return PatternClass(ranges, isNegated: isNegated)
     }
 
     private mutating func member() throws(RealtimeError) -> PatternClass {
         guard position < source.count else { throw .pattern("a [ without ]") }
         guard skip("\\") else {
-            let character = try character()
-            return PatternClass([character...character])
+            return PatternClass(try character())
         }
-        if skip("b") { return PatternClass([8...8]) }
-        if flags.isUnicode, skip("-") { return PatternClass([.ascii("-")...(.ascii("-"))]) }
+        if skip("b") { return PatternClass(8) }
+        if flags.isUnicode, skip("-") { return PatternClass(.ascii("-")) }
         if !flags.isUnicode, isNext("c"), position + 1 < source.count {
             let control = source[position + 1]
             if PatternClass.digits.contains(control) || control == .ascii("_") {
                 position += 2
-                return PatternClass([(control % 32)...(control % 32)])
+                return PatternClass(control % 32)
             }
         }
         if !flags.isUnicode,
             isNext("1") || isNext("2") || isNext("3") || isNext("4")
                 || isNext("5") || isNext("6") || isNext("7")
         {
-            let character = octal()
-            return PatternClass([character...character])
+            return PatternClass(octal())
         }
         var escapes = PatternEscape(source, position, flags, isClass: true)
         let result = try escapes.parse()
@@ -280,7 +291,7 @@ struct PatternParser {
         let result = try escapes.parse()
         position = escapes.position
         if let character = result.single { return .character(character) }
-        return .characters(result)
+        return node(result)
     }
 
     /// An octal number of at most three digits, up to 377.

@@ -1,11 +1,13 @@
 import Wire
 
 /// A regular expression as instructions for `PatternMatch`, which needs time proportional to the
-/// product of the text's length and the number of instructions, whatever the expression.
+/// product of the text's length and the number of instructions, whatever the expression. A
+/// `MatchBudget` limits this product.
 struct PatternProgram: Sendable {
     enum Instruction: Sendable {
         case character(UInt32)
-        case characters(PatternClass)
+        /// The class at this position of `classes`.
+        case characters(Int)
         case assertion(PatternAssertion)
         /// Continues if the look-around of this number holds here.
         case look(Int, isNegated: Bool)
@@ -27,14 +29,20 @@ struct PatternProgram: Sendable {
     static let maximumInstructions = 2_000
 
     private(set) var passes: [Pass] = []
+    let classes: [PatternClass]
     let flags: PatternFlags
 
     /// - Throws: `.invalidArgument` with the reason.
     init(_ source: String, _ flags: PatternFlags) throws(RealtimeError) {
         self.flags = flags
         var parser = PatternParser(source, flags)
-        try add(try parser.parse(), isBackward: false)
+        let node = try parser.parse()
+        classes = parser.classes
+        try add(node, isBackward: false)
     }
+
+    /// How many instructions there are.
+    var size: Int { passes.reduce(0) { $0 + $1.instructions.count } }
 
     private var remaining = PatternProgram.maximumInstructions
 

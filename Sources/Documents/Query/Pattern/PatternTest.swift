@@ -6,6 +6,9 @@ struct PatternTest: Sendable {
     private let flags: String
     private let program: PatternProgram
 
+    /// How many instructions the expression has become.
+    var size: Int { program.size }
+
     /// - Parameter flags: any of `dgimsuy`, each once.
     /// - Throws: `.invalidArgument` with the reason.
     init(_ source: String, flags: String) throws(RealtimeError) {
@@ -30,9 +33,9 @@ struct PatternTest: Sendable {
     }
 
     /// Texts match if they contain a match. A regular expression matches if it is the same one.
-    func matches(_ value: EJSON?) -> Bool {
+    func matches(_ value: EJSON?, _ budget: inout MatchBudget) -> Bool {
         switch value {
-        case .string(let text): PatternMatch.isMatch(program, text)
+        case .string(let text): PatternMatch.isMatch(program, text, &budget)
         case .pattern(let pattern):
             pattern.source.hasSameBytes(as: source)
                 && pattern.flags.hasSameBytes(as: flags)
