@@ -125,6 +125,19 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         #expect(life.wakeUp == nil)
     }
 
+    @Test(arguments: ["SSH-2.0-OpenSSH_9.2", "HTTP/1.1 200 OK\r\nno colon"])
+    func aServerThatDoesNotAnswerInHTTPIsNamed(answer: String) throws {
+        let life = try Life()
+        life.begin()
+        life.connect()
+        guard case .failed(let error) = life.hear("\(answer)\r\n") else {
+            Issue.record("it continues")
+            return
+        }
+        #expect(error.code == .handshake)
+        #expect(error.message.hasPrefix("peer.test:80: the server's answer "))
+    }
+
     @Test func aRedirectLeadsToAnotherConnection() throws {
         let life = try Life()
         life.begin()

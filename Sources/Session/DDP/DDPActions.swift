@@ -144,6 +144,10 @@ extension DDPSession {
         /// - Parameter error: the first one.
         case loaded(LoaderID, DDPError?)
         case account(DDPAccountEvent)
+        /// The documents of an earlier run are replaced by those of the server.
+        case current
+        /// Write `keptDocuments()` for the next run, and pass on how long that took.
+        case keep
         /// The server did not understand a message.
         case refused(reason: String, offending: [UInt8]?)
         /// Only if `wantsLog` is set.

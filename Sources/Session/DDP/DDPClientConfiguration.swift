@@ -7,7 +7,8 @@ package struct DDPClientConfiguration: RequestHeaders, Sendable {
     package var address: DDPAddress
     package var fields: [HeaderField] { headers.all }
     /// Sent with the handshake of the WebSocket, and with each request of SockJS. Names that begin
-    /// with Sec-WebSocket- are reserved for the handshake and refused.
+    /// with Sec-WebSocket- are reserved for the handshake and refused. Cookies that the server or a
+    /// load balancer sets are sent back by themselves.
     /// - Option: headers, headers credentials
     package var headers = HeaderFields()
     /// When the network becomes reachable again, a client that waits for its next attempt makes it
@@ -31,18 +32,27 @@ package struct DDPClientConfiguration: RequestHeaders, Sendable {
     /// again.
     /// - Option: max_message_bytes, bytes, python max_size
     package var receiveLimit = 64 << 20
-    /// How many bytes may wait to be sent. A single message may be longer.
+    /// How many bytes may wait to be sent on an open connection. A single message may be longer.
+    /// Calls and subscriptions that wait for a connection do not count.
     /// - Option: max_unsent_bytes, bytes 1...
     package var unsentLimit = 64 << 20
     /// Keeps the user logged in between runs: the file in which the login's token is kept. Several
     /// clients and processes may share it. It is created with mode 0600, and replaced as a whole.
     /// - Option: token_file, path
     package var tokenFile: String?
+    /// Keeps the documents between runs: the file in which those of the server are written, at most
+    /// once a second. A client that starts has them at once; those that the server does not send
+    /// again are removed when all subscriptions are ready, or refused, that were ready before, or
+    /// after the quiescence limit. Documents of another user are not used. The file is created with
+    /// mode 0600, and replaced as a whole. Each client needs a file of its own.
+    /// - Option: document_file, path
+    package var documentFile: String?
 
     /// - Options: DDPConfiguration
     package var session = DDPConfiguration()
     /// The most memory, in bytes as the client estimates them, that documents of the server may
-    /// take. Those that come when there is no room are left out, with a warning in the log.
+    /// take. A server that sends more ends the client for good, because the documents would not be
+    /// those of the server any more.
     /// - Option: max_document_bytes, bytes
     package var maximumDocumentBytes = 1 << 30
 
@@ -51,7 +61,10 @@ package struct DDPClientConfiguration: RequestHeaders, Sendable {
         DocumentStore(maximumBytes: maximumDocumentBytes == 0 ? .max : maximumDocumentBytes)
     }
 
-    package init(_ address: DDPAddress) { self.address = address }
+    package init(_ address: DDPAddress) {
+        self.address = address
+        session.server = address.webSocket.displayName
+    }
 
     package static func check(_ name: String, _ value: String) throws(RealtimeError) {
         try ClientHandshake.validate(fieldName: name, value: value)

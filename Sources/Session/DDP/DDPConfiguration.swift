@@ -1,9 +1,13 @@
-import Wire
+package import Wire
 
 /// The options of a DDP client.
 package struct DDPConfiguration: Sendable {
-    /// The protocol versions that are offered, the preferred one first.
-    package var versions = ["1", "pre2", "pre1"]
+    /// The server's host and port, for messages.
+    package var server = "the server"
+    /// The protocol versions that are offered, the preferred one first; without any, 1, pre2 and
+    /// pre1.
+    /// - Option: versions, list INVALID_ARGUMENT for one that does not exist or is offered twice
+    package var versions: [String] = []
 
     /// The time limit for an attempt, from its start until the server confirms the connection.
     /// - Option: connect_timeout, limit
@@ -55,6 +59,12 @@ package struct DDPConfiguration: Sendable {
     /// - Option: background_grace, delay
     package var backgroundGrace = Duration.seconds(180)
 
+    /// So many new documents are applied without waiting for more: more of them would only take
+    /// memory, and no longer fit into the processor's cache. Changes may wait, because those of one
+    /// document become one.
+    package static let unappliedAdditionsLimit = 4096
+    /// How many stubs may run inside each other.
+    package static let deepestStub = 50
     /// How many bytes of messages may be held back before they are applied early.
     package static let heldBytesLimit = 256 << 20
     /// How long the server may take to answer that a subscription has ended, before it is asked
@@ -64,4 +74,16 @@ package struct DDPConfiguration: Sendable {
     package static let closeTimeout = Duration.seconds(5)
 
     package init() {}
+
+    package mutating func addVersion(_ version: String) throws(RealtimeError) {
+        guard DDPNegotiation.known.contains(version) else {
+            throw RealtimeError(
+                .invalidArgument,
+                "version \(version.quoted()) of DDP does not exist; there are 1, pre2 and pre1")
+        }
+        guard !versions.contains(version) else {
+            throw RealtimeError(.invalidArgument, "version \(version) is offered twice")
+        }
+        versions.append(version)
+    }
 }

@@ -29,6 +29,8 @@ struct DDPBlock: Sendable {
     var ids: [DDPSession.CallID]
     /// How many of them were not answered.
     var unanswered: Int
+    /// How many of them, from the first one, were given to the connection or need not be sent.
+    var taken = 0
 
     init(isWait: Bool, ids: [DDPSession.CallID]) {
         self.isWait = isWait
@@ -49,7 +51,7 @@ struct DDPMethods: Sendable {
     private var aside: [DDPBlock]?
     private var lastID: DDPSession.CallID = 0
     /// The calls with a time limit.
-    private var timed: Set<DDPSession.CallID> = []
+    private var timed = DueQueue<DDPSession.CallID>()
 
     var sortedIDs: [DDPSession.CallID] { byID.keys.sorted() }
 
@@ -73,17 +75,16 @@ struct DDPMethods: Sendable {
         body(&byID.values[index])
     }
 
+    /// - Parameter goesFirst: whether it goes before the blocks that are set aside.
     /// - Returns: whether it belongs to the first block, and so may be sent at once.
-    mutating func append(_ method: DDPMethod) -> Bool {
+    mutating func append(_ method: DDPMethod, goesFirst: Bool) -> Bool {
         byID[method.id] = method
-        if method.due != nil { timed.insert(method.id) }
-        if !method.isWait, let last = blocks.indices.last, last >= firstIndex, !blocks[last].isWait
-        {
-            blocks[last].ids.append(method.id)
-            blocks[last].unanswered += 1
-        } else {
-            blocks.append(DDPBlock(isWait: method.isWait, ids: [method.id]))
+        if let due = method.due { timed.set(method.id, due: due) }
+        if !goesFirst, aside != nil {
+            aside?.append(method, from: 0)
+            return false
         }
+        blocks.append(method, from: firstIndex)
         return blocks.count - firstIndex == 1
     }
 
@@ -112,7 +113,11 @@ struct DDPMethods: Sendable {
     }
 
     private mutating func compact(_ index: Int) {
-        blocks[index].ids.removeAll { byID[$0]?.result != nil || byID[$0] == nil }
+        func isOpen(_ id: DDPSession.CallID) -> Bool { byID[id].map { $0.result == nil } ?? false }
+        let block = blocks[index]
+        let taken = block.ids[..<block.taken].filter(isOpen)
+        blocks[index].ids = taken + block.ids[block.taken...].filter(isOpen)
+        blocks[index].taken = taken.count
     }
 
     /// Takes a call out that has no result and will get none.
@@ -129,26 +134,24 @@ struct DDPMethods: Sendable {
     }
 
     /// When the first time limit passes.
-    var due: Instant? {
-        timed.reduce(nil as Instant?) { earliest, id in
-            guard let due = byID[id]?.due else { return earliest }
-            return earliest.map { min($0, due) } ?? due
-        }
-    }
+    var due: Instant? { timed.first }
 
     /// Takes the calls whose time limit has passed, in order. They are limited no longer.
     mutating func takeExpired(_ now: Instant) -> [DDPSession.CallID] {
-        let expired = timed.filter { id in byID[id]?.due.map { $0 <= now } ?? true }
-        timed.subtract(expired)
-        return expired.sorted()
+        timed.takeDue(now).sorted()
     }
 
-    /// The calls of the first block that were not sent on this connection.
-    var unsentOfFirst: [DDPSession.CallID] {
+    /// Takes the calls of the first block that were not sent on this connection: the caller sends
+    /// them.
+    mutating func takeUnsentOfFirst() -> [DDPSession.CallID] {
         guard firstIndex < blocks.count else { return [] }
-        return blocks[firstIndex].ids.filter { id in
-            guard let method = byID[id] else { return false }
-            return method.result == nil && !method.isSent
+        let block = blocks[firstIndex]
+        guard block.taken < block.ids.count else { return [] }
+        blocks[firstIndex].taken = block.ids.count
+        return block.ids[block.taken...].filter { id in
+            byID.index(forKey: id).map {
+                byID.values[$0].result == nil && !byID.values[$0].isSent
+            } ?? false
         }
     }
 
@@ -173,7 +176,10 @@ struct DDPMethods: Sendable {
         for index in byID.values.indices { byID.values[index].isSent = false }
         sentCount = 0
         if firstIndex < blocks.count, blocks[firstIndex].unanswered == 0 { firstIndex += 1 }
-        for index in firstIndex..<blocks.count { compact(index) }
+        for index in firstIndex..<blocks.count {
+            blocks[index].taken = 0
+            compact(index)
+        }
         aside = blocks[firstIndex...].filter { $0.unanswered > 0 }
         blocks = []
         firstIndex = 0
@@ -191,5 +197,18 @@ struct DDPMethods: Sendable {
             old.removeFirst()
         }
         blocks += old
+    }
+}
+
+extension [DDPBlock] {
+    /// Adds a call to the last block, or as a block of its own.
+    /// - Parameter first: the blocks before it are over.
+    fileprivate mutating func append(_ method: DDPMethod, from first: Int) {
+        if !method.isWait, let last = indices.last, last >= first, !self[last].isWait {
+            self[last].ids.append(method.id)
+            self[last].unanswered += 1
+        } else {
+            append(DDPBlock(isWait: method.isWait, ids: [method.id]))
+        }
     }
 }

@@ -1,13 +1,17 @@
 /// Which version of the protocol is offered.
 struct DDPNegotiation: Sendable {
+    /// The versions that there are, the newest first.
+    static let known = ["1", "pre2", "pre1"]
+
     let supported: [String]
     /// What the next `connect` says.
     private(set) var version: String
     /// Versions that the server has refused since it last accepted one.
     private var refused: [String] = []
 
+    /// - Parameter versions: empty for all.
     init(_ versions: [String]) {
-        supported = versions.isEmpty ? ["1"] : versions
+        supported = versions.isEmpty ? DDPNegotiation.known : versions
         version = supported[0]
     }
 

@@ -31,6 +31,7 @@ extension DDPSession {
     package mutating func setUserID(_ id: String?) {
         guard accounts.userID != id else { return }
         accounts.userID = id
+        userChanged()
         act(.account(.user(id: id)))
     }
 
@@ -72,7 +73,7 @@ extension DDPSession {
         guard !token.expiresSoon(wallClock: wallClock) else {
             log("the login token has expired, or will do so soon")
             return forgetLogin(
-                DDPError(.server, .text("token-expired"), reason: "the login token has expired"))
+                DDPError(.server, "token-expired", reason: "the login token has expired"))
         }
         sendResume(token, now)
     }
@@ -164,8 +165,10 @@ extension DDPSession {
         _ tried: DDPLoginToken, _ error: DDPError, _ now: Instant
     ) {
         if error.kind == .server, let time = error.timeToReset {
-            log("the server allows no login now; the next attempt \(time.fromNow)")
-            accounts.retryDue = now + max(time, .milliseconds(1))
+            // A server that does not say when is not asked without a pause.
+            let wait = max(time, .seconds(1))
+            log("the server allows no login now; the next attempt \(wait.fromNow)")
+            accounts.retryDue = now + wait
             return
         }
         completeInterrupted(.failure(error))

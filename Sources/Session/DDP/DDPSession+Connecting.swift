@@ -5,15 +5,16 @@ import Wire
 extension DDPSession {
     // MARK: The application
 
-    /// Connects. An attempt that is being made starts again, and one that is due later starts now.
-    /// Does nothing when connected, or when the client has failed.
+    /// Connects. An attempt that is being made starts again, and one that is due later starts now;
+    /// neither changes the count of failures. Does nothing when connected, or when the client has
+    /// failed.
     package mutating func connect(now: Instant) {
         switch stage {
         case .connected, .failed: return
         case .dialing(let number), .greeting(let number): abandon(number)
-        case .offline, .waiting: break
+        case .offline: attempts.forgetFailures()
+        case .waiting: break
         }
-        attempts.forgetFailures()
         dial(now)
     }
 
@@ -21,7 +22,6 @@ extension DDPSession {
     package mutating func reconnect(now: Instant) {
         guard let connection else { return connect(now: now) }
         abandon(connection)
-        attempts.forgetFailures()
         dial(now)
     }
 
@@ -111,8 +111,8 @@ extension DDPSession {
         act(.connect(number))
     }
 
-    /// The socket is open. The driver then makes the calls that it makes after each connect, and
-    /// calls `opened` at the end.
+    /// The socket is open. The application's handler for new connections then makes its calls,
+    /// which are sent before those that waited, and the driver calls `opened` at the end.
     package mutating func beginOpening(_ number: UInt64, now: Instant) {
         guard stage == .dialing(number) else { return }
         let due = stageDue
@@ -127,6 +127,8 @@ extension DDPSession {
         abandonCalls()
         dropResumes()
         methods.setAside()
+        stubs.connectionLost()
+        callsGoFirst = true
         resumeLogin(now)
     }
 
@@ -147,20 +149,19 @@ extension DDPSession {
 
     private func closedByServer(_ end: DDPSocketEnd) -> RealtimeError {
         let words = end.reason.isEmpty ? "" : ": \(end.reason)"
-        guard let code = end.closeCode else {
-            return RealtimeError(.connectionLost, "the server ended the connection\(words)")
-        }
+        let how = end.closeCode.map { "closed the connection with code \($0)" }
         return RealtimeError(
-            .connectionLost, "the server closed the connection with code \(code)\(words)")
+            .connectionLost, "\(configuration.server) \(how ?? "ended the connection")\(words)")
     }
 
     mutating func attemptTimedOut(_ now: Instant) {
         guard let number = anySocket, connection == nil else { return }
+        let what =
+            stage == .greeting(number)
+            ? "opened the connection, but did not answer as a Meteor server" : "did not answer"
         act(.drop(number))
         let limit = configuration.connectTimeout.readable
-        lose(
-            RealtimeError(
-                .timeout, "the server did not confirm the connection within \(limit)"), now)
+        lose(RealtimeError(.timeout, "\(configuration.server) \(what) within \(limit)"), now)
     }
 
     /// The socket is gone. Decides what follows.
@@ -186,6 +187,7 @@ extension DDPSession {
         }
         heartbeat.stop()
         accounts.retryDue = nil
+        stale?.due = nil
         subscriptions.unansweredDue = nil
         quiescence.due = nil
         subscriptions.changeAll { $0.isSent = false }
@@ -193,6 +195,7 @@ extension DDPSession {
 
     /// Gives up for good.
     mutating func fail(_ reason: String, _ error: RealtimeError? = nil, _ now: Instant) {
+        failureReason = reason
         enter(.failed, reason: reason, error: error)
         failWaiting(DDPError(.disconnected, reason: reason), now)
     }
@@ -218,8 +221,8 @@ extension DDPSession {
             dial(now)
         } else {
             fail(
-                "version negotiation failed: the server wants \(wanted.prefix(40)), and we support"
-                    + " \(negotiation.supported.joined(separator: ", "))", nil, now)
+                "version negotiation failed: \(configuration.server) wants \(wanted.prefix(40)),"
+                    + " and we support \(negotiation.supported.joined(separator: ", "))", nil, now)
         }
     }
 
@@ -247,7 +250,8 @@ extension DDPSession {
                 act(.drop(connection))
                 let limit = configuration.heartbeatTimeout.readable
                 lose(
-                    RealtimeError(.timeout, "the server did not answer a ping within \(limit)"),
+                    RealtimeError(
+                        .timeout, "\(configuration.server) did not answer a ping within \(limit)"),
                     now)
             }
         }

@@ -7,7 +7,7 @@ extension DDPSession {
     mutating func receivedData(_ message: DDPMessage, _ bytes: Int, _ now: Instant) {
         if quiescence.isWaiting {
             quiescence.hold(message, bytes: bytes)
-            if quiescence.heldBytes > DDPConfiguration.heldBytesLimit {
+            if quiescence.heldBytes > min(DDPConfiguration.heldBytesLimit, store.maximumBytes) {
                 log("too many messages are held back; they are applied early")
                 quiescence.giveUp()
             }
@@ -21,6 +21,7 @@ extension DDPSession {
             return flush(now)
         }
         if let flushBy, flushBy < now { return flush(now) }
+        if unappliedAdditions >= DDPConfiguration.unappliedAdditionsLimit { return flush(now) }
         if flushBy == nil { flushBy = now + configuration.bufferMaxAge }
         flushDue = now + configuration.bufferInterval
     }
@@ -36,6 +37,7 @@ extension DDPSession {
         log("the server took too long to send everything again")
         quiescence.giveUp()
         processHeld()
+        failIfFull(now)
         flush(now)
     }
 
@@ -62,27 +64,66 @@ extension DDPSession {
 
     private mutating func process(_ message: DDPDocumentMessage) {
         let key = DocumentKey(collection: message.collection, id: message.id)
-        guard stubs.contains(key) else { return buffer(message.update, key) }
+        if stale != nil, confirm(key) { return replaceStale(key, message) }
+        guard stubs.contains(key) else {
+            if case .added = message.change { unappliedAdditions += 1 }
+            return buffer(message.update, key)
+        }
         switch message.change {
         case .added(let fields): added(fields, key)
         case .addedBefore(let fields, let before):
             added(fields, key)
             buffer(.movedBefore(EJSONObject(), before: before), key)
         case .changed(let fields, let cleared):
-            stubs.edit(key) { $0 = ($0 ?? EJSONObject()).merging(fields, cleared: cleared) }
+            editSnapshot(key) { $0 = ($0 ?? EJSONObject()).merging(fields, cleared: cleared) }
         case .movedBefore: buffer(message.update, key)
-        case .removed: stubs.edit(key) { $0 = nil }
+        case .removed: editSnapshot(key) { $0 = nil }
+        }
+    }
+
+    /// The server has sent a document of an earlier run, of which nothing remains.
+    private mutating func replaceStale(_ key: DocumentKey, _ message: DDPDocumentMessage) {
+        var before: DocumentID??
+        let fields: EJSONObject
+        switch message.change {
+        case .added(let new): fields = new
+        case .addedBefore(let new, let place): (fields, before) = (new, place)
+        case .changed(let new, _): fields = new
+        case .movedBefore: return
+        case .removed: return removeAsServer(key)
+        }
+        if stubs.contains(key) {
+            editSnapshot(key) { $0 = fields }
+        } else {
+            buffer(.replaced(fields), key)
+        }
+        if let before { buffer(.movedBefore(EJSONObject(), before: before), key) }
+    }
+
+    /// Removes a document as a message of the server does.
+    mutating func removeAsServer(_ key: DocumentKey) {
+        if stubs.contains(key) {
+            editSnapshot(key) { $0 = nil }
+        } else {
+            buffer(.removed, key)
         }
     }
 
     /// A document that a stub has written.
     private mutating func added(_ fields: EJSONObject, _ key: DocumentKey) {
         guard quiescence.isResetting else {
-            return stubs.edit(key) { $0 = $0?.merging(fields, cleared: []) ?? fields }
+            return editSnapshot(key) { $0 = $0?.merging(fields, cleared: []) ?? fields }
         }
-        stubs.edit(key) { $0 = fields }
+        editSnapshot(key) { $0 = fields }
         // What the stub wrote stays visible.
         buffer(.added(store.document(key) ?? fields), key)
+    }
+
+    private mutating func editSnapshot(
+        _ key: DocumentKey, _ body: (inout EJSONObject?) -> Void
+    ) {
+        stubs.edit(key, body)
+        if stubs.bytes > store.maximumBytes { isFull = true }
     }
 
     private mutating func buffer(_ update: DocumentUpdate, _ key: DocumentKey) {
@@ -103,15 +144,19 @@ extension DDPSession {
     mutating func flush(_ now: Instant) {
         flushDue = nil
         flushBy = nil
+        unappliedAdditions = 0
         // The old documents stay until all of the new ones are there.
         guard !quiescence.isResetting || !quiescence.isWaiting else { return }
         // The login of a lost connection may have been the last that was waited for.
         if !quiescence.isWaiting { processHeld() }
+        let becomesCurrent = stale != nil && removeStaleDocuments()
         if quiescence.isResetting || store.isBuffering {
+            keeping.changed(now)
             let notification = store.flush(emptying: quiescence.isResetting)
             quiescence.isResetting = false
             if let notification { act(.changed(notification)) }
         }
+        if becomesCurrent { act(.current) }
         let visible = afterFlush
         afterFlush = []
         for event in visible {
@@ -124,8 +169,7 @@ extension DDPSession {
 
     /// Something waits until everything that was sent is in the store.
     mutating func whenFlushed(_ event: DDPVisibility) {
-        let methods = methods
-        if !stubs.wait(event, isSent: { methods.isSent($0) }) { afterFlush.append(event) }
+        if !stubs.wait(event) { afterFlush.append(event) }
     }
 
     /// The server has sent everything that a call wrote.
@@ -147,6 +191,8 @@ extension DDPSession {
         } else {
             sessionIsNew(hadOne: last != nil, number, now)
         }
+        let limit = configuration.quiescenceLimit
+        stale?.due = now + (limit > .zero ? limit : DDPStale.limit)
         measureQuiescence(now)
     }
 
@@ -177,7 +223,7 @@ extension DDPSession {
         receivedCount = 1
         subscriptions.unanswered.removeAll { $0.socket != number }
         if hadOne {
-            quiescence.isResetting = true
+            quiescence.isResetting = !staleDocumentsStay()
             stubs.removeAll()
             store.dropBuffer()
             flushDue = nil
@@ -233,8 +279,7 @@ extension DDPDocumentMessage {
 extension EJSONObject {
     fileprivate func merging(_ other: EJSONObject, cleared: [String]) -> EJSONObject {
         var merged = self
-        for field in other.fields { merged[field.name] = field.value }
-        for name in cleared { merged[name] = nil }
+        _ = merged.merge(other, cleared: cleared)
         return merged
     }
 }

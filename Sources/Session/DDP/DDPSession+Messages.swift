@@ -36,7 +36,9 @@ extension DDPSession {
         case .document, .ready, .updated: receivedData(message, bytes, now)
         case .nosub(let id, let error):
             receivedData(message, bytes, now)
+            let ended = subscriptions.byID[id]
             subscriptionEnded(id, error)
+            if let ended { staleSubscriptionEnded(ended, now) }
         case .result(let id, let result): receivedResult(id, result, now)
         case .error(let reason, let offending):
             log("the server did not understand a message: \(reason)")

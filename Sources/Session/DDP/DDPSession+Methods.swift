@@ -56,9 +56,9 @@ extension DDPSession {
         method.purpose = purpose
         beginLogin(id, purpose)
         if request.options.timeout > .zero { method.due = now + request.options.timeout }
-        let isFirst = methods.append(method)
+        let isFirst = methods.append(method, goesFirst: callsGoFirst)
         if stage == .failed {
-            failCalls(DDPError(.disconnected, reason: "the client has failed or was closed"), now)
+            failCalls(clientEnded, now)
         } else if isFirst, socket != nil {
             transmit(id, now)
         }
@@ -67,6 +67,7 @@ extension DDPSession {
 
     private mutating func transmit(_ id: CallID, _ now: Instant) {
         guard let method = methods.byID[id], let message = methods.sent(id) else { return }
+        stubs.sent(id)
         if method.isWait {
             quiescence.blocking.insert(id)
             measureQuiescence(now)
@@ -76,7 +77,7 @@ extension DDPSession {
 
     mutating func sendFirstBlock(_ now: Instant) {
         guard socket != nil else { return }
-        for id in methods.unsentOfFirst { transmit(id, now) }
+        for id in methods.takeUnsentOfFirst() { transmit(id, now) }
     }
 
     // MARK: Answers
@@ -172,7 +173,7 @@ extension DDPSession {
         for id in methods.takeExpired(now) {
             guard let method = methods.byID[id] else { continue }
             let error = DDPError(
-                .timedOut, reason: "the time limit of the call has passed; it may have run")
+                .timeout, reason: "the time limit of the call has passed; it may have run")
             if method.result == nil { act(.result(id, .failure(error))) }
             act(.completed(id, method.result ?? .failure(error)))
             methods.change(id) { $0.isReported = true }

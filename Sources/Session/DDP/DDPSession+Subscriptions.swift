@@ -13,10 +13,7 @@ extension DDPSession {
         let handle = subscriptions.nextHandle()
         let keep = keep ?? configuration.unusedSubscriptionTime
         guard stage != .failed else {
-            act(
-                .stopped(
-                    handle,
-                    DDPError(.disconnected, reason: "the client has failed or was closed")))
+            act(.stopped(handle, clientEnded))
             return handle
         }
         if let id = subscriptions.matching(name, params) {
@@ -30,6 +27,14 @@ extension DDPSession {
         subscriptions.use(id, by: handle, keep: keep)
         if socket != nil { sendSubscription(id, now) }
         return handle
+    }
+
+    /// Why nothing begins any more.
+    var clientEnded: DDPError {
+        DDPError(
+            .disconnected,
+            reason: failureReason.isEmpty
+                ? "the client was closed" : "the client has failed: \(failureReason)")
     }
 
     private mutating func sendSubscription(_ id: String, _ now: Instant) {
@@ -63,7 +68,7 @@ extension DDPSession {
     }
 
     mutating func endUnused(_ now: Instant) {
-        for id in subscriptions.ended(now) { drop(id, now) }
+        for id in subscriptions.takeEnded(now) { drop(id, now) }
     }
 
     private mutating func drop(_ id: String, _ now: Instant) {
@@ -105,6 +110,7 @@ extension DDPSession {
 
     /// And they are in the store.
     mutating func subscriptionVisible(_ id: String, _ now: Instant) {
+        keeping.changed(now)
         subscriptions.change(id) {
             $0.isReady = true
             $0.isReadyPending = false
@@ -124,7 +130,7 @@ extension DDPSession {
             loadersHear(
                 handle,
                 error
-                    ?? DDPError(.server, .text("stopped"), reason: "the subscription was stopped"))
+                    ?? DDPError(.server, "stopped", reason: "the subscription was stopped"))
         }
     }
 
@@ -146,10 +152,23 @@ extension DDPSession {
     package mutating func add(_ handle: SubscriptionHandle, to loader: LoaderID) {
         guard loaders[loader] != nil else { return }
         loaders[loader]?.handles.append(handle)
-        guard let subscription = subscriptions[handle], !subscription.isReady else { return }
+        guard let subscription = subscriptions[handle] else {
+            let error =
+                stage == .failed
+                ? clientEnded
+                : DDPError(.server, "stopped", reason: "the subscription was stopped")
+            if loaders[loader]?.error == nil { loaders[loader]?.error = error }
+            return
+        }
+        guard !subscription.isReady else { return }
         loaders[loader]?.pending.insert(handle)
         loadersOfHandle[handle, default: []].append(loader)
     }
+
+    package func isOpen(_ loader: LoaderID) -> Bool { loaders[loader] != nil }
+
+    /// Whether each subscription of the group is ready or has failed.
+    package func isReady(loader: LoaderID) -> Bool { loaders[loader]?.pending.isEmpty ?? true }
 
     /// Asks for `loaded` once each subscription of the group is ready or has failed.
     /// - Returns: whether they all are; `loaded` does not follow then.

@@ -49,8 +49,12 @@ package struct DDPSession: ActionMachine, Sendable {
     /// The session at the server, and how many of its messages were received.
     var sessionID: String?
     var receivedCount = 0
-    /// The calls that were made when the socket opened are added now.
-    var isOpening = false
+    /// The calls that the application's handler for new connections makes are added now.
+    package internal(set) var isOpening = false
+    /// Whether calls that are made while the socket opens go before those that waited. The driver
+    /// sets it before it passes a call: only the application's handler for new connections makes
+    /// such calls, not another thread that calls meanwhile.
+    package var callsGoFirst = true
 
     // Documents.
     /// The store has refused a document.
@@ -62,8 +66,13 @@ package struct DDPSession: ActionMachine, Sendable {
     var flushDue: Instant?
     /// When they are applied at the latest.
     var flushBy: Instant?
+    /// How many documents have been added since they were last applied.
+    var unappliedAdditions = 0
     var quiescence = DDPQuiescence()
     var scopes: [DDPStubScope] = []
+    var keeping = DDPKeeping()
+    /// nil: all documents are of this run.
+    var stale: DDPStale?
 
     var methods = DDPMethods()
     var subscriptions = DDPSubscriptions()
@@ -102,11 +111,17 @@ package struct DDPSession: ActionMachine, Sendable {
         }
     }
 
+    /// False before `connect`, and after `disconnect`.
+    package var isConnectionWanted: Bool { stage != .offline }
+
     /// Failed attempts in a row.
     package var retryCount: Int { attempts.failures }
 
     /// When the next attempt is made; nil if none is scheduled.
     package var retryDue: Instant? { status == .waiting ? attempts.wakeUp : nil }
+
+    /// Why the client has failed; "" otherwise.
+    package internal(set) var failureReason = ""
 
     /// The version that was agreed; nil unless connected.
     package var version: String? { connection == nil ? nil : negotiation.version }
@@ -144,24 +159,29 @@ package struct DDPSession: ActionMachine, Sendable {
     // MARK: Time
 
     package var wakeUp: Instant? {
-        var time = flushDue
-        func consider(_ other: Instant?) {
-            if let other { time = time.map { min($0, other) } ?? other }
+        // Mutating, so that the driver, which asks after each message, does not copy the session.
+        mutating get {
+            var time = flushDue
+            func consider(_ other: Instant?) {
+                if let other { time = time.map { min($0, other) } ?? other }
+            }
+            consider(stageDue)
+            consider(backgroundDue)
+            consider(subscriptions.endDue)
+            consider(methods.due)
+            consider(keeping.due)
+            if let stale { consider(stale.isOver ? Instant(nanoseconds: 0) : stale.due) }
+            switch stage {
+            case .offline, .dialing, .greeting, .failed: break
+            case .waiting: if !isInBackground { consider(attempts.wakeUp) }
+            case .connected:
+                consider(heartbeat.due)
+                consider(quiescence.due)
+                consider(accounts.retryDue)
+                consider(subscriptions.unansweredDue)
+            }
+            return time
         }
-        consider(stageDue)
-        consider(backgroundDue)
-        consider(subscriptions.endDue)
-        consider(methods.due)
-        switch stage {
-        case .offline, .dialing, .greeting, .failed: break
-        case .waiting: if !isInBackground { consider(attempts.wakeUp) }
-        case .connected:
-            consider(heartbeat.due)
-            consider(quiescence.due)
-            consider(accounts.retryDue)
-            consider(subscriptions.unansweredDue)
-        }
-        return time
     }
 
     package mutating func timeReached(_ now: Instant) {
@@ -180,6 +200,9 @@ package struct DDPSession: ActionMachine, Sendable {
             repeatResume(now)
             repeatUnsubs(now)
         }
+        if let due = stale?.due, due <= now { stale?.isOver = true }
+        if stale?.isOver == true { flush(now) }
+        writeDocuments(now)
     }
 
     // MARK: Actions

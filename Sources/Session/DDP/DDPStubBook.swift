@@ -9,25 +9,25 @@ enum DDPVisibility: Sendable, Equatable {
 
 /// The documents that stubs have written, until the server's version of them is known: their
 /// snapshots, which is what the server has sent about them, and the calls that wrote them.
+///
+/// A document is *held* while a call that was sent on this connection writes it. Calls and
+/// subscriptions wait until all documents that were held when they came are given back: see
+/// `DDPStubWaiters`.
 struct DDPStubBook: Sendable {
     private struct Document: Sendable {
         /// nil: the server has no such document.
         var snapshot: EJSONObject?
         var writers: [DDPSession.CallID]
-        /// What waits until it is given back to the server.
-        var waiters: [Int] = []
-    }
-
-    private struct Waiter: Sendable {
-        let visibility: DDPVisibility
-        /// How many documents it waits for.
-        var remaining: Int
+        /// What the server has sent into the snapshot, as the store estimates its size.
+        var bytes = 0
+        var hold = DDPStubHold()
     }
 
     private var documents: [DocumentKey: Document] = [:]
     private var written: [DDPSession.CallID: [DocumentKey]] = [:]
-    private var waiters: [Int: Waiter] = [:]
-    private var lastWaiter = 0
+    private var waiters = DDPStubWaiters()
+    /// The estimated size of the snapshots that the server has changed.
+    private(set) var bytes = 0
 
     /// Nothing is remembered.
     var isEmpty: Bool { documents.isEmpty && written.isEmpty && waiters.isEmpty }
@@ -36,8 +36,8 @@ struct DDPStubBook: Sendable {
 
     /// The connection of what waits is gone.
     mutating func removeWaiters() {
-        waiters = [:]
-        for index in documents.values.indices { documents.values[index].waiters = [] }
+        waiters.removeAll()
+        for index in documents.values.indices { documents.values[index].hold.forgetWaiters() }
     }
 
     /// A stub has written these documents.
@@ -51,12 +51,33 @@ struct DDPStubBook: Sendable {
         written[id] = originals.map { $0.key }
     }
 
+    /// A call was sent: it holds the documents that its stub has written.
+    mutating func sent(_ id: DDPSession.CallID) {
+        for key in written[id] ?? [] {
+            guard let index = documents.index(forKey: key) else { continue }
+            waiters.hold(key, &documents.values[index].hold)
+        }
+        guard waiters.isScattered(documents: documents.count) else { return }
+        let documents = documents
+        waiters.compact { documents[$0]?.hold }
+    }
+
+    /// No call counts as sent any more. What waits still waits for the same documents, in case the
+    /// server resumes the session.
+    mutating func connectionLost() { waiters.connectionLost() }
+
     func contains(_ key: DocumentKey) -> Bool { documents[key] != nil }
+
+    /// The server's versions of the documents; nil where it has none.
+    var snapshots: [DocumentKey: EJSONObject?] { documents.mapValues { $0.snapshot } }
 
     /// Changes the server's version of a document.
     mutating func edit(_ key: DocumentKey, _ body: (inout EJSONObject?) -> Void) {
         guard let index = documents.index(forKey: key) else { return }
         body(&documents.values[index].snapshot)
+        let size = documents.values[index].snapshot?.storedBytes ?? 0
+        bytes += size - documents.values[index].bytes
+        documents.values[index].bytes = size
     }
 
     /// The server has sent everything that a call wrote.
@@ -73,54 +94,24 @@ struct DDPStubBook: Sendable {
             documents.values[index].writers.removeAll { $0 == id }
             if documents.values[index].writers.isEmpty {
                 let document = documents.remove(at: index).value
-                for waiter in document.waiters { visible += released(waiter) }
+                bytes -= document.bytes
+                visible += waiters.gaveBack(document.hold)
                 free.append((key, document.snapshot))
             } else if !documents.values[index].writers.contains(where: isSent) {
-                visible += releaseCalls(index)
+                // Those that were not sent may not be sent before the calls that wait are done:
+                // these must not wait for them.
+                waiters.releaseCalls(&documents.values[index].hold)
             }
+            let documents = documents
+            visible += waiters.takeFree { documents[$0]?.hold }
         }
         return (free, visible)
     }
 
-    /// The last call that was sent is done with a document. Those that were not sent may not be
-    /// sent before the calls that wait are done: these must not wait for them.
-    private mutating func releaseCalls(
-        _ index: Dictionary<DocumentKey, Document>.Index
-    ) -> [DDPVisibility] {
-        var visible: [DDPVisibility] = []
-        var kept: [Int] = []
-        for waiter in documents.values[index].waiters {
-            if case .method? = waiters[waiter]?.visibility {
-                visible += released(waiter)
-            } else {
-                kept.append(waiter)
-            }
-        }
-        documents.values[index].waiters = kept
-        return visible
-    }
-
-    private mutating func released(_ number: Int) -> [DDPVisibility] {
-        guard let index = waiters.index(forKey: number) else { return [] }
-        waiters.values[index].remaining -= 1
-        guard waiters.values[index].remaining == 0 else { return [] }
-        return [waiters.remove(at: index).value.visibility]
-    }
-
     /// Waits until the server's version of all documents that sent calls wrote is in the store.
     /// - Returns: whether there are any; otherwise nothing waits.
-    mutating func wait(
-        _ visibility: DDPVisibility, isSent: (DDPSession.CallID) -> Bool
-    ) -> Bool {
-        var count = 0
-        for index in documents.values.indices
-        where documents.values[index].writers.contains(where: isSent) {
-            documents.values[index].waiters.append(lastWaiter + 1)
-            count += 1
-        }
-        guard count > 0 else { return false }
-        lastWaiter += 1
-        waiters[lastWaiter] = Waiter(visibility: visibility, remaining: count)
-        return true
+    mutating func wait(_ visibility: DDPVisibility) -> Bool {
+        let documents = documents
+        return waiters.wait(visibility) { documents[$0]?.hold }
     }
 }

@@ -46,7 +46,7 @@ enum DDPWrite: Sendable {
 extension DDPError {
     /// An operation in a stub has failed.
     init(failed error: RealtimeError) {
-        self.init(.stub, .text("stub-failed"), reason: error.message)
+        self.init(.stub, "stub-failed", reason: error.message)
     }
 }
 
@@ -58,6 +58,9 @@ extension DDPError {
 extension DDPSession {
     /// A stub is running.
     package var isInStub: Bool { !scopes.isEmpty }
+
+    /// How many stubs run inside each other.
+    package var stubDepth: Int { scopes.count }
 
     /// Begins the stub of a call.
     package mutating func beginStub(now: Instant) {
@@ -137,22 +140,34 @@ extension DDPSession {
 
     /// Inserts a document in the running stub.
     /// - Returns: its id, which is drawn if the document has none.
-    /// - Throws: if the id is there already, or cannot be one.
+    /// - Throws: if the id is there already, or the document cannot be inserted, see
+    ///   `EJSONObject.checkInsertable`.
     package mutating func insertInStub(
         _ collection: String, _ document: EJSON, drawing source: inout some DDPRandomSource
     ) throws(DDPError) -> EJSON {
-        guard case .object(var fields) = document else {
-            throw DDPError(.stub, .number(400), reason: "a document must be an object")
-        }
+        var fields = try DDPSession.insertable(document)
         let id = fields["_id"] ?? drawID(collection, drawing: &source)
         fields["_id"] = nil
         guard let key = DocumentID(id) else {
-            throw DDPError(.stub, .number(400), reason: "a document's _id must be a simple value")
+            throw DDPError(.stub, 400, reason: "a document's _id must be a text or an ObjectID")
         }
         guard store.insert(DocumentKey(collection: collection, id: key), fields) else {
-            throw DDPError(.stub, .number(409), reason: "a document with this _id is there already")
+            throw DDPError(.stub, 409, reason: "a document with this _id is there already")
         }
         return id
+    }
+
+    /// The fields of a document that can be inserted.
+    private static func insertable(_ document: EJSON) throws(DDPError) -> EJSONObject {
+        guard case .object(let fields) = document else {
+            throw DDPError(.stub, 400, reason: "a document must be an object")
+        }
+        do throws(RealtimeError) {
+            try fields.checkInsertable()
+        } catch {
+            throw DDPError(.stub, 400, reason: error.message)
+        }
+        return fields
     }
 
     private mutating func drawID(
@@ -212,6 +227,15 @@ extension DDPSession {
 
     // MARK: Writing from outside of stubs
 
+    /// Begins a batch: what is written until `endBatch` is one notification. Not inside a stub.
+    package mutating func beginBatch(now: Instant) {
+        // The writer sees everything that was received.
+        if !quiescence.isWaiting { flush(now) }
+        store.beginBatch()
+    }
+
+    package mutating func endBatch() { publishBatch() }
+
     /// Declares a collection, with the stubs of its three methods.
     package mutating func declare(_ collection: String, ids: NewDocumentIDs = .strings) {
         store.declare(collection, ids: ids)
@@ -220,17 +244,12 @@ extension DDPSession {
     /// Inserts a document here and at the server. Not inside a stub.
     /// - Parameter document: an object. If it has no `_id`, both draw the same one.
     /// - Returns: the call; its value is the document's id.
-    /// - Throws: if the document is not an object, or its `_id` cannot be one.
+    /// - Throws: if the document cannot be inserted, see `EJSONObject.checkInsertable`.
     package mutating func insert(
         _ collection: String, _ document: EJSON, options: DDPCallOptions = .init(),
         drawing source: inout some DDPRandomSource, now: Instant
     ) throws(DDPError) -> DDPCall {
-        guard case .object(let fields) = document else {
-            throw DDPError(.stub, .number(400), reason: "a document must be an object")
-        }
-        if let id = fields["_id"], DocumentID(id) == nil {
-            throw DDPError(.stub, .number(400), reason: "a document's _id must be a simple value")
-        }
+        let fields = try DDPSession.insertable(document)
         if !store.isDeclared(collection) { store.declare(collection) }
         let made = try call(
             DDPRequest("/\(collection)/insert", [document], options), drawing: &source, now: now)

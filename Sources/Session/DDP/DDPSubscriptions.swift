@@ -9,8 +9,6 @@ struct DDPSubscription: Sendable {
     var handles: [DDPSession.SubscriptionHandle] = []
     /// How long it is kept without handles.
     var keep: Duration
-    /// When it ends, unless it is used again; nil while it has handles.
-    var endDue: Instant?
     /// Sent on this connection.
     var isSent = false
     /// Sent on any connection, so a session that is resumed may have it.
@@ -19,22 +17,22 @@ struct DDPSubscription: Sendable {
     var isReadyPending = false
     var isReady = false
 
-    fileprivate func matches(_ name: String, _ params: [EJSON]) -> Bool {
-        self.name.utf8.elementsEqual(name.utf8) && self.params == params
+    static func key(_ name: String, _ params: [EJSON]) -> ByteText {
+        ByteText(EJSON.array([.string(name)] + params).canonicalText)
     }
 }
 
 /// The subscriptions of a client, in the order in which they were made.
 struct DDPSubscriptions: Sendable {
     private(set) var byID: [String: DDPSubscription] = [:]
-    /// By name, in their order.
-    private var idsByName: [String: [String]] = [:]
+    /// By name and parameters.
+    private var idsByKey: [ByteText: String] = [:]
     /// By the order of creation.
     private var ids: [String?] = []
     private var positions: [String: Int] = [:]
     private var subscriptionOfHandle: [DDPSession.SubscriptionHandle: String] = [:]
     /// The subscriptions without handles.
-    private var unused: Set<String> = []
+    private var unused = DueQueue<String>()
     private var lastHandle: DDPSession.SubscriptionHandle = 0
     /// Dropped while there was no connection, and the server may have them.
     var dropped: [String] = []
@@ -54,8 +52,11 @@ struct DDPSubscriptions: Sendable {
     }
 
     func matching(_ name: String, _ params: [EJSON]) -> String? {
-        idsByName[name]?.first { byID[$0]?.matches(name, params) ?? false }
+        idsByKey[DDPSubscription.key(name, params)]
     }
+
+    /// - Parameter key: of `DDPSubscription.key`.
+    func matching(_ key: ByteText) -> DDPSubscription? { idsByKey[key].flatMap { byID[$0] } }
 
     subscript(handle: DDPSession.SubscriptionHandle) -> DDPSubscription? {
         subscriptionOfHandle[handle].flatMap { byID[$0] }
@@ -73,7 +74,7 @@ struct DDPSubscriptions: Sendable {
 
     mutating func insert(_ subscription: DDPSubscription) {
         byID[subscription.id] = subscription
-        idsByName[subscription.name, default: []].append(subscription.id)
+        idsByKey[DDPSubscription.key(subscription.name, subscription.params)] = subscription.id
         positions[subscription.id] = ids.count
         ids.append(subscription.id)
     }
@@ -84,7 +85,6 @@ struct DDPSubscriptions: Sendable {
         change(id) {
             $0.handles.append(handle)
             $0.keep = keep
-            $0.endDue = nil
         }
     }
 
@@ -99,8 +99,7 @@ struct DDPSubscriptions: Sendable {
 
     mutating func remove(_ id: String) -> DDPSubscription? {
         guard let subscription = byID.removeValue(forKey: id) else { return nil }
-        idsByName[subscription.name]?.removeAll { $0 == id }
-        if idsByName[subscription.name]?.isEmpty == true { idsByName[subscription.name] = nil }
+        idsByKey[DDPSubscription.key(subscription.name, subscription.params)] = nil
         if let position = positions.removeValue(forKey: id) { ids[position] = nil }
         if ids.count > 2 * byID.count + 16 { compact() }
         unused.remove(id)
@@ -115,27 +114,14 @@ struct DDPSubscriptions: Sendable {
 
     /// Keeps a subscription without handles until then.
     mutating func keepUnused(_ id: String, until due: Instant) {
-        unused.insert(id)
-        change(id) { $0.endDue = due }
+        unused.set(id, due: due)
     }
 
     /// When the first unused subscription ends.
-    var endDue: Instant? {
-        unused.reduce(nil as Instant?) { earliest, id in
-            guard let due = byID[id]?.endDue else { return earliest }
-            return earliest.map { min($0, due) } ?? due
-        }
-    }
+    var endDue: Instant? { unused.first }
 
-    /// The unused subscriptions that have ended, in the order of their ends.
-    func ended(_ now: Instant) -> [String] {
-        unused.compactMap { id in byID[id]?.endDue.map { (id: id, due: $0) } }
-            .filter { $0.due <= now }
-            .sorted { $0.due == $1.due ? order($0.id) < order($1.id) : $0.due < $1.due }
-            .map { $0.id }
-    }
-
-    private func order(_ id: String) -> Int { positions[id] ?? 0 }
+    /// Takes the unused subscriptions that have ended, in the order of their ends.
+    mutating func takeEnded(_ now: Instant) -> [String] { unused.takeDue(now) }
 }
 
 /// A group of subscriptions that are waited for together.

@@ -24,6 +24,9 @@ package struct SockJSSession: ActionMachine {
     package static let silenceLimit = Duration.seconds(100)
     /// How long messages that wait when the session is closed may take.
     package static let closeTimeout = Duration.seconds(5)
+    /// The shortest time between two requests for frames if the first is answered without messages:
+    /// a server that answers at once does not keep both sides busy.
+    package static let idlePause = Duration.milliseconds(100)
     /// Messages are sent together up to this size, because some proxies refuse bodies of more than
     /// 1 MiB. A longer message is sent alone.
     package static let bodyBytes = 512 << 10
@@ -34,6 +37,9 @@ package struct SockJSSession: ActionMachine {
     private var phase = Phase.new
     private var actions: [Action] = []
     private var isPolling = false
+    private var lastPoll = Instant(nanoseconds: 0)
+    /// When the next frame is requested; nil if it is requested already.
+    private var pollDue: Instant?
     private var lastHeard = Instant(nanoseconds: 0)
     /// When the request that sends messages began; nil if there is none.
     private var sendBegan: Instant?
@@ -104,7 +110,12 @@ package struct SockJSSession: ActionMachine {
             do throws(RealtimeError) {
                 try take(SockJSFrame(parsing: body), now)
             } catch {
-                end(DDPSocketEnd(error: RealtimeError(error.code, "\(name): \(error.message)")))
+                let error =
+                    phase == .opening && error.code == .protocolViolation
+                    ? RealtimeError(
+                        .handshake, "\(name) does not answer as a SockJS server: \(error.message)")
+                    : RealtimeError(error.code, "\(name): \(error.message)")
+                end(DDPSocketEnd(error: error))
             }
         case .send:
             guard head.status == 204 || head.status == 200 else { return refused(head, body) }
@@ -136,6 +147,7 @@ package struct SockJSSession: ActionMachine {
     }
 
     private mutating func take(_ frame: SockJSFrame, _ now: Instant) throws(RealtimeError) {
+        var pause = Duration.zero
         switch frame {
         case .open:
             guard phase == .opening else {
@@ -144,17 +156,22 @@ package struct SockJSSession: ActionMachine {
             phase = .open
             actions.append(.opened)
             sendWaiting(now)
-        case .heartbeat: break
+        case .heartbeat: pause = SockJSSession.idlePause
         case .messages(let messages):
             guard phase != .opening else {
                 throw RealtimeError(
                     .protocolViolation, "a SockJS session has messages before it is open")
             }
-            if phase == .open, !messages.isEmpty { actions.append(.received(messages)) }
+            if messages.isEmpty {
+                pause = SockJSSession.idlePause
+            } else if phase == .open {
+                actions.append(.received(messages))
+            }
         case .close(let code, let reason):
             return end(DDPSocketEnd(closeCode: code, reason: reason))
         }
-        poll(now)
+        let due = lastPoll + pause
+        if due <= now { poll(now) } else { pollDue = due }
     }
 
     // MARK: Requests
@@ -162,6 +179,8 @@ package struct SockJSSession: ActionMachine {
     private mutating func poll(_ now: Instant) {
         guard phase != .ended else { return }
         isPolling = true
+        pollDue = nil
+        lastPoll = now
         lastHeard = now
         actions.append(.poll)
     }
@@ -194,7 +213,7 @@ package struct SockJSSession: ActionMachine {
     private mutating func end(_ end: DDPSocketEnd) {
         phase = .ended
         waiting = []
-        (sendBegan, closeDue, isPolling) = (nil, nil, false)
+        (sendBegan, closeDue, pollDue, isPolling) = (nil, nil, nil, false)
         // Messages that were received before are still delivered.
         actions.removeAll { action in
             switch action {
@@ -209,6 +228,7 @@ package struct SockJSSession: ActionMachine {
 
     package var wakeUp: Instant? {
         var due = closeDue
+        if let pollDue { due = earlier(due, pollDue) }
         if isPolling { due = earlier(due, lastHeard + SockJSSession.silenceLimit) }
         if let sendBegan { due = earlier(due, sendBegan + SockJSSession.silenceLimit) }
         return due
@@ -219,6 +239,7 @@ package struct SockJSSession: ActionMachine {
     }
 
     package mutating func timeReached(_ now: Instant) {
+        if let pollDue, now >= pollDue { poll(now) }
         guard let due = wakeUp, now >= due else { return }
         guard phase != .closing else { return end(DDPSocketEnd()) }
         let limit = SockJSSession.silenceLimit.readable

@@ -151,7 +151,7 @@ package struct WebSocketLife: ~Copyable {
         guard let opening, let handshake = opening.handshake else { return .incomplete }
         if stage == .refused { return readRefusal(input) }
         do throws(RealtimeError) {
-            guard case .head(let head, let used) = try opening.reader.read(input) else {
+            guard case .head(let head, let used) = try read(input, opening) else {
                 return .incomplete
             }
             if head.status == 101 {
@@ -168,6 +168,17 @@ package struct WebSocketLife: ~Copyable {
             return readRefusal(UnsafeRawBufferPointer(rebasing: input[used...]))
         } catch {
             return .failed(error)
+        }
+    }
+
+    private func read(
+        _ input: UnsafeRawBufferPointer, _ opening: WebSocketOpening
+    ) throws(RealtimeError) -> ResponseHeadReader.Step {
+        do throws(RealtimeError) {
+            return try opening.reader.read(input)
+        } catch {
+            let name = opening.attempt.url.displayName
+            throw RealtimeError(error.code, "\(name): \(error.message)")
         }
     }
 

@@ -39,7 +39,7 @@ extension DDPReplay {
             event["tag"] = .string(subscriptionTags[handle] ?? "")
             if let error { event["error"] = error.event }
             emit("stopped", event)
-        case .loaded, .account, .refused, .log: break
+        case .loaded, .account, .current, .keep, .refused, .log: break
         }
     }
 
@@ -93,18 +93,13 @@ extension DDPError {
     /// The members that the scenarios compare. Our own errors have no text there.
     var event: EJSON {
         var event = EJSONObject()
-        switch code {
-        case .text(let text): event["error"] = .string(text)
-        case .number(let number): event["error"] = .number(number)
-        }
+        event["error"] =
+            codeIsNumber ? Double(code).map { .number($0) } : .string(code)
         switch kind {
         case .server, .stub:
             if let reason { event["reason"] = .string(reason) }
-            let text = details.map { String(decoding: $0, as: UTF8.self) }
-            if let details = text.flatMap({ try? EJSON(parsing: $0) }) {
-                event["details"] = details
-            }
-        case .invocationFailed, .disconnected, .timedOut, .closed: break
+            if let details { event["details"] = details }
+        case .invocationFailed, .disconnected, .timeout, .closed: break
         }
         return .object(event)
     }

@@ -15,11 +15,13 @@ extension DDPReplay {
             do throws(RealtimeError) {
                 arguments = try substituted(operation, params, variables)
             } catch {
-                return .failure(DDPError(.stub, .text("bad-scenario"), reason: error.message))
+                return .failure(DDPError(.stub, "bad-scenario", reason: error.message))
             }
             let name = operation.text("op")
             if name == "return" { return .success(arguments["value"] ?? .null) }
-            if name == "throw" { return .failure(DDPError(thrown: operation)) }
+            if name == "throw" {
+                return .failure(DDPError(operation.member("error") ?? operation, .stub))
+            }
             do throws(DDPError) {
                 let value = try perform(name, arguments)
                 if let variable = operation.member("save")?.string { variables[variable] = value }
@@ -53,7 +55,7 @@ extension DDPReplay {
         case "find":
             let selector = arguments["selector"] ?? .object(EJSONObject())
             guard let query = try? Query(selector: selector, options: value("options")) else {
-                throw DDPError(.stub, .text("bad-query"))
+                throw DDPError(.stub, "bad-query")
             }
             return .array(session.store.find(query, in: collection).map { $0.document })
         case "random":
@@ -67,7 +69,7 @@ extension DDPReplay {
                 }
             } ?? .null
         case "userId": return session.userID.map { .string($0) } ?? .null
-        default: throw DDPError(.stub, .text("unknown-operation"), reason: name)
+        default: throw DDPError(.stub, "unknown-operation", reason: name)
         }
     }
 
@@ -120,17 +122,5 @@ extension DDPReplay {
             }
         case .null, .bool, .number, .string: text.append(contentsOf: node.source)
         }
-    }
-}
-
-extension DDPError {
-    fileprivate init(thrown operation: JSONNode) {
-        let error = operation.member("error")
-        let code = error?.member("error")
-        self.init(
-            .stub,
-            code?.string.map { .text($0) } ?? code?.double.map { .number($0) } ?? .text("error"),
-            reason: error?.member("reason")?.string,
-            details: error?.member("details").map { Array($0.source) })
     }
 }

@@ -140,6 +140,34 @@ struct DDPAccountTests {
         #expect(model.done() == [#"> method 3 login [{"resume":"T"}]"#])
     }
 
+    @Test(arguments: ["{}", #"{"timeToReset":-5}"#, #"{"timeToReset":"x"}"#, #"{"timeToReset":1}"#])
+    func aServerThatDoesNotSayWhenIsNotAskedAtOnce(_ details: String) {
+        let model = loggedIn()
+        _ = model.reopen()
+        model.confirm("T")
+        model.refuse(2, #"{"error":"too-many-requests","details":\#(details)}"#)
+        model.updated(2)
+        _ = model.done()
+        model.pass(.milliseconds(999))
+        #expect(model.done() == [])
+        model.pass(.milliseconds(1))
+        #expect(model.done() == [#"> method 3 login [{"resume":"T"}]"#])
+    }
+
+    /// Another process may have logged in, and stored its token, since this one was read.
+    @Test func aNewerTokenOutlivesTheRefusalOfTheOlder() throws {
+        let model = loggedIn()
+        _ = model.reopen()
+        let newer = try #require(DDPLoginToken(text: #"{"userId":"u","token":"N","life":1}"#))
+        model.session.useToken(newer)
+        model.confirm("S2")
+        model.refuse(2)
+        model.updated(2)
+        #expect(!model.done().contains("forget"))
+        #expect(model.session.userID == "u")
+        #expect(model.reopen().contains(#"> method 3 login [{"resume":"N"}]"#))
+    }
+
     @Test func aLogoutForgetsTheUser() {
         let model = loggedIn()
         _ = model.session.logOut(now: model.now)
@@ -158,6 +186,15 @@ struct DDPAccountTests {
         _ = model.done()
         #expect(model.session.userID == "u")
         #expect(model.reopen().last == #"> method 3 login [{"resume":"T"}]"#)
+    }
+
+    @Test func aNewTokenOfAnotherUserIsNotUsed() {
+        let model = loggedIn()
+        _ = model.session.logOutOthers(now: model.now)
+        model.result(2, #"{"id":"v","token":"theirs"}"#)
+        model.updated(2)
+        #expect(!model.done().contains("store theirs"))
+        #expect(model.reopen().contains(#"> method 4 login [{"resume":"T"}]"#))
     }
 
     @Test func loggingOthersOutKeepsThisClientLoggedIn() {

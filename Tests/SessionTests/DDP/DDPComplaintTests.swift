@@ -279,4 +279,60 @@ struct DDPComplaintTests {
         #expect(model.reopen() == ["> connect 1 T 1"])
         #expect(model.document("a") == nil)
     }
+
+    // MARK: What a server can send
+
+    @Test(arguments: [
+        String(repeating: "[", count: 200) + String(repeating: "]", count: 200),
+        String(repeating: "[", count: 20_000) + String(repeating: "]", count: 20_000),
+        #"{"$type":"oid","$value":"zz"}"#, #"{"$binary":"&"}"#, "1e999",
+    ])
+    func aResultThatCannotBeReadEndsItsCall(result: String) {
+        let model = DDPModel.connected()
+        model.call("m")
+        _ = model.done()
+        model.updated(1)
+        model.result(1, result)
+        #expect(model.done() == ["result 1 invalid-result", "done 1 invalid-result"])
+    }
+
+    @Test func anErrorOfNullIsNone() {
+        let model = DDPModel.connected()
+        model.call("m")
+        _ = model.done()
+        model.server(#"{"msg":"result","id":"1","error":null,"result":5}"#)
+        #expect(model.done() == ["result 1 5"])
+    }
+
+    @Test func halfASurrogatePairDoesNotLoseADocument() {
+        let model = DDPModel.connected()
+        model.added("a", #"{"text":"\ud800x"}"#)
+        #expect(model.document("a") == "{\"text\":\"\u{FFFD}x\"}")
+    }
+
+    @Test func documentsUnderAStubCountAgainstTheLimit() {
+        let model = DDPModel.connected()
+        model.session.store = DocumentStore(maximumBytes: 1 << 20)
+        model.session.declare("c")
+        _ = model.insert(["_id": "a"])
+        let text = String(repeating: "x", count: 100_000)
+        for number in 0..<20 where model.session.status == .connected {
+            let fields = #"{"f\#(number)":"\#(text)"}"#
+            model.server(#"{"msg":"changed","collection":"c","id":"a","fields":\#(fields)}"#)
+        }
+        #expect(model.session.status == .failed)
+    }
+
+    @Test func aGroupOfAClientThatHasFailedIsNotLoaded() {
+        let model = DDPModel.connected { $0.mayReconnect = false }
+        model.lose()
+        _ = model.done()
+        let loader = model.session.makeLoader()
+        let handle = model.subscribe("all")
+        model.session.add(handle, to: loader)
+        let isReady = model.session.whenReady(loader)
+        #expect(isReady)
+        let error = model.session.error(of: loader)
+        #expect(error?.kind == .disconnected && error?.reason == "the client has failed: lost")
+    }
 }

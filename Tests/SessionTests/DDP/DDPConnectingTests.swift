@@ -39,9 +39,40 @@ struct DDPConnectingTests {
         _ = model.done()
         model.server(#"{"msg":"failed","version":"9"}"#)
         #expect(model.done() == ["drop", "failed"])
-        #expect(model.session.wakeUp == nil)
+        let due = model.session.wakeUp
+        #expect(due == nil)
         model.session.connect(now: model.now)
         #expect(model.done() == [])
+    }
+
+    @Test func errorsNameTheServer() {
+        let model = DDPModel {
+            $0.server = "example.org:443"
+            $0.backoff = BackoffConfiguration(initial: .seconds(60), maximum: .seconds(60))
+        }
+        model.session.connect(now: model.now)
+        model.pass(.seconds(10))
+        #expect(model.errors() == ["example.org:443 did not answer within 10 s"])
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.open()
+        model.pass(.seconds(10))
+        let silent = "opened the connection, but did not answer as a Meteor server within 10 s"
+        #expect(model.errors() == ["example.org:443 \(silent)"])
+        model.connect()
+        model.pass(.seconds(40))
+        #expect(model.errors() == ["example.org:443 did not answer a ping within 15 s"])
+        model.connect()
+        model.end(DDPSocketEnd(closeCode: 1008, reason: "Go away"))
+        #expect(model.errors() == ["example.org:443 closed the connection with code 1008: Go away"])
+        model.connect()
+        model.end(DDPSocketEnd())
+        #expect(model.errors() == ["example.org:443 ended the connection"])
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.open()
+        model.server(#"{"msg":"failed","version":"9"}"#)
+        #expect(model.session.failureReason.contains(": example.org:443 wants 9, and we support 1"))
     }
 
     @Test func aServerWithoutAMessageFirstIsIgnored() {
@@ -71,6 +102,51 @@ struct DDPConnectingTests {
         #expect(model.done() == [])
         model.pass(.milliseconds(1))
         #expect(model.done() == ["connecting", "dial"])
+    }
+
+    @Test func connectingByHandKeepsTheCountOfFailures() {
+        let model = DDPModel()
+        model.session.connect(now: model.now)
+        for _ in 0..<3 {
+            model.pass(.seconds(5.5))
+            _ = model.done()
+            model.lose()
+        }
+        #expect(model.session.retryCount == 3)
+        model.session.connect(now: model.now)
+        model.session.connect(now: model.now)
+        #expect(model.session.retryCount == 3 && model.session.status == .connecting)
+        _ = model.done()
+        model.lose()
+        #expect(model.session.retryCount == 4 && model.session.retryDue != nil)
+        model.session.disconnect(now: model.now)
+        #expect(model.session.retryDue == nil)
+        model.session.connect(now: model.now)
+        #expect(model.session.retryCount == 0)
+    }
+
+    @Test func aFailedClientKeepsItsReason() {
+        let model = DDPModel { $0.mayReconnect = false }
+        #expect(model.session.failureReason == "")
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.lose()
+        #expect(model.session.status == .failed && !model.session.failureReason.isEmpty)
+    }
+
+    @Test func versionsAreOfferedInTheOrderOfTheOptions() throws {
+        var configuration = DDPConfiguration()
+        try configuration.addVersion("pre1")
+        try configuration.addVersion("1")
+        #expect(throws: RealtimeError.self) { try configuration.addVersion("1") }
+        #expect(throws: RealtimeError.self) { try configuration.addVersion("pre3") }
+        #expect(configuration.versions == ["pre1", "1"])
+        let versions = configuration.versions
+        let model = DDPModel { $0.versions = versions }
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.open()
+        #expect(model.done() == ["> connect pre1"])
     }
 
     @Test func anAttemptWithoutAnAnswerEnds() {
@@ -131,6 +207,16 @@ struct DDPConnectingTests {
         model.session.networkChanged(isReachable: false, now: model.now)
         #expect(model.done() == ["offline"])
         model.session.networkChanged(isReachable: true, now: model.now)
+        #expect(model.done() == ["connecting", "dial"])
+    }
+
+    @Test func nothingIsTriedInTheBackground() {
+        let model = DDPModel.connected()
+        model.session.enterBackground(now: model.now)
+        model.lose()
+        model.pass(.seconds(3600))
+        #expect(model.done() == ["offline"])
+        model.session.enterForeground(now: model.now)
         #expect(model.done() == ["connecting", "dial"])
     }
 
@@ -195,6 +281,7 @@ struct DDPConnectingTests {
         let model = DDPModel.connected { $0.mayReconnect = false }
         model.lose()
         #expect(model.done() == ["failed"])
-        #expect(model.session.wakeUp == nil)
+        let due = model.session.wakeUp
+        #expect(due == nil)
     }
 }

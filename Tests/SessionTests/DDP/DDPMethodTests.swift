@@ -59,6 +59,22 @@ struct DDPMethodTests {
         #expect(model.done() == [])
     }
 
+    /// Work that grew with the square of their number would take minutes.
+    @Test(.timeLimit(.minutes(1))) func manyCallsAreOutstandingTogether() {
+        let count = 20_000
+        let model = DDPModel.connected()
+        for _ in 0..<count / 2 { model.call("m") }
+        _ = model.reopen()
+        model.confirm("T")
+        for _ in 0..<count / 2 { model.call("m") }
+        #expect(model.done().count { $0.hasPrefix("> method") } == count / 2)
+        for call in 1...count {
+            model.result(call)
+            model.updated(call)
+        }
+        #expect(model.done().count { $0.hasPrefix("done") } == count)
+    }
+
     @Test func callsThatWaitAreABarrier() {
         let model = DDPModel.connected()
         for (name, isWait) in [("a", false), ("b", true), ("c", false), ("d", false), ("e", true)] {
@@ -118,6 +134,43 @@ struct DDPMethodTests {
         #expect(model.done() == ["> method 1 stub []", "> method 2 stub [] seed1"])
     }
 
+    /// What Meteor's collections refuse. Nothing is sent, unless a stub did it.
+    @Test(
+        arguments: [
+            5, ["a"], ["$a": 1], ["a.b": 1], ["a": ["$b": 1]], ["a": [["b.c": 1]]], ["a\0": 1],
+            ["_id": .null], ["_id": ""], ["_id": 5], ["_id": true], ["_id": ["a"]],
+            ["_id": ["a": 1]],
+            ["_id": .date(1)],
+        ] as [EJSON])
+    func documentsThatCannotBeInserted(document: EJSON) {
+        let model = DDPModel.connected()
+        var ids = DDPModel.IDs()
+        let now = model.now
+        let refused: (DDPError) -> Bool = { $0.kind == .stub && $0.code == "400" }
+        #expect {
+            _ = try model.session.insert("c", document, drawing: &ids, now: now)
+        } throws: { ($0 as? DDPError).map(refused) ?? false }
+        #expect(model.done() == [])
+        var failed: DDPError?
+        model.stub = { session, ids in
+            do throws(DDPError) {
+                _ = try session.insertInStub("c", document, drawing: &ids)
+            } catch {
+                failed = error
+            }
+            return .success(.null)
+        }
+        model.call("stub")
+        #expect(failed.map(refused) ?? false)
+        #expect(model.done() == ["> method 1 stub []"])
+    }
+
+    @Test func anObjectIDIsAnID() {
+        let model = DDPModel.connected()
+        let id = ObjectID(hex: "0123456789abcdef01234567").map { EJSON.objectID($0) } ?? .null
+        #expect(model.insert(["_id": id, "a": ["b": [1]]]) == id)
+    }
+
     @Test func aCallInsideAStubSendsNothing() {
         let model = DDPModel.connected()
         model.stub = { session, ids in
@@ -131,7 +184,7 @@ struct DDPMethodTests {
         let model = DDPModel.connected()
         model.stub = { session, ids in
             _ = try? session.insertInStub("c", ["_id": "a"], drawing: &ids)
-            return .failure(DDPError(.stub, .text("no")))
+            return .failure(DDPError(.stub, "no"))
         }
         #expect(model.call("stub") { $0.throwsStubErrors = true } == nil)
         #expect(model.done() == [])

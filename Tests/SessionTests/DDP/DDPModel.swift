@@ -94,10 +94,9 @@ final class DDPModel {
         server(#"{"msg":"result","id":"\#(call)","error":\#(error)}"#)
     }
 
-    func lose() {
-        session.ended(
-            socket, DDPSocketEnd(error: RealtimeError(.connectionLost, "lost")), now: now)
-    }
+    func lose() { end(DDPSocketEnd(error: RealtimeError(.connectionLost, "lost"))) }
+
+    func end(_ end: DDPSocketEnd) { session.ended(socket, end, now: now) }
 
     /// Loses the connection and opens another one, which the server has not confirmed.
     func reopen() -> [String] {
@@ -172,6 +171,17 @@ final class DDPModel {
         return lines
     }
 
+    /// The messages of the errors that it reported since the last time.
+    func errors() -> [String] {
+        var messages: [String] = []
+        while let action = session.nextAction() {
+            if case .status(let change) = action, let error = change.error {
+                messages.append(error.message)
+            }
+        }
+        return messages
+    }
+
     private static func lines(_ action: DDPSession.Action) -> [String] {
         switch action {
         case .connect: ["dial"]
@@ -186,9 +196,11 @@ final class DDPModel {
         case .result(let id, let result): ["result \(id) \(text(result))"]
         case .completed(let id, let result): ["done \(id) \(text(result))"]
         case .ready(let handle): ["ready \(handle)"]
-        case .stopped(let handle, let error): ["stopped \(handle) \(error.map(code) ?? "")"]
-        case .loaded(_, let error): ["loaded \(error.map(code) ?? "")"]
+        case .stopped(let handle, let error): ["stopped \(handle) \(error?.code ?? "")"]
+        case .loaded(_, let error): ["loaded \(error?.code ?? "")"]
         case .account(let event): [text(event)]
+        case .current: ["current"]
+        case .keep: ["keep"]
         case .refused(let reason, _): ["refused \(reason)"]
         case .log: []
         }
@@ -215,14 +227,7 @@ final class DDPModel {
     private static func text(_ result: Result<EJSON, DDPError>) -> String {
         switch result {
         case .success(let value): value.text
-        case .failure(let error): code(error)
-        }
-    }
-
-    private static func code(_ error: DDPError) -> String {
-        switch error.code {
-        case .text(let text): text
-        case .number(let number): "\(Int(number))"
+        case .failure(let error): error.code
         }
     }
 
@@ -232,7 +237,7 @@ final class DDPModel {
         case .loggingIn(let isLoggingIn): isLoggingIn ? "logging in" : "logged in or not"
         case .store(let token): "store \(token.token)"
         case .forget: "forget"
-        case .resumeFailed(let error): "resume failed \(code(error))"
+        case .resumeFailed(let error): "resume failed \(error.code)"
         }
     }
 }

@@ -1,3 +1,4 @@
+import Documents
 import Session
 import Testing
 import Wire
@@ -154,6 +155,60 @@ struct DDPReconnectingTests {
         model.result(2)
         model.updated(2)
         #expect(model.done() == ["connected", "result 2 1", "done 2 1", "> method 3 three []"])
+    }
+
+    @Test func aCallWhoseTimeHasPassedIsNotSentAgain() {
+        let model = DDPModel.connected()
+        model.call("m") { $0.timeout = .seconds(1) }
+        #expect(model.done() == ["> method 1 m []"])
+        model.pass(.seconds(1))
+        #expect(model.done() == ["result 1 timeout", "done 1 timeout"])
+        #expect(model.reopen() == ["> connect 1 S 1"])
+    }
+
+    @Test func changesThatWaitedAreDroppedWithTheirSession() {
+        let model = DDPModel.connected { $0.bufferInterval = .milliseconds(5) }
+        model.added("a")
+        _ = model.reopen()
+        model.confirm("T")
+        model.pass(.seconds(1))
+        #expect(model.document("a") == nil)
+    }
+
+    @Test func whatIsHeldBackHasALimit() {
+        let model = DDPModel.connected()
+        model.session.store = DocumentStore(maximumBytes: 1 << 20)
+        model.session.declare("c")
+        _ = model.subscribe("all")
+        model.ready("s1")
+        _ = model.reopen()
+        model.confirm("T")
+        model.added("a")
+        let text = String(repeating: "x", count: 100_000)
+        // They change nothing, so that only their number counts.
+        let message = #"{"msg":"removed","collection":"c","id":"z","more":"\#(text)"}"#
+        for number in 1...10 {
+            model.server(message)
+            #expect(model.document("a") == nil, "\(number)")
+        }
+        model.server(message)
+        #expect(model.document("a") == "{}" && model.session.status == .connected)
+    }
+
+    /// The connection may have been lost before the message reached the server.
+    @Test func anEndThatMayBeLostIsRepeatedInAKeptSession() {
+        let model = DDPModel.connected()
+        let handle = model.subscribe("all", keep: .zero)
+        model.ready("s1")
+        _ = model.done()
+        model.session.stop(handle, now: model.now)
+        #expect(model.done() == ["> unsub s1"])
+        #expect(model.reopen() == ["> connect 1 S 2"])
+        model.confirm("S")
+        model.pass(.seconds(14))
+        #expect(!model.done().contains("> unsub s1"))
+        model.pass(.seconds(1))
+        #expect(model.done().contains("> unsub s1"))
     }
 
     @Test func aSessionThatTheServerKeptGoesOn() {

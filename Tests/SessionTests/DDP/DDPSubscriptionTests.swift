@@ -1,8 +1,22 @@
+import Documents
 import Session
 import Testing
 import Wire
 
 struct DDPSubscriptionTests {
+    @Test func manyNewDocumentsAreAppliedEarly() {
+        let model = DDPModel.connected { $0.bufferInterval = .milliseconds(5) }
+        for number in 1..<DDPConfiguration.unappliedAdditionsLimit { model.added("d\(number)") }
+        model.server(#"{"msg":"changed","collection":"c","id":"d1","fields":{"n":1}}"#)
+        #expect(model.done() == [] && model.session.store.count(of: "c") == 0)
+        model.added("last")
+        #expect(model.done().count == DDPConfiguration.unappliedAdditionsLimit)
+        model.added("later")
+        #expect(model.done() == [])
+        model.pass(.milliseconds(5))
+        #expect(model.done() == ["later {}"])
+    }
+
     @Test func readyIsReportedOnce() {
         let model = DDPModel.connected()
         let handle = model.subscribe("all", [["a": 1]])
@@ -151,6 +165,20 @@ struct DDPSubscriptionTests {
         model.server(#"{"msg":"nosub","id":"s1"}"#)
         #expect(model.done() == ["stopped 1 "])
         #expect(!model.session.isReady(handle))
+    }
+
+    @Test func aGroupReportsItsFirstError() {
+        let model = DDPModel.connected()
+        let loader = model.session.makeLoader()
+        for name in ["a", "b", "c"] { model.session.add(model.subscribe(name), to: loader) }
+        let isReady = model.session.whenReady(loader)
+        #expect(!isReady)
+        model.server(
+            #"{"msg":"nosub","id":"s2","error":{"error":401}}"#,
+            #"{"msg":"nosub","id":"s1","error":{"error":404}}"#)
+        model.ready("s3")
+        #expect(model.done().last == "loaded 401")
+        #expect(model.session.error(of: loader)?.code == "401")
     }
 
     @Test func aGroupIsLoadedWhenAllAreReadyOrRefused() {

@@ -59,8 +59,10 @@ struct SockJSSessionTests {
         var talk = Conversation.open()
         talk.frame("a[\"1\",\"2\"]\n")
         #expect(talk.actions() == [.received([[0x31], [0x32]]), .poll])
+        talk.now = at(1)
         talk.frame("h\n")
         #expect(talk.actions() == [.poll])
+        talk.now = at(2)
         talk.frame("a[]\n")
         #expect(talk.actions() == [.poll])
     }
@@ -129,14 +131,18 @@ struct SockJSSessionTests {
         }
     }
 
-    @Test func messagesBeforeTheSessionIsOpenEndIt() throws {
+    @Test(arguments: ["a[\"x\"]", "<!DOCTYPE html>", ""])
+    func aServerThatDoesNotOpenTheSessionRefusesIt(answer: String) throws {
         var talk = Conversation()
         talk.session.start(now: talk.now)
         _ = talk.actions()
+        talk.now = at(25)
         talk.frame("h")
         #expect(talk.actions() == [.poll])
-        talk.frame("a[\"x\"]")
-        #expect(try talk.end().error?.code == .protocolViolation)
+        talk.frame(answer)
+        let error = try #require(try talk.end().error)
+        #expect(error.code == .handshake)
+        #expect(error.message.hasPrefix("example.com:80 does not answer as a SockJS server: "))
     }
 
     @Test func aSecondOpenFrameMeansThatTheServerForgotTheSession() throws {
@@ -183,6 +189,22 @@ struct SockJSSessionTests {
         let error = RealtimeError(.connectionLost, "reset")
         talk.session.failed(error)
         #expect(try talk.end() == DDPSocketEnd(error: error))
+    }
+
+    @Test(arguments: ["h\n", "a[]\n"])
+    func aServerThatAnswersAtOnceWithoutMessagesIsAskedAfterAPause(answer: String) {
+        var talk = Conversation.open()
+        talk.now = at(0.04)
+        talk.frame(answer)
+        #expect(talk.actions() == [] && talk.session.wakeUp == at(0.1))
+        talk.session.timeReached(at(0.099))
+        #expect(talk.actions() == [])
+        talk.session.timeReached(at(0.1))
+        #expect(talk.actions() == [.poll] && talk.session.wakeUp == at(100.1))
+        // Messages are followed at once.
+        talk.now = at(0.11)
+        talk.frame("a[\"1\"]\n")
+        #expect(talk.actions().last == .poll)
     }
 
     @Test func silenceEndsTheSession() throws {

@@ -19,9 +19,16 @@ final class DDPCallLedger {
     private(set) var calls: [UInt64: Call] = [:]
     /// Sent on this connection, and not completed.
     private(set) var inFlight: Set<UInt64> = []
+    /// Calls that were sent on this connection, and whose time limit has passed: the server does
+    /// them nevertheless, and the client waits for their documents.
+    private(set) var expired: Set<UInt64> = []
     private var link: UInt64 = 0
-    /// The last call that was sent on this connection, in the order of the calls.
-    private var lastSent: UInt64 = 0
+    /// The calls in the order in which they may be sent.
+    private var order: [UInt64] = []
+    /// How many of them were made by the handler of this connection: they are the first.
+    private var greetings = 0
+    /// The position of the last call that was sent on this connection.
+    private var lastSent = -1
     /// Calls that the machine has made by itself: logins with a token.
     private var own: Set<UInt64> = []
 
@@ -52,21 +59,24 @@ final class DDPCallLedger {
             guard case .failure(let error)? = call.result else {
                 return own.contains(id) && call.result == nil
             }
-            return error.kind == .timedOut
+            return error.kind == .timeout
         }.keys.sorted()
     }
 
-    func made(_ id: UInt64, _ plan: DDPPlan.Call, value: EJSON?) {
+    /// - Parameter goesFirst: whether it was made by the handler of a new connection.
+    func made(_ id: UInt64, _ plan: DDPPlan.Call, value: EJSON?, goesFirst: Bool = false) {
         world.require(calls[id] == nil, "the id of call \(id) was used before")
         calls[id] = Call(plan: plan, madeAt: world.now, value: value)
+        order.insert(id, at: goesFirst ? greetings : order.count)
+        if goesFirst { greetings += 1 }
         if plan.isWait { world.count("wait") }
     }
 
     /// A connection has opened.
     func opened(_ link: UInt64) {
         self.link = link
-        inFlight = []
-        lastSent = 0
+        (inFlight, expired) = ([], [])
+        (lastSent, greetings) = (-1, 0)
     }
 
     func sent(_ text: String, name: String) {
@@ -89,8 +99,9 @@ final class DDPCallLedger {
             world.fail("call \(id) does not wait for the end of \(other)")
         }
         if !own.contains(id) {
-            world.require(id > lastSent, "call \(id) is sent after \(lastSent)")
-            lastSent = id
+            let position = order.firstIndex(of: id) ?? -1
+            world.require(position > lastSent, "call \(id) is sent too late")
+            lastSent = position
         }
         if call.timesSent > 0 { world.count("resent") }
         calls[id]?.timesSent += 1
@@ -143,7 +154,7 @@ final class DDPCallLedger {
             // A hasty user may connect again just before the driver sends it.
             let wasSent = call.timesSent == 1 || server.plan.hasty > 0 && call.timesSent == 0
             world.require(call.plan.noRetry && wasSent, "call \(id) was not lost")
-        case .timedOut:
+        case .timeout:
             world.count("call timed out")
             world.require(
                 call.plan.timeout > .zero && world.now == call.madeAt + call.plan.timeout,
@@ -161,13 +172,13 @@ final class DDPCallLedger {
         guard let call = calls[id] else { return endedUnsent(id, result) }
         world.require(!call.isCompleted, "call \(id) is completed twice")
         var isOverdue = false
-        if case .failure(let error) = result { isOverdue = error.kind == .timedOut }
+        if case .failure(let error) = result { isOverdue = error.kind == .timeout }
         // A login may end with the result of the next connection's.
         let isLogin = call.plan.name == "login" && call.lastLink != link
         world.require(
             call.result == result || isOverdue || isLogin, "call \(id) ends with another result")
         calls[id]?.isCompleted = true
-        inFlight.remove(id)
+        if inFlight.remove(id) != nil, isOverdue { expired.insert(id) }
         world.count("completed")
     }
 

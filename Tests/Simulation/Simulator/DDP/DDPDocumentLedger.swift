@@ -18,6 +18,9 @@ final class DDPDocumentLedger {
     /// server's version of them then begins with the old one, as in Meteor's own client.
     private var blurred: Set<DocumentKey> = []
 
+    /// Documents of an earlier run that the server has not sent again.
+    private var stale: Set<DocumentKey> = []
+
     private(set) var sessionID: String?
     /// The documents of a former session are there until the new ones are.
     private(set) var isResetting = false
@@ -35,6 +38,35 @@ final class DDPDocumentLedger {
         guard !reviving.isEmpty || !blocking.isEmpty else { return false }
         return waitsUntil.map { world.now < $0 } ?? true
     }
+
+    /// The client begins with documents of an earlier run.
+    func begins(with documents: [DocumentKey: EJSONObject]) {
+        mirror = documents
+        stale = Set(documents.keys)
+    }
+
+    /// The client says that they are replaced.
+    func areCurrent() {
+        world.require(!stale.isEmpty || hasConfirmed, "current twice, or for no reason")
+        stale = []
+        hasConfirmed = false
+    }
+
+    /// The client writes its documents for the next run.
+    func areKept(_ kept: DDPKeptDocuments) {
+        var documents: [DocumentKey: EJSONObject] = [:]
+        for collection in kept.collections {
+            for (id, fields) in collection.documents {
+                documents[DocumentKey(collection: collection.name, id: id)] = fields
+            }
+        }
+        for key in Set(documents.keys).union(mirror.keys) where !isTainted(key) {
+            world.require(documents[key] == mirror[key], "\(key.text) is kept in another form")
+        }
+    }
+
+    /// A document of an earlier run has come again.
+    private var hasConfirmed = false
 
     /// A stub writes a document.
     func stubWrites(_ key: DocumentKey) {
@@ -69,9 +101,13 @@ final class DDPDocumentLedger {
         reviving = ready
         blocking = []
         guard sessionID != nil else { return }
+        blocking = calls
+        guard stale.isEmpty, !hasConfirmed else {
+            stale.formUnion(mirror.keys)
+            return
+        }
         world.count("emptied")
         isResetting = true
-        blocking = calls
         if !isWaiting { isResetting = false }
     }
 
@@ -128,6 +164,7 @@ final class DDPDocumentLedger {
         else { return }
         let key = DocumentKey(collection: collection, id: id)
         if isWaiting, !isResetting { taint(key) }
+        if stale.remove(key) != nil { hasConfirmed = true }
         guard kind != "removed" else { return received[key] = nil }
         var fields = received[key] ?? EJSONObject()
         if let text = json["fields"]?.json, case .object(let new)? = try? EJSON(parsing: text) {
@@ -165,7 +202,8 @@ final class DDPDocumentLedger {
             world.require(
                 mirror[key] == fields, "\(occasion): \(key.text) is \(text(mirror[key]))")
         }
-        for key in mirror.keys where received[key] == nil && !isTainted(key) {
+        for key in mirror.keys
+        where received[key] == nil && !isTainted(key) && !stale.contains(key) {
             world.fail("\(occasion): \(key.text) is there, and the server has none")
         }
     }
@@ -190,6 +228,7 @@ final class DDPDocumentLedger {
     /// At the end: exactly what the server publishes.
     func verify(_ view: [DDPServerKey: DDPServerFields]) {
         world.require(tainted.isEmpty, "something is outstanding")
+        world.require(stale.isEmpty, "documents of an earlier run are left")
         checkAll("in the end")
         var published: [DocumentKey: EJSONObject] = [:]
         for (key, fields) in view {

@@ -1,4 +1,5 @@
 import Session
+import Wire
 
 /// Everything that defines one run, drawn before it starts.
 struct DDPPlan {
@@ -45,6 +46,10 @@ struct DDPPlan {
         let collection: String
         /// A JSON text.
         let value: String
+
+        var params: [EJSON] {
+            [.string(collection), (try? EJSON(parsing: value)) ?? .null]
+        }
     }
 
     /// How a connection ends.
@@ -107,6 +112,8 @@ struct DDPPlan {
     let slowestLink: Int
     /// Callbacks in which the user acts at once.
     let hasty: Int
+    /// New connections for which the user's handler makes calls.
+    let greeting: Int
 
     init(_ random: inout Random) {
         isGentle = random.chance(25)
@@ -141,10 +148,16 @@ struct DDPPlan {
         peaceAt = .seconds(random.pick([30, 100, 400]))
         first = DDPPlan.publications(&random, random.within(0...3))
         deeds = DDPPlan.deeds(&random, isGentle: isGentle, until: peaceAt)
+        greeting = [0, 0, 40, 100][deeds.count % 4]
+    }
+
+    /// The versions that the client offers.
+    var offered: [String] {
+        configuration.versions.isEmpty ? ["1", "pre2", "pre1"] : configuration.versions
     }
 
     /// The server and the client have no version in common.
-    var cannotAgree: Bool { !versions.contains { configuration.versions.contains($0) } }
+    var cannotAgree: Bool { !versions.contains { offered.contains($0) } }
 
     private static func configuration(
         _ random: inout Random, _ isGentle: Bool

@@ -65,7 +65,14 @@ final class DDPReading {
             world.count("failed for good")
             world.require(!change.reason.isEmpty, "fails without a reason")
             dialAt = nil
-        case .offline: dialAt = nil
+        case .offline:
+            dialAt = nil
+            // Without a network a loss is not a failure, in the background it is.
+            guard change.error != nil else { break }
+            let counts = (mayForget ? 0 : failures)...(failures + 1)
+            world.require(
+                counts.contains(change.retryCount), "counts \(change.retryCount) failures")
+            failures = change.retryCount
         case .connecting: break
         }
     }

@@ -37,12 +37,18 @@ final class DDPRun {
     var session: DDPSession
     var ids: DDPSimulatedIDs
     private var reader = DDPReader()
+    private let keepsDocuments: Bool
 
     private(set) var link: DDPLink?
     private var alarm: World.Alarm?
     private let turn: ActionTurn
     private var isOnline = true
     var isPeaceful = false
+    private var greetings: Random
+    /// The user's handler for new connections runs.
+    private var isInHandler = false
+    /// The user's handler for new connections makes a call.
+    private(set) var isGreeting = false
     /// The user wants no connection.
     var isWished = false
     /// The user, or the host, has last acted.
@@ -78,10 +84,36 @@ final class DDPRun {
         session = DDPSession(plan.configuration, jitter: random.next(), token: token)
         session.wantsLog = random.chance(30)
         ids = DDPSimulatedIDs(random: random.split())
+        keepsDocuments = plan.deeds.count % 3 == 0
+        // A copy: the other draws stay the same.
+        greetings = random
         if plan.isGentle { world.count("gentle") }
         world.trace("plan", "\(plan.versions), resumes \(plan.resumes), gentle \(plan.isGentle)")
         server.deliver = { [self] text, link in receive(text, link) }
         server.deliverEnd = { [self] code, link in end(code, link) }
+        if keepsDocuments { restart(with: token?.userID) }
+    }
+
+    /// Begins with documents that an earlier run has kept; the server has some of them, and may
+    /// have others.
+    private func restart(with user: String?) {
+        var kept: [DDPKeptDocuments.Collection] = []
+        var documents: [DocumentKey: EJSONObject] = [:]
+        for collection in DDPPlan.collections {
+            var list: [(id: DocumentID, fields: EJSONObject)] = []
+            let present = server.documents.keys.filter { $0.collection == collection }
+            for name in ["old1", "old2"] + present.map({ $0.id }).sorted() {
+                guard let id = DocumentID(wire: name) else { continue }
+                list.append((id, ["n": 1, "kind": 0, "old": .bool(true)]))
+                documents[DocumentKey(collection: collection, id: id)] = list.last?.fields
+            }
+            kept.append(.init(name: collection, documents: list))
+        }
+        let ready: [EJSON] = plan.first.prefix(2).map { .array([.string($0.name)] + $0.params) }
+        session.keepDocuments(
+            DDPKeptDocuments(userID: user, subscriptions: ready, collections: kept))
+        self.documents.begins(with: documents)
+        world.count("restarted")
     }
 
     /// Nothing keeps the objects of the run alive.
@@ -97,8 +129,10 @@ final class DDPRun {
     func call(_ body: (inout DDPSession) -> Void) {
         actedAt = world.now
         setClock()
+        session.callsGoFirst = isGreeting
         body(&session)
-        act()
+        // The actions of what the handler does follow with those of `opened`.
+        if !isInHandler { act() }
     }
 
     private func setClock() { session.wallClock = server.wallClock() }
@@ -179,6 +213,12 @@ final class DDPRun {
             subscriptions.stopped(handle, hasFailed: session.status == .failed)
         case .loaded(let loader, _): loaded(loader)
         case .account(let event): accounts.reported(event)
+        case .current: documents.areCurrent()
+        case .keep:
+            world.count("kept")
+            let kept = session.keptDocuments()
+            documents.areKept(kept)
+            session.keptDocuments(took: .milliseconds(20), now: world.now)
         default: break
         }
         if random.chance(isPeaceful ? 0 : plan.hasty) {
@@ -195,7 +235,7 @@ final class DDPRun {
             let version = session.version ?? ""
             world.count("connected")
             world.require(version == link?.version, "another version than the server's")
-            if version != plan.configuration.versions[0] { world.count("another version") }
+            if version != plan.offered[0] { world.count("another version") }
             reading.connected(version: version)
         case .offline:
             if !isWished { world.count("waits for the network") }
@@ -236,9 +276,28 @@ final class DDPRun {
         subscriptions.opened()
         setClock()
         session.beginOpening(link.number, now: world.now)
+        greet()
+        guard !link.isDropped else { return }
+        subscriptions.resent()
         session.opened(link.number, now: world.now)
         link.up { [self] in server.greet(link) }
         act()
+    }
+
+    /// The user's handler for new connections.
+    private func greet() {
+        guard greetings.chance(plan.greeting) else { return }
+        // The invariants hold again after `opened`.
+        _ = turn.run({ session.nextAction() }, perform)
+        guard session.isOpening else { return }
+        isInHandler = true
+        for _ in 0..<greetings.within(1...3) {
+            // Another thread may call meanwhile.
+            isGreeting = greetings.chance(80)
+            world.count(isGreeting ? "greeted" : "called while greeting")
+            makeCall(DDPPlan.call(&greetings))
+        }
+        (isInHandler, isGreeting) = (false, false)
     }
 
     private func drop(_ number: UInt64) {
@@ -343,7 +402,7 @@ final class DDPRun {
         let isFirst = kind == "connected" && !link.isConfirmed
         if isFirst, let id = json?["session"]?.stringValue {
             if id != documents.sessionID { accounts.sessionIsNew() }
-            let sent = Set(calls.inFlight.map { "\($0)" })
+            let sent = Set(calls.inFlight.union(calls.expired).map { "\($0)" })
             documents.connected(id, ready: subscriptions.ready, calls: sent)
         }
         isReceiving = true

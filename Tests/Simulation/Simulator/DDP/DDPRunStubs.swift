@@ -71,7 +71,7 @@ extension DDPRun {
                 } else {
                     made = try session.call(request, drawing: &ids, now: world.now)
                 }
-                calls.made(made.id, plan, value: made.value)
+                calls.made(made.id, plan, value: made.value, goesFirst: isGreeting)
             } catch {
                 world.require(
                     plan.throwsStubErrors && plan.name == "confused", "\(plan.name) has thrown")
@@ -107,7 +107,7 @@ extension DDPRun {
                 let count = try session.updateInStub(
                     collection, params[1], DDPRun.set(params[2]))
                 if name == "confused" {
-                    throw DDPError(.stub, .text("confused"), reason: "on purpose")
+                    throw DDPError(.stub, "confused", reason: "on purpose")
                 }
                 return .success(.number(Double(count)))
             }

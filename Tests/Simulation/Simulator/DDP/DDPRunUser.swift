@@ -116,9 +116,7 @@ extension DDPRun {
 
     @discardableResult
     private func subscribe(_ publication: DDPPlan.Publication, keep: Duration?) -> UInt64? {
-        let params: [EJSON] = [
-            .string(publication.collection), (try? EJSON(parsing: publication.value)) ?? .null,
-        ]
+        let params = publication.params
         var handle: UInt64?
         call { session in
             ids.drawn = nil
@@ -129,7 +127,7 @@ extension DDPRun {
             handle = made
             subscriptions.subscribed(
                 made, publication, keep: keep ?? plan.configuration.unusedSubscriptionTime,
-                drawn: ids.drawn)
+                drawn: ids.drawn, isOpen: link?.isOpen == true)
         }
         return handle
     }

@@ -25,7 +25,9 @@ final class DDPSubscriptionLedger {
     private var released: Set<UInt64> = []
     /// What was sent on this connection.
     private var known: Set<String> = []
-    private var everKnown: Set<String> = []
+    /// Those that were sent, or were to be: the user may have replaced the connection before their
+    /// messages reached it.
+    private var everSent: Set<String> = []
     /// The last one that the user has stopped. Its message may be on its way to the driver.
     private var endedNow: (id: String, at: Instant)?
 
@@ -40,7 +42,8 @@ final class DDPSubscriptionLedger {
 
     /// - Parameter drawn: the id of a new subscription; nil if the machine drew none.
     func subscribed(
-        _ handle: UInt64, _ publication: DDPPlan.Publication, keep: Duration, drawn: String?
+        _ handle: UInt64, _ publication: DDPPlan.Publication, keep: Duration, drawn: String?,
+        isOpen: Bool
     ) {
         world.require(idOfHandle[handle] == nil, "handle \(handle) twice")
         expire()
@@ -48,6 +51,7 @@ final class DDPSubscriptionLedger {
         world.require(
             (equal == nil) == (drawn != nil), "\(publication.name) is shared, or should be")
         guard let id = equal ?? drawn else { return }
+        if isOpen { everSent.insert(id) }
         if let equal {
             world.count(records[equal]?.handles.isEmpty == true ? "reused" : "shared")
         }
@@ -80,15 +84,17 @@ final class DDPSubscriptionLedger {
 
     // MARK: The connection
 
-    func opened() {
-        known = []
+    func opened() { known = [] }
+
+    /// Those that are used are sent again.
+    func resent() {
         for (id, record) in records where record.handles.isEmpty { records[id] = nil }
+        everSent.formUnion(records.keys)
     }
 
     func sent(_ id: String, name: String, params: [JSONValue]) {
         expire()
         world.require(known.insert(id).inserted, "\(name) is subscribed twice")
-        everKnown.insert(id)
         let publication = DDPPlan.Publication(
             name: name, collection: params.first?.stringValue ?? "",
             value: params.last?.json ?? "")
@@ -100,7 +106,7 @@ final class DDPSubscriptionLedger {
 
     func sentEnd(_ id: String) {
         expire()
-        world.require(everKnown.contains(id), "ends a subscription that was never sent")
+        world.require(everSent.contains(id), "ends a subscription that was never sent")
         world.require(records[id] == nil, "ends a subscription in use")
         known.remove(id)
     }
