@@ -199,7 +199,7 @@ static void *run_thread(void *argument) {
   return NULL;
 }
 
-int shim_thread_start(uintptr_t *out, void (*run)(void *user), void *user) {
+int shim_thread_start(uintptr_t *out, const char *name, void (*run)(void *user), void *user) {
   struct start *start = malloc(sizeof *start);
   if (!start) return ENOMEM;
   *start = (struct start){run, user};
@@ -214,7 +214,7 @@ int shim_thread_start(uintptr_t *out, void (*run)(void *user), void *user) {
     free(start);
     return failure;
   }
-  pthread_setname_np(thread, "realtime-loop");
+  pthread_setname_np(thread, name);
   *out = (uintptr_t)thread;
   return 0;
 }

@@ -32,7 +32,7 @@ typedef struct rt_ddp_error {
   size_t struct_bytes;
   /// Where it comes from, an `rt_ddp_error_kind`.
   int32_t kind;
-  /// Whether the server sent the code as a number, as old ones do.
+  /// Whether the code is a number, as old servers send it.
   bool code_is_number;
   /// What programs compare, such as `not-found` or `403`.
   const char *code;
@@ -40,7 +40,7 @@ typedef struct rt_ddp_error {
   const char *reason;
   /// Further data as EJSON text; "" for none.
   const char *details;
-  /// The server's whole error as EJSON text; "" for the library's own errors.
+  /// The server's whole error as JSON text; "" for other errors.
   const char *source;
 } rt_ddp_error;
 
@@ -50,8 +50,8 @@ typedef struct rt_ddp_outcome {
   size_t struct_bytes;
   /// What is reported, an `rt_ddp_stage`.
   int32_t stage;
-  /// Zero.
-  int32_t reserved;
+  /// Which write of `rt_ddp_write` it is about, from 0; 0 for other calls.
+  int32_t index;
   /// The value as EJSON text with a NUL after it; `null` if the call has failed.
   const char *value;
   /// Its length in bytes.
@@ -165,9 +165,11 @@ typedef struct rt_ddp_account_event {
   size_t struct_bytes;
   /// What happened, an `rt_ddp_account`.
   int32_t event;
-  /// Whether a login is in progress.
+  /// For `RT_DDP_ACCOUNT_LOGGING_IN`: whether a login is in progress now; otherwise false. See
+  /// `rt_ddp_is_logging_in`.
   bool logging_in;
-  /// The user who is logged in; "" for nobody.
+  /// For `RT_DDP_ACCOUNT_USER`: the user who is logged in now; "" for nobody. For
+  /// `RT_DDP_ACCOUNT_STORE`: the token's user. Otherwise "".
   const char *user_id;
   /// For `RT_DDP_ACCOUNT_STORE`: what to keep, one line of text; otherwise "".
   const char *token;

@@ -69,7 +69,7 @@ void shim_private_close(int fd);
 
 /// Starts `run(user)` on a thread with all signals blocked, to be joined or detached. Returns 0 or
 /// an errno.
-int shim_thread_start(uintptr_t *out, void (*run)(void *user), void *user);
+int shim_thread_start(uintptr_t *out, const char *name, void (*run)(void *user), void *user);
 void shim_thread_join(uintptr_t thread);
 void shim_thread_detach(uintptr_t thread);
 /// The calling thread's number: unique among living threads, even, and never 0.

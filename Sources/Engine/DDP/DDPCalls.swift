@@ -24,6 +24,7 @@ extension DDPConnection: DDPStubCaller {
         _ request: DDPRequest, _ handlers: DDPCallHandlers = .init()
     ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
         try checkOpen()
+        try request.check()
         guard !isInStub else { return nested(callInStub(request), handlers) }
         return made(handlers) { shared throws(DDPError) in
             guard let stub = stubs[request.name] else {
@@ -56,7 +57,9 @@ extension DDPConnection: DDPStubCaller {
         _ collection: String, id: EJSON, _ modifier: EJSON, options: DDPCallOptions = .init(),
         _ handlers: DDPCallHandlers = .init()
     ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
-        try write("/\(collection)/update", [id, modifier], handlers) { shared throws(DDPError) in
+        try DDPDocumentWrite.update(collection, id: id, modifier: modifier).check()
+        return try write("/\(collection)/update", [id, modifier], handlers) {
+            shared throws(DDPError) in
             try shared.session.update(
                 collection, id: id, modifier, options: options, drawing: &shared.entropy,
                 now: Loop.now())
@@ -68,7 +71,8 @@ extension DDPConnection: DDPStubCaller {
         _ collection: String, id: EJSON, options: DDPCallOptions = .init(),
         _ handlers: DDPCallHandlers = .init()
     ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
-        try write("/\(collection)/remove", [id], handlers) { shared throws(DDPError) in
+        try DDPDocumentWrite.remove(collection, id: id).check()
+        return try write("/\(collection)/remove", [id], handlers) { shared throws(DDPError) in
             try shared.session.remove(
                 collection, id: id, options: options, drawing: &shared.entropy, now: Loop.now())
         }
@@ -79,7 +83,9 @@ extension DDPConnection: DDPStubCaller {
         _ body: (DDPSharedSession) throws(DDPError) -> DDPCall
     ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
         try checkOpen()
-        if isInStub { return nested(callInStub(DDPRequest(method, params)), handlers) }
+        let request = DDPRequest(method, params)
+        try request.check()
+        if isInStub { return nested(callInStub(request), handlers) }
         return made(handlers, body)
     }
 
@@ -90,7 +96,8 @@ extension DDPConnection: DDPStubCaller {
     package func logIn(
         _ request: DDPRequest, _ handlers: DDPCallHandlers = .init()
     ) throws(RealtimeError) -> DDPCall {
-        try account(handlers) { $0.session.logIn(request, now: Loop.now()) }
+        try request.check()
+        return try account(handlers) { $0.session.logIn(request, now: Loop.now()) }
     }
 
     /// Logs the user out, here once the server has. Not inside a stub.
@@ -127,7 +134,7 @@ extension DDPConnection: DDPStubCaller {
 
     // MARK: Stubs
 
-    private var isInStub: Bool { shared.isOwned && shared.session.isInStub }
+    var isInStub: Bool { shared.isOwned && shared.session.isInStub }
 
     /// Makes a call, and keeps its handlers until it is completed.
     private func made(
@@ -145,7 +152,7 @@ extension DDPConnection: DDPStubCaller {
     }
 
     /// A call that a stub has made is completed by its own stub.
-    private func nested(
+    func nested(
         _ outcome: DDPStubOutcome, _ handlers: DDPCallHandlers
     ) -> Result<DDPCall, DDPError> {
         loop.enqueue { [self] in
@@ -163,7 +170,18 @@ extension DDPConnection: DDPStubCaller {
             shim_locked_function_end()
             context.end()
         }
-        return stub(context, request.params)
+        return checked(stub(context, request.params))
+    }
+
+    /// What the stub returns, unless it is too deep.
+    private func checked(_ outcome: DDPStubOutcome) -> DDPStubOutcome {
+        let value: EJSON? =
+            switch outcome {
+            case .success(let value): value
+            case .failure(let error): error.details
+            }
+        guard value?.isTooDeep == true else { return outcome }
+        return .failure(DDPError(.stub, 400, reason: "what the stub returned is nested too deep"))
     }
 
     /// Runs what a stub calls. The lock is held.
@@ -171,8 +189,21 @@ extension DDPConnection: DDPStubCaller {
         guard let stub = stubs[request.name] else {
             return shared.session.callInStub(request, drawing: &shared.entropy)
         }
+        guard shared.session.stubDepth < DDPConfiguration.deepestStub else {
+            let limit = DDPConfiguration.deepestStub
+            return .failure(
+                DDPError(
+                    .stub, "too-deep", reason: "more than \(limit) stubs run inside each other"))
+        }
         shared.session.enterStub(request.name)
         defer { shared.session.leaveStub() }
         return run(stub, request)
+    }
+}
+
+extension DDPRequest {
+    /// - Throws: `.invalidArgument` for parameters that are nested too deep.
+    func check() throws(RealtimeError) {
+        for value in params { try value.checkDepth("a parameter") }
     }
 }

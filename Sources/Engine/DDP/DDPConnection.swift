@@ -22,6 +22,7 @@ package final class DDPConnection:
     /// The number of the socket.
     var socketNumber: UInt64 = 0
     @exclusivity(unchecked) var reader = DDPReader()
+    @exclusivity(unchecked) var cookies: CookieJar
     @exclusivity(unchecked) var choice = DDPTransportChoice(mayFallBack: true)
     /// The server has confirmed the connection of the socket.
     var isConfirmed = false
@@ -35,6 +36,7 @@ package final class DDPConnection:
 
     private init(_ configuration: DDPClientConfiguration, on loop: Loop) {
         shared = DDPSharedSession(DDPSession(configuration.session))
+        cookies = CookieJar(host: configuration.address.webSocket.host)
         super.init(shared, configuration, on: loop)
     }
 
@@ -75,6 +77,9 @@ package final class DDPConnection:
         shared.session = DDPSession(
             options.session, store: options.emptyStore,
             jitter: UInt64(randomFraction() * 0x1p53), token: token)
+        guard let file = DDPDocumentFile(options) else { return }
+        shared.documentFile = file
+        shared.session.keepDocuments(file.load())
     }
 
     /// Reads or writes documents.
@@ -94,7 +99,7 @@ package final class DDPConnection:
         let isInside = shared.isOwned
         defer { if !isInside { wake() } }
         return try reading { shared throws(Failure) in
-            shared.session.wallClock = Loop.wallClockMilliseconds()
+            shared.takeContext()
             return try body(shared)
         }
     }
@@ -117,6 +122,17 @@ package final class DDPConnection:
     /// Failed attempts in a row.
     package var retryCount: Int { reading { $0.session.retryCount } }
 
+    /// The time until the next attempt; nil unless waiting for it.
+    package var retryIn: Duration? {
+        reading { $0.session.retryDue }.map { max($0 - Loop.now(), .zero) }
+    }
+
+    /// Why the client has failed; "" otherwise.
+    package var failureReason: String { reading { $0.session.failureReason } }
+
+    /// Whether some documents are of an earlier run, and the server has not sent them again yet.
+    package var hasStaleDocuments: Bool { reading { $0.session.hasStaleDocuments } }
+
     /// The protocol version that was agreed; nil unless connected.
     package var version: String? { reading { $0.session.version } }
 
@@ -129,10 +145,12 @@ package final class DDPConnection:
     // MARK: Connecting
 
     /// Connects, or makes the next attempt at once.
-    /// - Throws: `.store` if the file for the token cannot be used.
+    /// - Throws: `.store` if the file for the token or for the documents cannot be used.
     package func connect() throws(RealtimeError) {
         try checkOpen()
-        try DDPTokenFile(options.read { $0.pointee })?.check()
+        let options = options.read { $0.pointee }
+        try DDPTokenFile(options)?.check()
+        try DDPDocumentFile(options)?.check()
         changing { $0.session.connect(now: Loop.now()) }
     }
 
@@ -176,6 +194,7 @@ package final class DDPConnection:
         _ handlers: DDPSubscriptionHandlers = .init()
     ) throws(RealtimeError) -> DDPSession.SubscriptionHandle {
         try checkOpen()
+        for value in params { try value.checkDepth("a parameter") }
         return changing { shared in
             let handle = shared.session.subscribe(
                 name, params, keep: keep, drawing: &shared.entropy, now: Loop.now())
@@ -211,42 +230,6 @@ package final class DDPConnection:
         withExtendedLifetime(old) {}
     }
 
-    // MARK: Loaders
-
-    /// Waits for several subscriptions together.
-    /// - Parameter loaded: called once they are all ready, or have failed.
-    /// - Returns: the loader, which releases them when it is closed.
-    package func load(
-        _ wanted: [(name: String, params: [EJSON])], _ loaded: @escaping DDPLoadHandler
-    ) throws(RealtimeError) -> DDPSession.LoaderID {
-        try checkOpen()
-        let handler = DDPSendable(loaded)
-        return changing { shared in
-            let loader = shared.session.makeLoader()
-            for (name, params) in wanted {
-                let handle = shared.session.subscribe(
-                    name, params, drawing: &shared.entropy, now: Loop.now())
-                shared.session.add(handle, to: loader)
-            }
-            if shared.session.whenReady(loader) {
-                let error = shared.session.error(of: loader)
-                loop.enqueue { [self] in if !isClosed { handler.value(error) } }
-            } else {
-                shared.loaders[loader] = handler.value
-            }
-            return loader
-        }
-    }
-
-    package func closeLoader(_ loader: DDPSession.LoaderID) throws(RealtimeError) {
-        try checkOpen()
-        let old = changing { shared in
-            shared.session.closeLoader(loader, now: Loop.now())
-            return shared.loaders.removeValue(forKey: loader).map { DDPSendable($0) }
-        }
-        withExtendedLifetime(old) {}
-    }
-
     // MARK: Documents
 
     /// Declares a collection, so that the stubs of its methods insert, update and remove exist.
@@ -267,7 +250,8 @@ package final class DDPConnection:
     }
 
     package func find(_ query: Query, in collection: String) -> [Found] {
-        reading { $0.session.store.find(query, in: collection) }
+        // In a copy, so that a long search holds up neither the loop nor other threads.
+        reading { $0.session.store.collection(collection) }?.find(query) ?? []
     }
 
     // MARK: For other files
@@ -286,6 +270,8 @@ package final class DDPConnection:
     /// still be running.
     package func close() {
         guard !loop.isForked, gate.close() else { return }
+        // Not later: a program may end before the loop turns again.
+        if !shared.isOwned { keepLastDocuments() }
         loop.enqueue { [self] in closeNow() }
     }
 }

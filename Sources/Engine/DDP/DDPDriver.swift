@@ -1,3 +1,4 @@
+import CShims
 import Documents
 import Session
 import Wire
@@ -33,8 +34,9 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         case .send(let number, let text): if number == socketNumber { socket?.send(text) }
         case .close(let number): if number == socketNumber { socket?.close() }
         case .drop(let number): if number == socketNumber { dropSocket() }
+        case .keep: keepDocuments()
         case .status, .changed, .result, .completed, .ready, .stopped, .loaded, .account,
-            .refused, .log:
+            .current, .refused, .log:
             report(action)
         }
     }
@@ -73,13 +75,32 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
     func opened(_ socket: any DDPSocket) {
         guard socket === self.socket, !isClosed else { return }
         let token = keptToken(configuration, handlers)
+        let number = socketNumber
         shared.locked {
             shared.session.wallClock = Loop.wallClockMilliseconds()
             if let token { shared.session.useToken(token) }
-            shared.session.beginOpening(socketNumber, now: Loop.now())
-            shared.session.opened(socketNumber, now: Loop.now())
+            shared.session.beginOpening(number, now: Loop.now())
         }
+        callOpenHandler()
+        guard !isClosed else { return }
+        shared.locked { shared.session.opened(number, now: Loop.now()) }
         act()
+    }
+
+    /// Lets the application make the calls that go before all others.
+    private func callOpenHandler() {
+        guard handlers.open != nil else { return }
+        // What the loss of the last connection caused is reported before.
+        act()
+        // A handler may have closed the client, ended the connection, or removed this one.
+        guard !isClosed, let handler = handlers.open else { return }
+        let isOpening = shared.locked {
+            shared.openingThread = shared.session.isOpening ? UInt(shim_thread_self()) : 0
+            return shared.session.isOpening
+        }
+        guard isOpening else { return }
+        handler()
+        shared.locked { shared.openingThread = 0 }
     }
 
     func received(_ text: UnsafeRawBufferPointer, by socket: any DDPSocket) {
@@ -120,17 +141,22 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         case .stopped(let handle, let error):
             shared.locked { shared.subscriptions.removeValue(forKey: handle) }?.stopped?(error)
         case .loaded(let loader, let error):
-            shared.locked {
-                shared.loaders.removeValue(forKey: loader).map { DDPSendable($0) }
-            }?.value(error)
+            let handlers = shared.locked {
+                // If a subscription was added since, they wait for it, too.
+                let isReady = shared.session.whenReady(loader)
+                return DDPSendable(isReady ? shared.loaders.removeValue(forKey: loader) : nil)
+            }
+            // A handler may free the client.
+            for handler in handlers.value ?? [] where !isClosed { handler(error) }
         case .account(let event):
             keep(event)
             handlers.account?(event)
+        case .current: handlers.current?()
         case .refused(let reason, let offending):
             Log.write(.warning, "the Meteor server did not understand a message: \(reason)")
             handlers.refused?(reason, offending)
         case .log(let line): handlers.debug?("[DDP] \(line)")
-        case .connect, .send, .close, .drop: break
+        case .connect, .send, .close, .drop, .keep: break
         }
     }
 
@@ -159,6 +185,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         } else if change.status != .connecting, let error = change.error, !isConfirmed {
             choice.failed(error, now: Loop.now())
         }
+        shared.locked { shared.report(change) }
         let name = configuration.address.webSocket.displayName
         let retry = change.retryIn.map { ", next attempt \($0.fromNow)" } ?? ""
         let why = change.error.map { ": \($0.message)" } ?? ""
@@ -180,6 +207,10 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
     // MARK: The end
 
     func closeNow() {
+        keepLastDocuments()
+        // So that the server does not keep the session.
+        let isConnected = shared.locked { shared.session.status == .connected }
+        if isConnected { socket?.send(DDPWriter.disconnect) }
         dropSocket()
         disarm()
         reachability?.remove(self)

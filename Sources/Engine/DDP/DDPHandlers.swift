@@ -8,9 +8,14 @@ package import Wire
 /// C interface must ensure that theirs allow that; those of Swift are Sendable.
 package struct DDPHandlers: EndpointHandlers, @unchecked Sendable {
     package var status: ((DDPStatusChange) -> Void)?
+    /// A connection is open. Calls that it makes are sent before all that waited for a connection,
+    /// after the login with a token.
+    package var open: (() -> Void)?
     package var account: ((DDPAccountEvent) -> Void)?
     /// Documents have changed.
     package var changed: ((Notification) -> Void)?
+    /// The documents of an earlier run are replaced by those of the server.
+    package var current: (() -> Void)?
     /// The server did not understand a message, which is a JSON text if the server repeats it.
     package var refused: ((_ reason: String, _ offending: [UInt8]?) -> Void)?
     /// A line for what is out of the ordinary, such as a message that is ignored.

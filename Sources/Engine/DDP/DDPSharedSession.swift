@@ -17,19 +17,41 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
     /// The options are taken, and the session was made from them.
     var isPrepared = false
     var entropy = DDPEntropy()
+    /// Where the documents are kept for the next run; nil if nowhere.
+    var documentFile: DDPDocumentFile?
+    /// The number of the documents that were kept last.
+    var lastKept = 0
     @exclusivity(unchecked) var calls: [DDPSession.CallID: DDPCallHandlers] = [:]
     @exclusivity(unchecked)
     var subscriptions: [DDPSession.SubscriptionHandle: DDPSubscriptionHandlers] = [:]
-    @exclusivity(unchecked) var loaders: [DDPSession.LoaderID: DDPLoadHandler] = [:]
+    @exclusivity(unchecked) var loaders: [DDPSession.LoaderID: [DDPLoadHandler]] = [:]
     @exclusivity(unchecked) var queries: [Int: DDPLiveObserver] = [:]
+    /// The blocking calls that wait for a connection, by number.
+    @exclusivity(unchecked) var connects: [UInt64: Answer<RealtimeError?>] = [:]
+    var lastConnect: UInt64 = 0
+    /// Why there is no connection; nil if there is one, or there never was.
+    var lastLoss: RealtimeError?
+
+    /// The thread that runs the handler for a new connection; 0 for none.
+    var openingThread: UInt = 0
 
     /// The session that replaces this one, with all handlers, when the lock is released.
     private var replacement: DDPSession?
+    /// Whether there is one. To ask the optional would copy the session.
+    private var isReplaced = false
+    /// The client is closed. Handlers that a call has added since are released too.
+    private var isOver = false
 
     init(_ session: DDPSession) { self.session = session }
 
     /// This thread holds the lock: it runs a stub.
     var isOwned: Bool { owner.load(ordering: .relaxed) == UInt(shim_thread_self()) }
+
+    /// Prepares the session for what the application passes to it on this thread.
+    func takeContext() {
+        session.wallClock = Loop.wallClockMilliseconds()
+        session.callsGoFirst = openingThread == UInt(shim_thread_self())
+    }
 
     /// Calls `body` with the lock. A stub, which has it already, may do so too.
     func locked<Result: Sendable, Failure: Error>(
@@ -50,17 +72,45 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
 
     /// Forgets documents and handlers; in a stub, once the call that runs it has ended.
     func removeAll(_ empty: DDPSession) {
-        locked { replacement = empty }
+        locked { (replacement, isReplaced) = (empty, true) }
     }
 
-    /// What `removeAll` has left to be released without the lock, because it may hold user data.
+    /// What is to be released without the lock after `removeAll`, because it may hold user data.
     private func takeReleased() -> DDPReleased? {
-        guard let empty = replacement else { return nil }
+        guard isReplaced || isOver else { return nil }
+        if let empty = replacement { (session, replacement, isOver) = (empty, nil, true) }
+        isReplaced = false
         let old = DDPReleased(
-            calls: calls, subscriptions: subscriptions, loaders: loaders, queries: queries)
+            calls: calls, subscriptions: subscriptions, loaders: loaders, queries: queries,
+            connects: connects)
         (calls, subscriptions, loaders, queries) = ([:], [:], [:], [:])
-        (session, replacement) = (empty, nil)
+        connects = [:]
         return old
+    }
+
+    // MARK: Blocking calls that wait for a connection
+
+    /// Ends the waits for a connection, if the new status does. The lock is held.
+    func report(_ change: DDPStatusChange) {
+        if change.status == .connected {
+            lastLoss = nil
+        } else if change.status == .failed {
+            lastLoss = change.error ?? RealtimeError(.protocolViolation, change.reason)
+        } else if let error = change.error {
+            lastLoss = error
+        }
+        for answer in connects.values { report(change.status, to: answer) }
+    }
+
+    func report(_ status: DDPStatus, to answer: Answer<RealtimeError?>) {
+        switch status {
+        case .connected: answer.set(nil)
+        case .failed: answer.set(lastLoss ?? RealtimeError(.closed, "the client has failed"))
+        case .offline:
+            guard !session.isConnectionWanted else { return }
+            answer.set(RealtimeError(.closed, "the client was disconnected"))
+        case .connecting, .waiting: break
+        }
     }
 
     // MARK: ActionMachine
@@ -81,6 +131,7 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
 private struct DDPReleased: @unchecked Sendable {
     let calls: [DDPSession.CallID: DDPCallHandlers]
     let subscriptions: [DDPSession.SubscriptionHandle: DDPSubscriptionHandlers]
-    let loaders: [DDPSession.LoaderID: DDPLoadHandler]
+    let loaders: [DDPSession.LoaderID: [DDPLoadHandler]]
     let queries: [Int: DDPLiveObserver]
+    let connects: [UInt64: Answer<RealtimeError?>]
 }

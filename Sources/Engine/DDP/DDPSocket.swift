@@ -15,8 +15,25 @@ protocol DDPSocket: AnyObject {
     func drop()
 }
 
+/// What the cookies of a server are sent in, and taken from.
+extension DDPSocketOwner {
+    /// The options' headers for a request, with the cookies.
+    func fields(_ configuration: DDPClientConfiguration, for url: HTTPURL) -> [HeaderField] {
+        cookies.fields(
+            with: configuration.fields, for: url, wallClock: Loop.wallClockMilliseconds())
+    }
+
+    func takeCookies(_ fields: [String], from url: HTTPURL) {
+        guard !fields.isEmpty else { return }
+        cookies.take(fields, from: url, wallClock: Loop.wallClockMilliseconds())
+    }
+}
+
 /// Receives what a socket reports: `opened` at most once, then messages, then `ended` once.
 protocol DDPSocketOwner: AnyObject {
+    /// Cookies of the server, which all its sockets send and set: a load balancer leads a client to
+    /// the same server by them.
+    var cookies: CookieJar { get set }
     func opened(_ socket: any DDPSocket)
     /// The text is in UTF-8, and valid until this returns.
     func received(_ text: UnsafeRawBufferPointer, by socket: any DDPSocket)

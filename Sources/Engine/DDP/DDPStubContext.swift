@@ -25,6 +25,9 @@ package final class DDPStubContext {
 
     func end() { caller = nil }
 
+    /// The stream that Meteor's methods use if they name none.
+    package static let defaultStream = "default"
+
     /// The user who is logged in; nil for nobody.
     package var userID: String? { session.locked { session.session.userID } }
 
@@ -32,10 +35,16 @@ package final class DDPStubContext {
     private func shared() throws(DDPError) -> DDPSharedSession {
         guard caller != nil, session.isOwned else {
             throw DDPError(
-                .stub, .text("stub-ended"),
+                .stub, "stub-ended",
                 reason: "the context of a stub was used after its end, or on another thread")
         }
         return session
+    }
+
+    private func check(_ values: EJSON...) throws(DDPError) {
+        for value in values where value.isTooDeep {
+            throw DDPError(.stub, 400, reason: "a value is nested too deep")
+        }
     }
 
     /// Inserts a document.
@@ -44,6 +53,7 @@ package final class DDPStubContext {
     /// - Returns: its id.
     package func insert(_ collection: String, _ document: EJSON) throws(DDPError) -> EJSON {
         let shared = try shared()
+        try check(document)
         return try shared.session.insertInStub(collection, document, drawing: &shared.entropy)
     }
 
@@ -52,13 +62,17 @@ package final class DDPStubContext {
     package func update(
         _ collection: String, _ selector: EJSON, _ modifier: EJSON, isMulti: Bool = false
     ) throws(DDPError) -> Int {
-        try shared().session.updateInStub(collection, selector, modifier, isMulti: isMulti)
+        let shared = try shared()
+        try check(selector, modifier)
+        return try shared.session.updateInStub(collection, selector, modifier, isMulti: isMulti)
     }
 
     /// Removes all documents that the selector finds.
     /// - Returns: how many there were.
     package func remove(_ collection: String, _ selector: EJSON) throws(DDPError) -> Int {
-        try shared().session.removeInStub(collection, selector)
+        let shared = try shared()
+        try check(selector)
+        return try shared.session.removeInStub(collection, selector)
     }
 
     /// The documents that the query finds, as the stub has changed them.
@@ -69,6 +83,7 @@ package final class DDPStubContext {
     /// Runs the stub of another method, or what a declared collection does. Nothing is sent.
     package func call(_ request: DDPRequest) throws(DDPError) -> EJSON {
         _ = try shared()
+        for value in request.params { try check(value) }
         guard let caller else { return .null }
         return try caller.callInStub(request).get()
     }

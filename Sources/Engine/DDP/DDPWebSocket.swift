@@ -16,7 +16,7 @@ final class DDPWebSocket: DDPSocket {
         webSocket.isLeg = true
         try webSocket.configure { (options) throws(RealtimeError) in
             options.url = configuration.address.webSocket
-            for field in configuration.fields {
+            for field in owner.fields(configuration, for: configuration.address.webSocket) {
                 try options.addHeader(name: field.name, value: field.value)
             }
             options.network = configuration.network
@@ -42,12 +42,18 @@ final class DDPWebSocket: DDPSocket {
 
     func start() throws(RealtimeError) {
         try webSocket.setHandlers { handlers in
-            handlers.open = { [self] _ in owner?.opened(self) }
+            handlers.open = { [self] opened in
+                takeCookies(opened.response)
+                owner?.opened(self)
+            }
             handlers.delivery = .each { [self] kind, bytes in
                 // Other frames have no meaning.
                 if kind == .text { owner?.received(bytes, by: self) }
             }
-            handlers.failed = { [self] in failure = $0.error }
+            handlers.failed = { [self] in
+                failure = $0.error
+                takeCookies($0.error.response)
+            }
             handlers.close = { [self] in ended($0) }
         }
         // The handlers retain this, so drop even one that could not start.
@@ -57,6 +63,13 @@ final class DDPWebSocket: DDPSocket {
             drop()
             throw error
         }
+    }
+
+    /// Takes over what the server itself sets, or refuses with.
+    private func takeCookies(_ response: HTTPResponse?) {
+        guard let response, response.proxy == nil else { return }
+        let fields = response.headers.filter { $0.name.equalsIgnoringASCIICase("Set-Cookie") }
+        owner?.takeCookies(fields.map { $0.value }, from: webSocket.currentURL)
     }
 
     private func ended(_ end: WebSocketEnd) {

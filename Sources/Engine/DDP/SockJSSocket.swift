@@ -111,7 +111,7 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
             let url = try configuration.address.url(of: id, action)
             var request = HTTPRequest("POST", url, body: .bytes(body ?? []))
             if body != nil { request.set("Content-Type", SockJSBody.mediaType) }
-            request.lay(over: configuration.fields)
+            request.lay(over: owner?.fields(configuration, for: url) ?? [])
             var options = HTTPTransferOptions()
             options.connectTimeout = configuration.session.connectTimeout
             options.decodes = configuration.compression
@@ -132,6 +132,13 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
         polling?.drop()
         sending?.drop()
         (polling, sending) = (nil, nil)
+    }
+
+    fileprivate func received(_ head: ResponseHead, by exchange: SockJSExchange) {
+        if head.proxy == nil {
+            owner?.takeCookies(head.values("Set-Cookie"), from: exchange.url)
+        }
+        heard(exchange)
     }
 
     fileprivate func heard(_ exchange: SockJSExchange) {
@@ -160,6 +167,7 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
 /// One request of a SockJS session.
 private final class SockJSExchange: HTTPTransferOwner {
     let action: SockJSAction
+    let url: HTTPURL
     private let limit: Int
     private var socket: SockJSSocket?
     private var transfer: HTTPTransfer?
@@ -172,7 +180,7 @@ private final class SockJSExchange: HTTPTransferOwner {
     ) throws(RealtimeError) {
         let handle = try handles.take(for: request.url)
         let multi = try handles.multi()
-        self.init(action, limit, socket)
+        self.init(action, request.url, limit, socket)
         do throws(RealtimeError) {
             transfer = try HTTPTransfer(
                 request, options, by: handle, backTo: handles, multi: multi, owner: self)
@@ -182,8 +190,11 @@ private final class SockJSExchange: HTTPTransferOwner {
         }
     }
 
-    private init(_ action: SockJSAction, _ limit: Int, _ socket: SockJSSocket) {
+    private init(
+        _ action: SockJSAction, _ url: HTTPURL, _ limit: Int, _ socket: SockJSSocket
+    ) {
         self.action = action
+        self.url = url
         self.limit = limit
         self.socket = socket
     }
@@ -195,7 +206,7 @@ private final class SockJSExchange: HTTPTransferOwner {
 
     func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
         self.head = head
-        socket?.heard(self)
+        socket?.received(head, by: self)
     }
 
     func received(_ bytes: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {

@@ -75,7 +75,8 @@ extension Loop {
         let state = LoopThreadState()
         let start = Unmanaged.passRetained(LoopThreadStart(self, state))
         var number: UInt = 0
-        let code = shim_thread_start(&number, { Loop.threadMain($0) }, start.toOpaque())
+        let code = shim_thread_start(
+            &number, "realtime-loop", { Loop.threadMain($0) }, start.toOpaque())
         guard code == 0 else {
             start.release()
             return Loop.systemError("starting the loop's thread", code)

@@ -10,6 +10,7 @@ final class DDPSocketHarness: DDPSocketOwner {
     private let rest: RESTClient
     private let app: String
     var configuration: DDPClientConfiguration
+    lazy var cookies = CookieJar(host: configuration.address.webSocket.host)
     private(set) var socket: (any DDPSocket)?
     private(set) var openings = 0
     /// The messages that were received.

@@ -104,6 +104,44 @@ struct DDPSocketTests {
         #expect(server.ends.isEmpty)
     }
 
+    /// What the server has heard of the cookies with which connections were opened.
+    private func cookies(_ server: DDPSocketHarness) throws -> [String?] {
+        try server.control("log", ["what": "open"]).arrayValue?
+            .map { $0["headers"]?["Cookie"]?.stringValue } ?? []
+    }
+
+    /// A load balancer leads requests with its cookie to one server.
+    @Test(arguments: transports)
+    func cookiesAreSentBack(transport: DDPTransport) throws {
+        let server = try DDPSocketHarness(["sticky": true])
+        defer { server.end() }
+        server.configuration.headers.set("Cookie", "own=1")
+        try server.connect(transport)
+        for number in 1...5 { server.send("{\"msg\":\"ping\",\"id\":\"\(number)\"}") }
+        try server.run { server.messages.contains { $0["id"] == "5" } }
+        server.socket?.drop()
+        let others = transports.filter { $0 != transport } + [transport]
+        for other in others {
+            try server.start(other)
+            try server.run { server.openings > others.firstIndex(of: other)! + 1 }
+            server.socket?.drop()
+        }
+        let heard = try cookies(server)
+        let route = try #require(heard.last.flatMap { $0 })
+        #expect(route.hasPrefix("own=1; route=r"))
+        #expect(heard == ["own=1", route, route])
+    }
+
+    /// Where WebSockets are blocked, the refusal says which server to use.
+    @Test func aRefusalMaySetACookie() throws {
+        let server = try DDPSocketHarness(["sticky": true, "websocket": false])
+        defer { server.end() }
+        try server.start(.webSocket)
+        #expect(try server.runToEnd().error?.response?.status == 404)
+        try server.connect(.sockJS)
+        #expect(try cookies(server).map { $0?.hasPrefix("route=r") } == [true])
+    }
+
     @Test(arguments: transports)
     func aRefusalHasItsResponse(transport: DDPTransport) throws {
         let server = try DDPSocketHarness()
