@@ -203,7 +203,7 @@ enum {
   RT_ERROR_AUTH = -48,
   /** One of the library's files cannot be read or written. */
   RT_ERROR_STORE = -49,
-  /** The stub of a method has failed, or one of its operations. */
+  /** A method or a subscription has failed, the stub of a method, or one of its operations. */
   RT_ERROR_METHOD = -50,
 };
 
@@ -6382,12 +6382,16 @@ rt_status rt_pusher_on_push(
  * and calls that have no result yet are sent again. Calls and subscriptions may be made at any
  * time, also without a connection: they wait for one.
  *
- * Values are EJSON texts (JSON with `{"$date":…}` and the like), in UTF-8. The first use of a
- * client other than options, callbacks and stubs takes the options over. Since 0.1.
+ * Values are EJSON texts (JSON with `{"$date":…}` and the like), in UTF-8, at most 128 levels deep.
+ * Types that the server has registered need no support of the library: their values are texts such
+ * as `{"$type":"Money","$value":5}`.
+ *
+ * The first use of a client other than options, callbacks and stubs takes the options over. Since
+ * 0.1.
  */
 typedef struct rt_ddp rt_ddp;
 
-/** What a stub uses, valid while it runs. Since 0.1. */
+/** What a stub uses. It must not be used after the stub has returned. Since 0.1. */
 typedef struct rt_ddp_stub rt_ddp_stub;
 
 /** The status of a client. Since 0.1. */
@@ -6498,13 +6502,28 @@ enum {
   RT_DDP_IDS_OBJECT_IDS = 1,
 };
 
+/** What `rt_ddp_stub_draw_text` draws. Since 0.1. */
+typedef int32_t rt_ddp_random;
+
+/** Values of `rt_ddp_random`. Since 0.1. */
+enum {
+  /** An id as Meteor gives to documents, usually 17 letters and digits that are easy to read. */
+  RT_DDP_RANDOM_ID = 0,
+  /** Hexadecimal digits, usually 24, as for an ObjectID. */
+  RT_DDP_RANDOM_HEX = 1,
+  /**
+   * Letters, digits, `-` and `_`, usually 43. It is not secret: it follows from the call's seed.
+   */
+  RT_DDP_RANDOM_SECRET = 2,
+};
+
 /** Why a call or a subscription failed. Since 0.1. */
 typedef struct rt_ddp_error {
   /** The size of the struct in the library that filled it. */
   size_t struct_bytes;
   /** Where it comes from, an `rt_ddp_error_kind`. */
   int32_t kind;
-  /** Whether the server sent the code as a number, as old ones do. */
+  /** Whether the code is a number, as old servers send it. */
   bool code_is_number;
   /** What programs compare, such as `not-found` or `403`. */
   const char *code;
@@ -6512,7 +6531,7 @@ typedef struct rt_ddp_error {
   const char *reason;
   /** Further data as EJSON text; "" for none. */
   const char *details;
-  /** The server's whole error as EJSON text; "" for the library's own errors. */
+  /** The server's whole error as JSON text; "" for other errors. */
   const char *source;
 } rt_ddp_error;
 
@@ -6522,8 +6541,8 @@ typedef struct rt_ddp_outcome {
   size_t struct_bytes;
   /** What is reported, an `rt_ddp_stage`. */
   int32_t stage;
-  /** Zero. */
-  int32_t reserved;
+  /** Which write of `rt_ddp_write` it is about, from 0; 0 for other calls. */
+  int32_t index;
   /** The value as EJSON text with a NUL after it; `null` if the call has failed. */
   const char *value;
   /** Its length in bytes. */
@@ -6550,8 +6569,9 @@ typedef void (*rt_ddp_outcome_fn)(const rt_ddp_outcome *outcome, void *user);
 rt_status rt_ddp_new(rt_loop *loop, const char *url, rt_ddp **out);
 
 /**
- * Frees the client and drops its connection without a callback; unfinished calls are forgotten.
- * NULL is accepted. Any thread, also inside its callbacks. Since 0.1.
+ * Frees the client and drops its connection without a callback; unfinished calls are forgotten. The
+ * file for the documents (`rt_ddp_set_document_file`) is complete when this returns. NULL is
+ * accepted. Any thread, also inside its callbacks. Since 0.1.
  */
 void rt_ddp_free(rt_ddp *ddp);
 
@@ -6586,7 +6606,8 @@ rt_status rt_ddp_log_in_with_token(
     rt_ddp *ddp, const char *token, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Calls any method that logs a user in: its result is an object with `id` and `token`. Any thread.
+ * Calls any method that logs a user in: its result is an object with `id` and `token`. With the
+ * method `getNewToken`, it replaces the token of the user who is logged in. Any thread.
  *
  * params: an EJSON array; NULL for none.
  * Returns: as `rt_ddp_log_in_with_password`, and RT_ERROR_PROTOCOL for what is not an EJSON text.
@@ -6677,6 +6698,233 @@ rt_status rt_ddp_log_out_others(
 rt_status rt_ddp_set_user_id(rt_ddp *ddp, const char *user_id);
 
 /*
+ * Chapter: blocking ddp. Calls that wait, for programs without an event loop. Another thread must
+ * drive the client's loop; the library's own loop (NULL) has such a thread. Callbacks are called as
+ * usual, on that thread. The functions do everything at once that those without `_and_wait` do, and
+ * then wait; without a connection they wait for one. In a callback of the loop, and in a stub, they
+ * do nothing and return RT_ERROR_REENTRANT.
+ */
+
+/**
+ * Connects as `rt_ddp_connect` does, and waits until the server has confirmed the connection. An
+ * attempt that is being made continues. Any thread.
+ *
+ * timeout_ms: -1 waits as long as the client tries.
+ * Returns: RT_OK, also if it is connected already; RT_ERROR_TIMEOUT if it is not connected in time,
+ *   while it keeps trying: the message names the last failure; RT_ERROR_CLOSED if it was
+ *   disconnected or freed; RT_ERROR_REENTRANT; RT_ERROR_STORE if the token's file cannot be used;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED; another error if the client has failed for good.
+ * Since 0.1.
+ */
+rt_status rt_ddp_connect_and_wait(rt_ddp *ddp, int64_t timeout_ms);
+
+/**
+ * How a method is called. Fill it with zeros, then set `struct_bytes` and what you need. Since 0.1.
+ */
+typedef struct rt_ddp_call_options {
+  /** The size of the struct in the program that filled it. */
+  size_t struct_bytes;
+  /** The time limit for the whole call; 0 without limit. */
+  int64_t timeout_ms;
+  /** Which stages are reported: the sum of 1 << stage. 0 means `RT_DDP_STAGE_COMPLETED`. */
+  uint32_t stages;
+  /** Earlier calls are finished before it is sent, and it is finished before later ones are. */
+  bool wait;
+  /**
+   * If the connection is lost before its result, the call fails: it is not sent again, because it
+   * could run twice on the server.
+   */
+  bool no_retry;
+  /** If its stub fails, the call fails, and nothing is sent. */
+  bool throw_stub_errors;
+} rt_ddp_call_options;
+
+/**
+ * Calls a method as `rt_ddp_call` does, and waits until it is completed. Any thread.
+ *
+ * options: as in `rt_ddp_call`, without `stages`.
+ * outcome: see the beginning of this chapter. A stub's error is one, too, if the options say so.
+ * Returns: RT_OK; RT_ERROR_METHOD; RT_ERROR_TIMEOUT; RT_ERROR_CLOSED; RT_ERROR_REENTRANT;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what is not an EJSON
+ *   text; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_call_and_wait(
+    rt_ddp *ddp, const char *method, const char *params, const rt_ddp_call_options *options,
+    int64_t timeout_ms, rt_ddp_outcome **outcome);
+
+/**
+ * Inserts a document as `rt_ddp_insert` does, and waits until that is completed. The value is the
+ * document's id. Any thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_insert_and_wait(
+    rt_ddp *ddp, const char *collection, const char *document, const rt_ddp_call_options *options,
+    int64_t timeout_ms, rt_ddp_outcome **outcome);
+
+/**
+ * Changes a document as `rt_ddp_update` does, and waits until that is completed. Any thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_update_and_wait(
+    rt_ddp *ddp, const char *collection, const char *id, const char *modifier,
+    const rt_ddp_call_options *options, int64_t timeout_ms, rt_ddp_outcome **outcome);
+
+/**
+ * Removes a document as `rt_ddp_remove` does, and waits until that is completed. Any thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_remove_and_wait(
+    rt_ddp *ddp, const char *collection, const char *id, const rt_ddp_call_options *options,
+    int64_t timeout_ms, rt_ddp_outcome **outcome);
+
+/**
+ * Subscribes as `rt_ddp_subscribe` does, and waits until the initial documents are there. Any
+ * thread.
+ *
+ * keep_ms: as in `rt_ddp_subscribe`.
+ * out: receives the subscription's number, only with RT_OK. A subscription that is not ready in
+ *   time is released, as by `rt_ddp_release_subscription`.
+ * outcome: see the beginning of this chapter. The value is null. The error is the one with which
+ *   the server has ended the subscription.
+ * Returns: as `rt_ddp_call_and_wait`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_subscribe_and_wait(
+    rt_ddp *ddp, const char *name, const char *params, int64_t keep_ms, int64_t timeout_ms,
+    uint64_t *out, rt_ddp_outcome **outcome);
+
+/**
+ * Subscribes to several publications as `rt_ddp_load` does, and waits until they are all ready. Any
+ * thread.
+ *
+ * out: receives the loader's number, only with RT_OK. Otherwise all subscriptions are released.
+ * outcome: as in `rt_ddp_subscribe_and_wait`, with the first error.
+ * Returns: as `rt_ddp_call_and_wait`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_load_and_wait(
+    rt_ddp *ddp, const char *publications, int64_t timeout_ms, uint64_t *out,
+    rt_ddp_outcome **outcome);
+
+/** Frees the outcome of a call. NULL is accepted. Any thread. Since 0.1. */
+void rt_ddp_outcome_free(rt_ddp_outcome *outcome);
+
+/*
+ * Chapter: blocking ddp accounts. The calls of the chapter on accounts, as calls that wait; see the
+ * chapter on blocking for `timeout_ms`, `outcome` and the statuses. A login that is not done in
+ * time continues (`rt_ddp_is_logging_in`).
+ */
+
+/**
+ * Logs in with a password, as `rt_ddp_log_in_with_password` does, and waits until that is
+ * completed. Any thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`, and RT_ERROR_SYSTEM without libcrypto.
+ * Since 0.1.
+ */
+rt_status rt_ddp_log_in_with_password_and_wait(
+    rt_ddp *ddp, const char *user_name, const char *password, const char *code, int64_t timeout_ms,
+    rt_ddp_outcome **outcome);
+
+/**
+ * Logs in with a token, as `rt_ddp_log_in_with_token` does, and waits until that is completed. Any
+ * thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_log_in_with_token_and_wait(
+    rt_ddp *ddp, const char *token, int64_t timeout_ms, rt_ddp_outcome **outcome);
+
+/**
+ * Calls a method that logs a user in, as `rt_ddp_log_in` does, and waits until that is completed.
+ * Any thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_log_in_and_wait(
+    rt_ddp *ddp, const char *method, const char *params, int64_t timeout_ms,
+    rt_ddp_outcome **outcome);
+
+/**
+ * Creates a user and logs in, as `rt_ddp_create_user` does, and waits until that is completed. Any
+ * thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`, and RT_ERROR_SYSTEM without libcrypto.
+ * Since 0.1.
+ */
+rt_status rt_ddp_create_user_and_wait(
+    rt_ddp *ddp, const char *user_name, const char *email, const char *password,
+    const char *profile, int64_t timeout_ms, rt_ddp_outcome **outcome);
+
+/**
+ * Changes the password, as `rt_ddp_change_password` does, and waits until that is completed. Any
+ * thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`, and RT_ERROR_SYSTEM without libcrypto.
+ * Since 0.1.
+ */
+rt_status rt_ddp_change_password_and_wait(
+    rt_ddp *ddp, const char *old_password, const char *new_password, int64_t timeout_ms,
+    rt_ddp_outcome **outcome);
+
+/**
+ * Makes the server send an email, as `rt_ddp_forgot_password` does, and waits until it has. Any
+ * thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_forgot_password_and_wait(
+    rt_ddp *ddp, const char *email, int64_t timeout_ms, rt_ddp_outcome **outcome);
+
+/**
+ * Sets a password and logs in, as `rt_ddp_reset_password` does, and waits until that is completed.
+ * Any thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`, and RT_ERROR_SYSTEM without libcrypto.
+ * Since 0.1.
+ */
+rt_status rt_ddp_reset_password_and_wait(
+    rt_ddp *ddp, const char *token, const char *new_password, int64_t timeout_ms,
+    rt_ddp_outcome **outcome);
+
+/**
+ * Confirms an email address and logs in, as `rt_ddp_verify_email` does, and waits until that is
+ * completed. Any thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_verify_email_and_wait(
+    rt_ddp *ddp, const char *token, int64_t timeout_ms, rt_ddp_outcome **outcome);
+
+/**
+ * Logs the user out, as `rt_ddp_log_out` does, and waits until that is completed. Any thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_log_out_and_wait(rt_ddp *ddp, int64_t timeout_ms, rt_ddp_outcome **outcome);
+
+/**
+ * Logs all other clients of the user out, as `rt_ddp_log_out_others` does, and waits until that is
+ * completed. Any thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_log_out_others_and_wait(rt_ddp *ddp, int64_t timeout_ms, rt_ddp_outcome **outcome);
+
+/*
  * Chapter: ddp callbacks. They may be set at any time, from any thread; NULL removes a callback.
  * All run on the loop's thread, one at a time, and may call any function.
  */
@@ -6703,6 +6951,12 @@ typedef struct rt_ddp_status_change {
 
 /** Receives a change of a client's status. Since 0.1. */
 typedef void (*rt_ddp_status_fn)(const rt_ddp_status_change *change, void *user);
+
+/** Called when a connection is open. Since 0.1. */
+typedef void (*rt_ddp_open_fn)(void *user);
+
+/** Called when all documents are of this run. Since 0.1. */
+typedef void (*rt_ddp_current_fn)(void *user);
 
 /** A change of a document, or of a place in the result of a live query. Since 0.1. */
 typedef struct rt_ddp_change {
@@ -6749,9 +7003,15 @@ typedef struct rt_ddp_account_event {
   size_t struct_bytes;
   /** What happened, an `rt_ddp_account`. */
   int32_t event;
-  /** Whether a login is in progress. */
+  /**
+   * For `RT_DDP_ACCOUNT_LOGGING_IN`: whether a login is in progress now; otherwise false. See
+   * `rt_ddp_is_logging_in`.
+   */
   bool logging_in;
-  /** The user who is logged in; "" for nobody. */
+  /**
+   * For `RT_DDP_ACCOUNT_USER`: the user who is logged in now; "" for nobody. For
+   * `RT_DDP_ACCOUNT_STORE`: the token's user. Otherwise "".
+   */
   const char *user_id;
   /** For `RT_DDP_ACCOUNT_STORE`: what to keep, one line of text; otherwise "". */
   const char *token;
@@ -6781,6 +7041,17 @@ typedef void (*rt_ddp_debug_fn)(const char *line, void *user);
 rt_status rt_ddp_on_status(rt_ddp *ddp, rt_ddp_status_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
+ * Sets the callback that runs each time a connection is open, before the server has confirmed it.
+ * Calls that it makes are sent before all calls that waited for a connection, after the login with
+ * a token. One with the option `wait` is finished before the others are sent. Calls that other
+ * threads make meanwhile wait with those from before.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+ * Since 0.1.
+ */
+rt_status rt_ddp_on_open(rt_ddp *ddp, rt_ddp_open_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
  * Sets the callback for changes of the local documents, by the server and by stubs. Changes that
  * were made together come one after the other; the field `last` marks the last of them. Live
  * queries are reported after them.
@@ -6789,6 +7060,15 @@ rt_status rt_ddp_on_status(rt_ddp *ddp, rt_ddp_status_fn fn, void *user, rt_dest
  * Since 0.1.
  */
 rt_status rt_ddp_on_change(rt_ddp *ddp, rt_ddp_change_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback that runs when the documents of an earlier run (`rt_ddp_set_document_file`)
+ * have been replaced by those of the server. It does not run if there were none.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+ * Since 0.1.
+ */
+rt_status rt_ddp_on_current(rt_ddp *ddp, rt_ddp_current_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
  * Sets the callback for changes of the account: of the user, and of the token that logs the user in
@@ -6822,27 +7102,6 @@ rt_status rt_ddp_on_debug(rt_ddp *ddp, rt_ddp_debug_fn fn, void *user, rt_destro
  */
 
 /**
- * How a method is called. Fill it with zeros, then set `struct_bytes` and what you need. Since 0.1.
- */
-typedef struct rt_ddp_call_options {
-  /** The size of the struct in the program that filled it. */
-  size_t struct_bytes;
-  /** The time limit for the whole call; 0 without limit. */
-  int64_t timeout_ms;
-  /** Which stages are reported: the sum of 1 << stage. 0 means `RT_DDP_STAGE_COMPLETED`. */
-  uint32_t stages;
-  /** Earlier calls are finished before it is sent, and it is finished before later ones are. */
-  bool wait;
-  /**
-   * If the connection is lost before its result, the call fails: it is not sent again, because it
-   * could run twice on the server.
-   */
-  bool no_retry;
-  /** If its stub fails, the call fails, and nothing is sent. */
-  bool throw_stub_errors;
-} rt_ddp_call_options;
-
-/**
  * Calls a method of the server. Its stub (`rt_ddp_set_stub`) runs before this returns. Without a
  * connection the call waits for one. Inside a stub, only the stub of the method runs. Any thread.
  *
@@ -6861,8 +7120,8 @@ rt_status rt_ddp_call(
     rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Inserts a document, here and at the server. Needs `rt_ddp_declare`, or the insert is only made at
- * the server. Any thread.
+ * Inserts a document, here and at the server. Declares the collection, with texts as new ids,
+ * unless the program has (`rt_ddp_declare`). Any thread.
  *
  * document: an EJSON object. Without `_id`, the client and the server draw the same id. The value
  *   of the call's stages is the id.
@@ -6900,6 +7159,24 @@ rt_status rt_ddp_remove(
     rt_ddp *ddp, const char *collection, const char *id, const rt_ddp_call_options *options,
     rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
 
+/**
+ * Writes several documents, here and at the server, as one: a call for each of them, and one
+ * notification of the changes here. Inside a stub, the writes are a part of it. Any thread.
+ *
+ * writes: an EJSON array whose elements are `{"insert":COLLECTION,"document":{…}}`,
+ *   `{"update":COLLECTION,"id":ID,"modifier":{…}}` or `{"remove":COLLECTION,"id":ID}`; see
+ *   `rt_ddp_insert`, `rt_ddp_update` and `rt_ddp_remove`. If an argument of one cannot be used,
+ *   none is made. A write that fails at the documents, such as an insertion whose id is there, does
+ *   not undo the others.
+ * fn: as in `rt_ddp_call`, for each write. The outcome's `index` says which one it is.
+ * Returns: as `rt_ddp_call`. RT_ERROR_METHOD if one has failed here and the options say so: it is
+ *   not sent; the others are made nevertheless.
+ * Since 0.1.
+ */
+rt_status rt_ddp_write(
+    rt_ddp *ddp, const char *writes, const rt_ddp_call_options *options, rt_ddp_outcome_fn fn,
+    void *user, rt_destroy_fn destroy);
+
 /*
  * Chapter: ddp options. All are set before the client is used: before calls, subscriptions and
  * reads of documents, and before `rt_ddp_connect`. Later they return RT_ERROR_STATE, except
@@ -6927,7 +7204,8 @@ rt_status rt_ddp_on_load_token(
 /**
  * Adds a header and keeps others of the same name. Sent with the handshake of the WebSocket, and
  * with each request of SockJS. Names that begin with Sec-WebSocket- are reserved for the handshake
- * and refused. Before the client is used.
+ * and refused. Cookies that the server or a load balancer sets are sent back by themselves. Before
+ * the client is used.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
@@ -7058,8 +7336,9 @@ rt_status rt_ddp_set_sockjs_fallback(rt_ddp *ddp, bool enabled);
 rt_status rt_ddp_set_max_message_bytes(rt_ddp *ddp, size_t bytes);
 
 /**
- * How many bytes may wait to be sent. A single message may be longer. Default: 64 MiB. Before the
- * client is used.
+ * How many bytes may wait to be sent on an open connection. A single message may be longer. Calls
+ * and subscriptions that wait for a connection do not count. Default: 64 MiB. Before the client is
+ * used.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT below 1; RT_ERROR_STATE.
  * Since 0.1.
@@ -7076,6 +7355,30 @@ rt_status rt_ddp_set_max_unsent_bytes(rt_ddp *ddp, size_t bytes);
  * Since 0.1.
  */
 rt_status rt_ddp_set_token_file(rt_ddp *ddp, const char *token_file);
+
+/**
+ * Keeps the documents between runs: the file in which those of the server are written, at most once
+ * a second. A client that starts has them at once; those that the server does not send again are
+ * removed when all subscriptions are ready, or refused, that were ready before, or after the
+ * quiescence limit. Documents of another user are not used. The file is created with mode 0600, and
+ * replaced as a whole. Each client needs a file of its own. Default: none. Before the client is
+ * used.
+ *
+ * document_file: NULL for none.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_document_file(rt_ddp *ddp, const char *document_file);
+
+/**
+ * The protocol versions that are offered, the preferred one first; without any, 1, pre2 and pre1.
+ * Each call adds one. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that does not exist or is offered twice;
+ *   RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_add_version(rt_ddp *ddp, const char *name);
 
 /**
  * The time limit for an attempt, from its start until the server confirms the connection. Default:
@@ -7168,9 +7471,9 @@ rt_status rt_ddp_set_unused_subscription_time_ms(rt_ddp *ddp, int64_t time_ms);
 rt_status rt_ddp_set_background_grace_ms(rt_ddp *ddp, int64_t time_ms);
 
 /**
- * The most memory, in bytes as the client estimates them, that documents of the server may take.
- * Those that come when there is no room are left out, with a warning in the log. Default: 1024 MiB;
- * 0 means no limit. Before the client is used.
+ * The most memory, in bytes as the client estimates them, that documents of the server may take. A
+ * server that sends more ends the client for good, because the documents would not be those of the
+ * server any more. Default: 1024 MiB; 0 means no limit. Before the client is used.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -7180,8 +7483,8 @@ rt_status rt_ddp_set_max_document_bytes(rt_ddp *ddp, size_t bytes);
 /*
  * Chapter: ddp documents. The local documents, queries, and live queries. A selector and its
  * options are EJSON objects: `{"done":false}` and `{"sort":{"text":1},"limit":10}`. Options are
- * `sort`, `skip`, `limit` and `fields`. A selector may also be an id. NULL selects all documents,
- * and NULL options mean none.
+ * `sort`, `skip`, `limit` and `fields`, or `projection`, which is the same. Other options are
+ * refused. A selector may also be an id. NULL selects all documents, and NULL options mean none.
  */
 
 /** A document. Since 0.1. */
@@ -7368,8 +7671,9 @@ rt_status rt_ddp_set_stub(
 rt_status rt_ddp_stub_return(rt_ddp_stub *stub, const char *value);
 
 /**
- * Makes the stub fail. What it has done to the documents is undone, and the call is sent to the
- * server nevertheless, unless its options say otherwise. Inside the stub.
+ * Makes the stub fail. The call is sent nevertheless, and what the stub has done to the documents
+ * stays until the server has done the call. With `throw_stub_errors` it is undone at once, and
+ * nothing is sent. Inside the stub.
  *
  * code: what programs compare, such as `not-found`.
  * reason: a sentence for people; NULL for none.
@@ -7379,6 +7683,15 @@ rt_status rt_ddp_stub_return(rt_ddp_stub *stub, const char *value);
  */
 rt_status rt_ddp_stub_fail(
     rt_ddp_stub *stub, const char *code, const char *reason, const char *details);
+
+/**
+ * Returns whether the method runs as a simulation: always, as in Meteor's stubs. For code that
+ * client and server share. Inside the stub.
+ *
+ * Returns: 1; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+int32_t rt_ddp_stub_is_simulation(rt_ddp_stub *stub);
 
 /**
  * Copies the id of the user who is logged in; "" for nobody. Inside the stub.
@@ -7434,7 +7747,7 @@ rt_status rt_ddp_stub_remove(
  * Calls `fn` with each document that a query finds, as the stub has changed them. Inside the stub.
  *
  * selector: as in `rt_ddp_find`.
- * Returns: as `rt_ddp_find`, and RT_ERROR_METHOD if the stub has ended.
+ * Returns: as `rt_ddp_find`.
  * Since 0.1.
  */
 rt_status rt_ddp_stub_find(
@@ -7442,7 +7755,8 @@ rt_status rt_ddp_stub_find(
     rt_ddp_document_fn fn, void *user);
 
 /**
- * Runs the stub of another method. Nothing is sent. Inside the stub.
+ * Runs the stub of another method. Nothing is sent. At most 50 stubs run inside each other. Inside
+ * the stub.
  *
  * params: an EJSON array; NULL for none.
  * fn: receives the stub's value or error, inside this call; NULL for nobody.
@@ -7454,26 +7768,26 @@ rt_status rt_ddp_stub_call(
     rt_ddp_stub *stub, const char *method, const char *params, rt_ddp_outcome_fn fn, void *user);
 
 /**
- * Draws an id that the server's method will draw too. Inside the stub.
+ * Draws a text that the server's method will draw too. Inside the stub.
  *
- * stream: the name of the stream of random numbers; inserts into a collection draw from
- *   `/collection/NAME`.
- * ids: an `rt_ddp_ids`; ObjectIDs are written as 24 digits.
- * buffer: as in `rt_ddp_get_version`.
- * Returns: as `rt_ddp_get_version`, and RT_ERROR_METHOD if the stub has ended.
+ * stream: the name of the stream of random values, as the server's method passes it to
+ *   `DDP.randomStream`; NULL for `default`. Inserts into a collection draw from `/collection/NAME`.
+ * kind: an `rt_ddp_random`.
+ * count: how many characters; 0 for the kind's usual number.
+ * buffer: as in `rt_ddp_get_version`. A text that does not fit is drawn and lost: it is cut.
+ * Returns: as `rt_ddp_get_version`.
  * Since 0.1.
  */
-rt_status rt_ddp_stub_draw_id(
-    rt_ddp_stub *stub, const char *stream, rt_ddp_ids ids, char *buffer, size_t size,
-    size_t *out_length);
+rt_status rt_ddp_stub_draw_text(
+    rt_ddp_stub *stub, const char *stream, rt_ddp_random kind, uint32_t count, char *buffer,
+    size_t size, size_t *out_length);
 
 /**
  * Draws a number, from 0 to below 1, that the server's method will draw too. Inside the stub.
  *
- * stream: as in `rt_ddp_stub_draw_id`.
+ * stream: as in `rt_ddp_stub_draw_text`.
  * out: receives the number.
- * Returns: RT_OK; RT_ERROR_METHOD if the stub has ended; RT_ERROR_INVALID_ARGUMENT;
- *   RT_ERROR_INVALID_UTF8.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8.
  * Since 0.1.
  */
 rt_status rt_ddp_stub_draw_fraction(rt_ddp_stub *stub, const char *stream, double *out);
@@ -7577,11 +7891,11 @@ rt_status rt_ddp_close_loader(rt_ddp *ddp, uint64_t loader);
 
 /**
  * Connects, and keeps connected: a lost connection is established again, unless the options forbid
- * it. While the client waits for its next attempt, it is made at once. No callback is called inside
- * this call. Any thread.
+ * it. While the client waits for its next attempt, it is made at once, and the count of failures
+ * stays. No callback is called inside this call. Any thread.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STORE if the token's file cannot be
- *   used; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STORE if the file for the token or
+ *   for the documents cannot be used; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
  * Since 0.1.
  */
 rt_status rt_ddp_connect(rt_ddp *ddp);
@@ -7646,6 +7960,33 @@ int32_t rt_ddp_get_status(rt_ddp *ddp);
  * Since 0.1.
  */
 int32_t rt_ddp_get_retry_count(rt_ddp *ddp);
+
+/**
+ * Returns how long it is until the next attempt. Any thread.
+ *
+ * out: receives milliseconds; -1 unless the status is `RT_DDP_WAITING`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_get_retry_in_ms(rt_ddp *ddp, int64_t *out);
+
+/**
+ * Copies why the client has failed; "" unless the status is `RT_DDP_FAILED`. Any thread.
+ *
+ * buffer: as in `rt_ddp_get_version`.
+ * Returns: as `rt_ddp_get_version`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_get_reason(rt_ddp *ddp, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * Returns whether some documents are of an earlier run (`rt_ddp_set_document_file`), and the server
+ * has not sent them again yet. Any thread.
+ *
+ * Returns: 1 or 0; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+int32_t rt_ddp_has_stale_documents(rt_ddp *ddp);
 
 /**
  * Returns whether a login is in progress. Any thread.

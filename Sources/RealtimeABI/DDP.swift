@@ -13,11 +13,15 @@ import Wire
 /// and calls that have no result yet are sent again. Calls and subscriptions may be made at any
 /// time, also without a connection: they wait for one.
 ///
-/// Values are EJSON texts (JSON with `{"$date":…}` and the like), in UTF-8. The first use of a
-/// client other than options, callbacks and stubs takes the options over. Since 0.1.
+/// Values are EJSON texts (JSON with `{"$date":…}` and the like), in UTF-8, at most 128 levels
+/// deep. Types that the server has registered need no support of the library: their values are
+/// texts such as `{"$type":"Money","$value":5}`.
+///
+/// The first use of a client other than options, callbacks and stubs takes the options over. Since
+/// 0.1.
 public typealias rt_ddp = OpaquePointer
 
-/// What a stub uses, valid while it runs. Since 0.1.
+/// What a stub uses. It must not be used after the stub has returned. Since 0.1.
 public typealias rt_ddp_stub = OpaquePointer
 
 /// The status of a client. Since 0.1.
@@ -124,6 +128,19 @@ public enum RT_DDP_IDS: Int32 {
     case OBJECT_IDS = 1
 }
 
+/// What `rt_ddp_stub_draw_text` draws. Since 0.1.
+public typealias rt_ddp_random = Int32
+
+/// Values of `rt_ddp_random`. Since 0.1.
+public enum RT_DDP_RANDOM: Int32 {
+    /// An id as Meteor gives to documents, usually 17 letters and digits that are easy to read.
+    case ID = 0
+    /// Hexadecimal digits, usually 24, as for an ObjectID.
+    case HEX = 1
+    /// Letters, digits, `-` and `_`, usually 43. It is not secret: it follows from the call's seed.
+    case SECRET = 2
+}
+
 /// Receives a stage of a call. Since 0.1.
 public typealias rt_ddp_outcome_fn =
     @convention(c) (
@@ -152,7 +169,8 @@ public func rt_ddp_new(
 }
 
 /// Frees the client and drops its connection without a callback; unfinished calls are forgotten.
-/// NULL is accepted. Any thread, also inside its callbacks. Since 0.1.
+/// The file for the documents (`rt_ddp_set_document_file`) is complete when this returns. NULL is
+/// accepted. Any thread, also inside its callbacks. Since 0.1.
 @_cdecl("rt_ddp_free")
 public func rt_ddp_free(_ ddp: rt_ddp?) {
     DDPConnection.release(ddp) {

@@ -19,12 +19,7 @@ public func rt_ddp_log_in_with_password(
     _ code: UnsafePointer<CChar>?, _ fn: rt_ddp_outcome_fn?, _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return logIn(ddp, box) { () throws(RealtimeError) in
-        try .login(
-            user: text(user_name, "user_name"), password: text(password, "password"),
-            code: optionalText(code, "code"))
-    }
+    ddpLogInWithPassword(ddp, user_name, password, code, .callback(CallbackBox(fn, user, destroy)))
 }
 
 /// Logs in with the token of a login, its member `token`. Any thread. Since 0.1.
@@ -34,12 +29,11 @@ public func rt_ddp_log_in_with_token(
     _ ddp: rt_ddp?, _ token: UnsafePointer<CChar>?, _ fn: rt_ddp_outcome_fn?,
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return logIn(ddp, box) { () throws(RealtimeError) in .login(token: try text(token, "token")) }
+    ddpLogInWithToken(ddp, token, .callback(CallbackBox(fn, user, destroy)))
 }
 
-/// Calls any method that logs a user in: its result is an object with `id` and `token`. Any thread.
-/// Since 0.1.
+/// Calls any method that logs a user in: its result is an object with `id` and `token`. With the
+/// method `getNewToken`, it replaces the token of the user who is logged in. Any thread. Since 0.1.
 /// - Parameter params: an EJSON array; NULL for none.
 /// - Returns: as `rt_ddp_log_in_with_password`, and RT_ERROR_PROTOCOL for what is not an EJSON
 ///   text.
@@ -48,10 +42,7 @@ public func rt_ddp_log_in(
     _ ddp: rt_ddp?, _ method: UnsafePointer<CChar>?, _ params: UnsafePointer<CChar>?,
     _ fn: rt_ddp_outcome_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return logIn(ddp, box) { () throws(RealtimeError) in
-        DDPRequest(try text(method, "method"), try ejsonArray(params, "params"))
-    }
+    ddpLogIn(ddp, method, params, .callback(CallbackBox(fn, user, destroy)))
 }
 
 /// Creates a user, and logs in. Any thread. Since 0.1.
@@ -65,13 +56,8 @@ public func rt_ddp_create_user(
     _ password: UnsafePointer<CChar>?, _ profile: UnsafePointer<CChar>?, _ fn: rt_ddp_outcome_fn?,
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return logIn(ddp, box) { () throws(RealtimeError) in
-        try .createUser(
-            username: optionalText(user_name, "user_name"), email: optionalText(email, "email"),
-            password: text(password, "password"),
-            profile: profile == nil ? .null : ejson(profile, "profile"))
-    }
+    ddpCreateUser(
+        ddp, user_name, email, password, profile, .callback(CallbackBox(fn, user, destroy)))
 }
 
 /// Changes the password of the user who is logged in. Any thread. Since 0.1.
@@ -82,13 +68,7 @@ public func rt_ddp_change_password(
     _ ddp: rt_ddp?, _ old_password: UnsafePointer<CChar>?, _ new_password: UnsafePointer<CChar>?,
     _ fn: rt_ddp_outcome_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return accountCall(ddp, box) { (client, handlers) throws(RealtimeError) in
-        let request = try DDPRequest.changePassword(
-            from: optionalText(old_password, "old_password"), to: text(new_password, "new_password")
-        )
-        _ = try client.call(request, handlers)
-    }
+    ddpChangePassword(ddp, old_password, new_password, .callback(CallbackBox(fn, user, destroy)))
 }
 
 /// Makes the server send an email with a token for `rt_ddp_reset_password`. Any thread. Since 0.1.
@@ -98,10 +78,7 @@ public func rt_ddp_forgot_password(
     _ ddp: rt_ddp?, _ email: UnsafePointer<CChar>?, _ fn: rt_ddp_outcome_fn?,
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return accountCall(ddp, box) { (client, handlers) throws(RealtimeError) in
-        _ = try client.call(.forgotPassword(email: text(email, "email")), handlers)
-    }
+    ddpForgotPassword(ddp, email, .callback(CallbackBox(fn, user, destroy)))
 }
 
 /// Sets a password with the token of an email, and logs in. Any thread. Since 0.1.
@@ -111,10 +88,7 @@ public func rt_ddp_reset_password(
     _ ddp: rt_ddp?, _ token: UnsafePointer<CChar>?, _ new_password: UnsafePointer<CChar>?,
     _ fn: rt_ddp_outcome_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return logIn(ddp, box) { () throws(RealtimeError) in
-        try .resetPassword(token: text(token, "token"), to: text(new_password, "new_password"))
-    }
+    ddpResetPassword(ddp, token, new_password, .callback(CallbackBox(fn, user, destroy)))
 }
 
 /// Confirms an email address with the token of an email, and logs in. Any thread. Since 0.1.
@@ -124,10 +98,7 @@ public func rt_ddp_verify_email(
     _ ddp: rt_ddp?, _ token: UnsafePointer<CChar>?, _ fn: rt_ddp_outcome_fn?,
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return logIn(ddp, box) { () throws(RealtimeError) in
-        .verifyEmail(token: try text(token, "token"))
-    }
+    ddpVerifyEmail(ddp, token, .callback(CallbackBox(fn, user, destroy)))
 }
 
 /// Logs the user out: here once the server has. Any thread. Since 0.1.
@@ -137,10 +108,7 @@ public func rt_ddp_log_out(
     _ ddp: rt_ddp?, _ fn: rt_ddp_outcome_fn?, _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return accountCall(ddp, box) { (client, handlers) throws(RealtimeError) in
-        _ = try client.logOut(handlers)
-    }
+    ddpLogOut(ddp, .callback(CallbackBox(fn, user, destroy)))
 }
 
 /// Logs all other clients of the user out. Any thread. Since 0.1.
@@ -150,10 +118,7 @@ public func rt_ddp_log_out_others(
     _ ddp: rt_ddp?, _ fn: rt_ddp_outcome_fn?, _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return accountCall(ddp, box) { (client, handlers) throws(RealtimeError) in
-        _ = try client.logOutOthers(handlers)
-    }
+    ddpLogOutOthers(ddp, .callback(CallbackBox(fn, user, destroy)))
 }
 
 /// Sets the user that stubs see, without a login, for servers with accounts of their own. Any
@@ -168,20 +133,116 @@ public func rt_ddp_set_user_id(_ ddp: rt_ddp?, _ user_id: UnsafePointer<CChar>?)
     }
 }
 
-private func accountCall(
-    _ ddp: rt_ddp?, _ box: CallbackBox<rt_ddp_outcome_fn>,
-    _ body: (DDPConnection, DDPCallHandlers) throws(RealtimeError) -> Void
+// Each call has two functions: this chapter's, and one that waits (DDPBlockingAccounts.swift).
+
+func ddpLogInWithPassword(
+    _ ddp: rt_ddp?, _ user_name: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?,
+    _ code: UnsafePointer<CChar>?, _ reply: DDPReply
 ) -> rt_status {
-    ddpCall(ddp) { (client) throws(RealtimeError) in
-        try body(client, DDPCallWishes(nil).handlers(box))
+    logIn(ddp, reply) { () throws(RealtimeError) in
+        try .login(
+            user: text(user_name, "user_name"), password: text(password, "password"),
+            code: optionalText(code, "code"))
+    }
+}
+
+func ddpLogInWithToken(
+    _ ddp: rt_ddp?, _ token: UnsafePointer<CChar>?, _ reply: DDPReply
+) -> rt_status {
+    logIn(ddp, reply) { () throws(RealtimeError) in .login(token: try text(token, "token")) }
+}
+
+func ddpLogIn(
+    _ ddp: rt_ddp?, _ method: UnsafePointer<CChar>?, _ params: UnsafePointer<CChar>?,
+    _ reply: DDPReply
+) -> rt_status {
+    logIn(ddp, reply) { () throws(RealtimeError) in
+        DDPRequest(try text(method, "method"), try ejsonArray(params, "params"))
+    }
+}
+
+func ddpCreateUser(
+    _ ddp: rt_ddp?, _ user_name: UnsafePointer<CChar>?, _ email: UnsafePointer<CChar>?,
+    _ password: UnsafePointer<CChar>?, _ profile: UnsafePointer<CChar>?, _ reply: DDPReply
+) -> rt_status {
+    logIn(ddp, reply) { () throws(RealtimeError) in
+        try .createUser(
+            username: optionalText(user_name, "user_name"), email: optionalText(email, "email"),
+            password: text(password, "password"),
+            profile: profile == nil ? .null : ejson(profile, "profile"))
+    }
+}
+
+func ddpChangePassword(
+    _ ddp: rt_ddp?, _ old_password: UnsafePointer<CChar>?, _ new_password: UnsafePointer<CChar>?,
+    _ reply: DDPReply
+) -> rt_status {
+    accountCall(ddp, reply) { (client, handlers) throws(RealtimeError) in
+        let request = try DDPRequest.changePassword(
+            from: optionalText(old_password, "old_password"), to: text(new_password, "new_password")
+        )
+        return try client.call(request, handlers)
+    }
+}
+
+func ddpForgotPassword(
+    _ ddp: rt_ddp?, _ email: UnsafePointer<CChar>?, _ reply: DDPReply
+) -> rt_status {
+    accountCall(ddp, reply) { (client, handlers) throws(RealtimeError) in
+        try client.call(.forgotPassword(email: text(email, "email")), handlers)
+    }
+}
+
+func ddpResetPassword(
+    _ ddp: rt_ddp?, _ token: UnsafePointer<CChar>?, _ new_password: UnsafePointer<CChar>?,
+    _ reply: DDPReply
+) -> rt_status {
+    logIn(ddp, reply) { () throws(RealtimeError) in
+        try .resetPassword(token: text(token, "token"), to: text(new_password, "new_password"))
+    }
+}
+
+func ddpVerifyEmail(
+    _ ddp: rt_ddp?, _ token: UnsafePointer<CChar>?, _ reply: DDPReply
+) -> rt_status {
+    logIn(ddp, reply) { () throws(RealtimeError) in
+        .verifyEmail(token: try text(token, "token"))
+    }
+}
+
+func ddpLogOut(
+    _ ddp: rt_ddp?, _ reply: DDPReply
+) -> rt_status {
+    accountCall(ddp, reply) { (client, handlers) throws(RealtimeError) in
+        .success(try client.logOut(handlers))
+    }
+}
+
+func ddpLogOutOthers(
+    _ ddp: rt_ddp?, _ reply: DDPReply
+) -> rt_status {
+    accountCall(ddp, reply) { (client, handlers) throws(RealtimeError) in
+        .success(try client.logOutOthers(handlers))
     }
 }
 
 private func logIn(
-    _ ddp: rt_ddp?, _ box: CallbackBox<rt_ddp_outcome_fn>,
-    _ request: () throws(RealtimeError) -> DDPRequest
+    _ ddp: rt_ddp?, _ reply: DDPReply, _ request: () throws(RealtimeError) -> DDPRequest
 ) -> rt_status {
-    accountCall(ddp, box) { (client, handlers) throws(RealtimeError) in
-        _ = try client.logIn(request(), handlers)
+    accountCall(ddp, reply) { (client, handlers) throws(RealtimeError) in
+        .success(try client.logIn(request(), handlers))
+    }
+}
+
+private func accountCall(
+    _ ddp: rt_ddp?, _ reply: DDPReply,
+    _ body: (DDPConnection, DDPCallHandlers) throws(RealtimeError) -> Result<DDPCall, DDPError>
+) -> rt_status {
+    switch reply {
+    case .callback(let box):
+        ddpCall(ddp) { (client) throws(RealtimeError) in
+            _ = try body(client, DDPCallWishes(nil).handlers(box))
+        }
+    case .wait(let timeout, let outcome): ddpWait(ddp, timeout, outcome, body)
     }
 }

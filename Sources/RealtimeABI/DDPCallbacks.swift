@@ -13,6 +13,12 @@ public typealias rt_ddp_status_fn =
         _ change: UnsafePointer<rt_ddp_status_change>?, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
+/// Called when a connection is open. Since 0.1.
+public typealias rt_ddp_open_fn = @convention(c) (_ user: UnsafeMutableRawPointer?) -> Void
+
+/// Called when all documents are of this run. Since 0.1.
+public typealias rt_ddp_current_fn = @convention(c) (_ user: UnsafeMutableRawPointer?) -> Void
+
 /// Receives a change of a document, or of a live query's result. Since 0.1.
 public typealias rt_ddp_change_fn =
     @convention(c) (
@@ -51,6 +57,22 @@ public func rt_ddp_on_status(
     }
 }
 
+/// Sets the callback that runs each time a connection is open, before the server has confirmed it.
+/// Calls that it makes are sent before all calls that waited for a connection, after the login with
+/// a token. One with the option `wait` is finished before the others are sent. Calls that other
+/// threads make meanwhile wait with those from before. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_ddp_on_open")
+public func rt_ddp_on_open(
+    _ ddp: rt_ddp?, _ fn: rt_ddp_open_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return ddpHandlers(ddp) {
+        $0.open = box.function.map { function in { function(box.user) } }
+    }
+}
+
 /// Sets the callback for changes of the local documents, by the server and by stubs. Changes that
 /// were made together come one after the other; the field `last` marks the last of them. Live
 /// queries are reported after them. Since 0.1.
@@ -65,6 +87,20 @@ public func rt_ddp_on_change(
         $0.changed = box.function.map { function in
             { show($0.changes, to: function, box.user) }
         }
+    }
+}
+
+/// Sets the callback that runs when the documents of an earlier run (`rt_ddp_set_document_file`)
+/// have been replaced by those of the server. It does not run if there were none. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_ddp_on_current")
+public func rt_ddp_on_current(
+    _ ddp: rt_ddp?, _ fn: rt_ddp_current_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return ddpHandlers(ddp) {
+        $0.current = box.function.map { function in { function(box.user) } }
     }
 }
 

@@ -23,16 +23,11 @@ public func rt_ddp_call(
     _ options: UnsafePointer<rt_ddp_call_options>?, _ fn: rt_ddp_outcome_fn?,
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return ddpMethod(ddp, options, box) { (client, options, handlers) throws(RealtimeError) in
-        let request = DDPRequest(
-            try text(method, "method"), try ejsonArray(params, "params"), options)
-        return try client.call(request, handlers)
-    }
+    ddpCallMethod(ddp, method, params, options, .callback(CallbackBox(fn, user, destroy)))
 }
 
-/// Inserts a document, here and at the server. Needs `rt_ddp_declare`, or the insert is only made
-/// at the server. Any thread. Since 0.1.
+/// Inserts a document, here and at the server. Declares the collection, with texts as
+/// new ids, unless the program has (`rt_ddp_declare`). Any thread. Since 0.1.
 /// - Parameter document: an EJSON object. Without `_id`, the client and the server draw the same
 ///   id. The value of the call's stages is the id.
 /// - Parameter fn: as in `rt_ddp_call`.
@@ -43,11 +38,7 @@ public func rt_ddp_insert(
     _ options: UnsafePointer<rt_ddp_call_options>?, _ fn: rt_ddp_outcome_fn?,
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return ddpMethod(ddp, options, box) { (client, options, handlers) throws(RealtimeError) in
-        try client.insert(
-            text(collection, "collection"), ejson(document, "document"), options: options, handlers)
-    }
+    ddpInsert(ddp, collection, document, options, .callback(CallbackBox(fn, user, destroy)))
 }
 
 /// Changes a document, here and at the server. Any thread. Since 0.1.
@@ -62,12 +53,7 @@ public func rt_ddp_update(
     _ modifier: UnsafePointer<CChar>?, _ options: UnsafePointer<rt_ddp_call_options>?,
     _ fn: rt_ddp_outcome_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return ddpMethod(ddp, options, box) { (client, options, handlers) throws(RealtimeError) in
-        try client.update(
-            text(collection, "collection"), id: ejson(id, "id"), ejson(modifier, "modifier"),
-            options: options, handlers)
-    }
+    ddpUpdate(ddp, collection, id, modifier, options, .callback(CallbackBox(fn, user, destroy)))
 }
 
 /// Removes a document, here and at the server. Any thread. Since 0.1.
@@ -80,8 +66,120 @@ public func rt_ddp_remove(
     _ options: UnsafePointer<rt_ddp_call_options>?, _ fn: rt_ddp_outcome_fn?,
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
+    ddpRemove(ddp, collection, id, options, .callback(CallbackBox(fn, user, destroy)))
+}
+
+/// Writes several documents, here and at the server, as one: a call for each of them, and one
+/// notification of the changes here. Inside a stub, the writes are a part of it. Any thread. Since
+/// 0.1.
+/// - Parameter writes: an EJSON array whose elements are `{"insert":COLLECTION,"document":{…}}`,
+///   `{"update":COLLECTION,"id":ID,"modifier":{…}}` or `{"remove":COLLECTION,"id":ID}`; see
+///   `rt_ddp_insert`, `rt_ddp_update` and `rt_ddp_remove`. If an argument of one cannot be used,
+///   none is made. A write that fails at the documents, such as an insertion whose id is there,
+///   does not undo the others.
+/// - Parameter fn: as in `rt_ddp_call`, for each write. The outcome's `index` says which one it is.
+/// - Returns: as `rt_ddp_call`. RT_ERROR_METHOD if one has failed here and the options say so: it
+///   is not sent; the others are made nevertheless.
+@_cdecl("rt_ddp_write")
+public func rt_ddp_write(
+    _ ddp: rt_ddp?, _ writes: UnsafePointer<CChar>?,
+    _ options: UnsafePointer<rt_ddp_call_options>?, _ fn: rt_ddp_outcome_fn?,
+    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
+) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return ddpMethod(ddp, options, box) { (client, options, handlers) throws(RealtimeError) in
+    return ddpCall(ddp) { (client) throws(RealtimeError) in
+        let wishes = try DDPCallWishes(options)
+        _ = try required(writes, "writes")
+        var given: [DDPDocumentWrite] = []
+        for (index, write) in try ejsonArray(writes, "writes").enumerated() {
+            given.append(try documentWrite(write, at: index))
+        }
+        var count = 0
+        let outcomes = try client.write(options: wishes.options) {
+            defer { count += 1 }
+            return wishes.handlers(box, index: count)
+        } _: { _ in
+            given
+        }
+        if wishes.wants(.STUB), let function = box.function {
+            for (index, outcome) in outcomes.enumerated() {
+                show(outcome.map { $0.value }, .STUB, index: index, to: function, box.user)
+            }
+        }
+        for (index, outcome) in outcomes.enumerated() {
+            if case .failure(let error) = outcome {
+                throw error.realtimeError("write \(index) has failed")
+            }
+        }
+    }
+}
+
+private func documentWrite(
+    _ write: EJSON, at index: Int
+) throws(RealtimeError) -> DDPDocumentWrite {
+    if case .object(let fields) = write {
+        if case .string(let collection)? = fields["insert"], let document = fields["document"],
+            fields.count == 2
+        {
+            return .insert(collection, document)
+        }
+        if case .string(let collection)? = fields["update"], let id = fields["id"],
+            let modifier = fields["modifier"], fields.count == 3
+        {
+            return .update(collection, id: id, modifier: modifier)
+        }
+        if case .string(let collection)? = fields["remove"], let id = fields["id"],
+            fields.count == 2
+        {
+            return .remove(collection, id: id)
+        }
+    }
+    throw RealtimeError(
+        .invalidArgument,
+        "writes[\(index)] has not the members insert and document, or update, id and modifier, or"
+            + " remove and id")
+}
+
+// Each call has two functions: this chapter's, and one that waits (DDPBlocking.swift).
+
+func ddpCallMethod(
+    _ ddp: rt_ddp?, _ method: UnsafePointer<CChar>?, _ params: UnsafePointer<CChar>?,
+    _ options: UnsafePointer<rt_ddp_call_options>?, _ reply: DDPReply
+) -> rt_status {
+    ddpMethod(ddp, options, reply) { (client, options, handlers) throws(RealtimeError) in
+        let request = DDPRequest(
+            try text(method, "method"), try ejsonArray(params, "params"), options)
+        return try client.call(request, handlers)
+    }
+}
+
+func ddpInsert(
+    _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ document: UnsafePointer<CChar>?,
+    _ options: UnsafePointer<rt_ddp_call_options>?, _ reply: DDPReply
+) -> rt_status {
+    ddpMethod(ddp, options, reply) { (client, options, handlers) throws(RealtimeError) in
+        try client.insert(
+            text(collection, "collection"), ejson(document, "document"), options: options, handlers)
+    }
+}
+
+func ddpUpdate(
+    _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ id: UnsafePointer<CChar>?,
+    _ modifier: UnsafePointer<CChar>?, _ options: UnsafePointer<rt_ddp_call_options>?,
+    _ reply: DDPReply
+) -> rt_status {
+    ddpMethod(ddp, options, reply) { (client, options, handlers) throws(RealtimeError) in
+        try client.update(
+            text(collection, "collection"), id: ejson(id, "id"), ejson(modifier, "modifier"),
+            options: options, handlers)
+    }
+}
+
+func ddpRemove(
+    _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ id: UnsafePointer<CChar>?,
+    _ options: UnsafePointer<rt_ddp_call_options>?, _ reply: DDPReply
+) -> rt_status {
+    ddpMethod(ddp, options, reply) { (client, options, handlers) throws(RealtimeError) in
         try client.remove(
             text(collection, "collection"), id: ejson(id, "id"), options: options, handlers)
     }
@@ -116,35 +214,49 @@ struct DDPCallWishes {
     }
 
     /// Handlers that call a C function.
+    /// - Parameter index: of a write in a batch.
     func handlers(
-        _ box: CallbackBox<rt_ddp_outcome_fn>
+        _ box: CallbackBox<rt_ddp_outcome_fn>, index: Int = 0
     ) -> DDPCallHandlers {
         var handlers = DDPCallHandlers()
         guard let function = box.function else { return handlers }
         if wants(.RESULT) {
-            handlers.result = { show($0, .RESULT, to: function, box.user) }
+            handlers.result = { show($0, .RESULT, index: index, to: function, box.user) }
         }
         if wants(.COMPLETED) {
-            handlers.completed = { show($0, .COMPLETED, to: function, box.user) }
+            handlers.completed = { show($0, .COMPLETED, index: index, to: function, box.user) }
         }
         return handlers
     }
 }
 
+/// Where the outcome of a call goes.
+enum DDPReply {
+    case callback(CallbackBox<rt_ddp_outcome_fn>)
+    /// To the calling thread, which waits for it.
+    case wait(_ timeout_ms: Int64, DDPOutcomeOut?)
+}
+
 /// Makes a call: `body` gets its options and handlers.
 private func ddpMethod(
-    _ ddp: rt_ddp?, _ options: UnsafePointer<rt_ddp_call_options>?,
-    _ box: CallbackBox<rt_ddp_outcome_fn>,
+    _ ddp: rt_ddp?, _ options: UnsafePointer<rt_ddp_call_options>?, _ reply: DDPReply,
     _ body: (DDPConnection, DDPCallOptions, DDPCallHandlers) throws(RealtimeError) -> Result<
         DDPCall, DDPError
     >
 ) -> rt_status {
-    ddpCall(ddp) { (client) throws(RealtimeError) in
-        let wishes = try DDPCallWishes(options)
-        let made = try body(client, wishes.options, wishes.handlers(box))
-        if wishes.wants(.STUB), let function = box.function {
-            show(made.map { $0.value }, .STUB, to: function, box.user)
+    switch reply {
+    case .callback(let box):
+        ddpCall(ddp) { (client) throws(RealtimeError) in
+            let wishes = try DDPCallWishes(options)
+            let made = try body(client, wishes.options, wishes.handlers(box))
+            if wishes.wants(.STUB), let function = box.function {
+                show(made.map { $0.value }, .STUB, to: function, box.user)
+            }
+            if case .failure(let error) = made { throw error.realtimeError("the stub has failed") }
         }
-        if case .failure(let error) = made { throw error.realtimeError("the stub has failed") }
+    case .wait(let timeout, let outcome):
+        ddpWait(ddp, timeout, outcome) { (client, handlers) throws(RealtimeError) in
+            try body(client, DDPCallWishes(options).options, handlers)
+        }
     }
 }

@@ -6,7 +6,8 @@ import Wire
 
 /// Adds a header and keeps others of the same name. Sent with the handshake of the WebSocket, and
 /// with each request of SockJS. Names that begin with Sec-WebSocket- are reserved for the handshake
-/// and refused. Before the client is used. Since 0.1.
+/// and refused. Cookies that the server or a load balancer sets are sent back by themselves. Before
+/// the client is used. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_ddp_add_header")
 public func rt_ddp_add_header(
@@ -169,8 +170,9 @@ public func rt_ddp_set_max_message_bytes(
     }
 }
 
-/// How many bytes may wait to be sent. A single message may be longer. Default: 64 MiB. Before the
-/// client is used. Since 0.1.
+/// How many bytes may wait to be sent on an open connection. A single message may be longer. Calls
+/// and subscriptions that wait for a connection do not count. Default: 64 MiB. Before the client is
+/// used. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT below 1; RT_ERROR_STATE.
 @_cdecl("rt_ddp_set_max_unsent_bytes")
 public func rt_ddp_set_max_unsent_bytes(
@@ -192,6 +194,36 @@ public func rt_ddp_set_token_file(
 ) -> rt_status {
     ddpOptions(ddp) { (options) throws(RealtimeError) in
         options.tokenFile = try filePath(token_file, "token_file")
+    }
+}
+
+/// Keeps the documents between runs: the file in which those of the server are written, at most
+/// once a second. A client that starts has them at once; those that the server does not send again
+/// are removed when all subscriptions are ready, or refused, that were ready before, or after the
+/// quiescence limit. Documents of another user are not used. The file is created with mode 0600,
+/// and replaced as a whole. Each client needs a file of its own. Default: none. Before the client
+/// is used. Since 0.1.
+/// - Parameter document_file: NULL for none.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE.
+@_cdecl("rt_ddp_set_document_file")
+public func rt_ddp_set_document_file(
+    _ ddp: rt_ddp?, _ document_file: UnsafePointer<CChar>?
+) -> rt_status {
+    ddpOptions(ddp) { (options) throws(RealtimeError) in
+        options.documentFile = try filePath(document_file, "document_file")
+    }
+}
+
+/// The protocol versions that are offered, the preferred one first; without any, 1, pre2 and pre1.
+/// Each call adds one. Before the client is used. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that does not exist or is offered twice;
+///   RT_ERROR_STATE.
+@_cdecl("rt_ddp_add_version")
+public func rt_ddp_add_version(
+    _ ddp: rt_ddp?, _ name: UnsafePointer<CChar>?
+) -> rt_status {
+    ddpOptions(ddp) { (options) throws(RealtimeError) in
+        try options.session.addVersion(text(name, "name"))
     }
 }
 
@@ -315,9 +347,9 @@ public func rt_ddp_set_background_grace_ms(
     }
 }
 
-/// The most memory, in bytes as the client estimates them, that documents of the server may take.
-/// Those that come when there is no room are left out, with a warning in the log. Default: 1024
-/// MiB; 0 means no limit. Before the client is used. Since 0.1.
+/// The most memory, in bytes as the client estimates them, that documents of the server may take. A
+/// server that sends more ends the client for good, because the documents would not be those of the
+/// server any more. Default: 1024 MiB; 0 means no limit. Before the client is used. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_ddp_set_max_document_bytes")
 public func rt_ddp_set_max_document_bytes(

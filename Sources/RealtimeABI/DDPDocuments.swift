@@ -6,8 +6,8 @@ import Wire
 
 // Chapter: ddp documents. The local documents, queries, and live queries. A selector and its
 // options are EJSON objects: `{"done":false}` and `{"sort":{"text":1},"limit":10}`. Options are
-// `sort`, `skip`, `limit` and `fields`. A selector may also be an id. NULL selects all documents,
-// and NULL options mean none.
+// `sort`, `skip`, `limit` and `fields`, or `projection`, which is the same. Other options are
+// refused. A selector may also be an id. NULL selects all documents, and NULL options mean none.
 
 /// Receives a document, inside the call that reads it. Since 0.1.
 public typealias rt_ddp_document_fn =

@@ -47,8 +47,9 @@ public func rt_ddp_stub_return(_ stub: rt_ddp_stub?, _ value: UnsafePointer<CCha
     }
 }
 
-/// Makes the stub fail. What it has done to the documents is undone, and the call is sent to the
-/// server nevertheless, unless its options say otherwise. Inside the stub. Since 0.1.
+/// Makes the stub fail. The call is sent nevertheless, and what the stub has done to the documents
+/// stays until the server has done the call. With `throw_stub_errors` it is undone at once, and
+/// nothing is sent. Inside the stub. Since 0.1.
 /// - Parameter code: what programs compare, such as `not-found`.
 /// - Parameter reason: a sentence for people; NULL for none.
 /// - Parameter details: an EJSON text; NULL for none.
@@ -59,11 +60,21 @@ public func rt_ddp_stub_fail(
     _ details: UnsafePointer<CChar>?
 ) -> rt_status {
     stubCall(stub) { (call) throws(RealtimeError) in
-        let details = details == nil ? nil : Array(try ejson(details, "details").text.utf8)
         call.outcome = .failure(
             DDPError(
-                .stub, .text(try text(code, "code")), reason: try optionalText(reason, "reason"),
-                details: details))
+                try text(code, "code"), reason: try optionalText(reason, "reason"),
+                details: details == nil ? nil : try ejson(details, "details")))
+    }
+}
+
+/// Returns whether the method runs as a simulation: always, as in Meteor's stubs. For code that
+/// client and server share. Inside the stub. Since 0.1.
+/// - Returns: 1; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_ddp_stub_is_simulation")
+public func rt_ddp_stub_is_simulation(_ stub: rt_ddp_stub?) -> Int32 {
+    borderValue { () throws(RealtimeError) in
+        _ = try DDPStubCall.borrow(stub)
+        return 1
     }
 }
 
@@ -149,7 +160,7 @@ public func rt_ddp_stub_remove(
 /// Calls `fn` with each document that a query finds, as the stub has changed them. Inside the stub.
 /// Since 0.1.
 /// - Parameter selector: as in `rt_ddp_find`.
-/// - Returns: as `rt_ddp_find`, and RT_ERROR_METHOD if the stub has ended.
+/// - Returns: as `rt_ddp_find`.
 @_cdecl("rt_ddp_stub_find")
 public func rt_ddp_stub_find(
     _ stub: rt_ddp_stub?, _ collection: UnsafePointer<CChar>?, _ selector: UnsafePointer<CChar>?,
@@ -168,7 +179,8 @@ public func rt_ddp_stub_find(
     }
 }
 
-/// Runs the stub of another method. Nothing is sent. Inside the stub. Since 0.1.
+/// Runs the stub of another method. Nothing is sent. At most 50 stubs run inside each other. Inside
+/// the stub. Since 0.1.
 /// - Parameter params: an EJSON array; NULL for none.
 /// - Parameter fn: receives the stub's value or error, inside this call; NULL for nobody.
 /// - Returns: RT_OK; RT_ERROR_METHOD if that stub failed; RT_ERROR_INVALID_ARGUMENT;
@@ -188,47 +200,60 @@ public func rt_ddp_stub_call(
     }
 }
 
-/// Draws an id that the server's method will draw too. Inside the stub. Since 0.1.
-/// - Parameter stream: the name of the stream of random numbers; inserts into a collection draw
-///   from `/collection/NAME`.
-/// - Parameter ids: an `rt_ddp_ids`; ObjectIDs are written as 24 digits.
-/// - Parameter buffer: as in `rt_ddp_get_version`.
-/// - Returns: as `rt_ddp_get_version`, and RT_ERROR_METHOD if the stub has ended.
-@_cdecl("rt_ddp_stub_draw_id")
-public func rt_ddp_stub_draw_id(
-    _ stub: rt_ddp_stub?, _ stream: UnsafePointer<CChar>?, _ ids: rt_ddp_ids,
+/// Draws a text that the server's method will draw too. Inside the stub. Since 0.1.
+/// - Parameter stream: the name of the stream of random values, as the server's method passes it to
+///   `DDP.randomStream`; NULL for `default`. Inserts into a collection draw from
+///   `/collection/NAME`.
+/// - Parameter kind: an `rt_ddp_random`.
+/// - Parameter count: how many characters; 0 for the kind's usual number.
+/// - Parameter buffer: as in `rt_ddp_get_version`. A text that does not fit is drawn and lost: it
+///   is cut.
+/// - Returns: as `rt_ddp_get_version`.
+@_cdecl("rt_ddp_stub_draw_text")
+public func rt_ddp_stub_draw_text(
+    _ stub: rt_ddp_stub?, _ stream: UnsafePointer<CChar>?, _ kind: rt_ddp_random, _ count: UInt32,
     _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int, _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
     stubCall(stub) { (call) throws(RealtimeError) in
-        let stream = try text(stream, "stream")
-        let kind: RT_DDP_IDS = try named(ids, "ids", "0 or 1")
-        let id = try call.operation { (context) throws(DDPError) in
+        let stream = try streamName(stream)
+        let kind: RT_DDP_RANDOM = try named(kind, "kind", "0, 1 or 2")
+        guard count <= 1 << 16 else {
+            throw RealtimeError(.invalidArgument, "count is \(count); at most 65,536 are possible")
+        }
+        let drawn = try call.operation { (context) throws(DDPError) in
             try context.draw(from: stream) { random in
-                kind == .STRINGS ? random.id() : random.hexString(24)
+                switch kind {
+                case .ID: random.id(count == 0 ? 17 : Int(count))
+                case .HEX: random.hexString(count == 0 ? 24 : Int(count))
+                case .SECRET: random.secret(count == 0 ? 43 : Int(count))
+                }
             }
         }
-        try copy(text: id ?? "", to: buffer, size, out_length)
+        try copy(text: drawn ?? "", to: buffer, size, out_length)
     }
 }
 
 /// Draws a number, from 0 to below 1, that the server's method will draw too. Inside the stub.
 /// Since 0.1.
-/// - Parameter stream: as in `rt_ddp_stub_draw_id`.
+/// - Parameter stream: as in `rt_ddp_stub_draw_text`.
 /// - Parameter out: receives the number.
-/// - Returns: RT_OK; RT_ERROR_METHOD if the stub has ended; RT_ERROR_INVALID_ARGUMENT;
-///   RT_ERROR_INVALID_UTF8.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8.
 @_cdecl("rt_ddp_stub_draw_fraction")
 public func rt_ddp_stub_draw_fraction(
     _ stub: rt_ddp_stub?, _ stream: UnsafePointer<CChar>?, _ out: UnsafeMutablePointer<Double>?
 ) -> rt_status {
     stubCall(stub) { (call) throws(RealtimeError) in
-        let stream = try text(stream, "stream")
+        let stream = try streamName(stream)
         let out = try required(out, "out")
         let fraction = try call.operation { (context) throws(DDPError) in
             try context.draw(from: stream) { $0.fraction() }
         }
         out.pointee = fraction ?? 0
     }
+}
+
+private func streamName(_ stream: UnsafePointer<CChar>?) throws(RealtimeError) -> String {
+    try optionalText(stream, "stream") ?? DDPStubContext.defaultStream
 }
 
 /// The run of a stub.

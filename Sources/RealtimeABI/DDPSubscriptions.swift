@@ -39,9 +39,8 @@ public func rt_ddp_subscribe(
             handlers.ready = { show(.READY, nil, to: function, box.user) }
             handlers.stopped = { show(.STOPPED, $0, to: function, box.user) }
         }
-        let keep = keep_ms == -1 ? nil : try milliseconds(keep_ms, "keep_ms")
         out.pointee = try client.subscribe(
-            text(name, "name"), ejsonArray(params, "params"), keep: keep, handlers)
+            text(name, "name"), ejsonArray(params, "params"), keep: ddpKeep(keep_ms), handlers)
     }
 }
 
@@ -85,16 +84,7 @@ public func rt_ddp_load(
     let box = CallbackBox(fn, user, destroy)
     return ddpCall(ddp) { (client) throws(RealtimeError) in
         let out = try required(out, "out")
-        var wanted: [(name: String, params: [EJSON])] = []
-        for one in try ejsonArray(publications, "publications") {
-            guard case .array(let parts) = one, case .string(let name)? = parts.first else {
-                throw RealtimeError(
-                    .invalidArgument,
-                    "publications has an entry that is not an array with a name at first")
-            }
-            wanted.append((name, Array(parts.dropFirst())))
-        }
-        out.pointee = try client.load(wanted) { error in
+        out.pointee = try client.load(ddpPublications(publications)) { error in
             if let function = box.function { show(error, to: function, box.user) }
         }
     }
@@ -107,4 +97,25 @@ public func rt_ddp_load(
 @_cdecl("rt_ddp_close_loader")
 public func rt_ddp_close_loader(_ ddp: rt_ddp?, _ loader: UInt64) -> rt_status {
     ddpCall(ddp) { (client) throws(RealtimeError) in try client.closeLoader(loader) }
+}
+
+/// How long a subscription is kept; nil for the client's option.
+func ddpKeep(_ keep_ms: Int64) throws(RealtimeError) -> Duration? {
+    keep_ms == -1 ? nil : try milliseconds(keep_ms, "keep_ms")
+}
+
+/// Names of publications with their parameters, from C.
+func ddpPublications(
+    _ publications: UnsafePointer<CChar>?
+) throws(RealtimeError) -> [(name: String, params: [EJSON])] {
+    var wanted: [(name: String, params: [EJSON])] = []
+    for one in try ejsonArray(publications, "publications") {
+        guard case .array(let parts) = one, case .string(let name)? = parts.first else {
+            throw RealtimeError(
+                .invalidArgument,
+                "publications has an entry that is not an array with a name at first")
+        }
+        wanted.append((name, Array(parts.dropFirst())))
+    }
+    return wanted
 }

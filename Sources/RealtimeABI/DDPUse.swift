@@ -5,10 +5,10 @@ import Wire
 // Chapter: ddp use. Connecting and state.
 
 /// Connects, and keeps connected: a lost connection is established again, unless the options forbid
-/// it. While the client waits for its next attempt, it is made at once. No callback is called
-/// inside this call. Any thread. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STORE if the token's file cannot
-///   be used; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+/// it. While the client waits for its next attempt, it is made at once, and the count of failures
+/// stays. No callback is called inside this call. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STORE if the file for the
+///   token or for the documents cannot be used; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_ddp_connect")
 public func rt_ddp_connect(_ ddp: rt_ddp?) -> rt_status {
     ddpCall(ddp) { (client) throws(RealtimeError) in try client.connect() }
@@ -68,6 +68,41 @@ public func rt_ddp_get_status(_ ddp: rt_ddp?) -> Int32 {
 @_cdecl("rt_ddp_get_retry_count")
 public func rt_ddp_get_retry_count(_ ddp: rt_ddp?) -> Int32 {
     ddpValue(ddp) { Int32(clamping: $0.retryCount) }
+}
+
+/// Returns how long it is until the next attempt. Any thread. Since 0.1.
+/// - Parameter out: receives milliseconds; -1 unless the status is `RT_DDP_WAITING`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
+@_cdecl("rt_ddp_get_retry_in_ms")
+public func rt_ddp_get_retry_in_ms(
+    _ ddp: rt_ddp?, _ out: UnsafeMutablePointer<Int64>?
+) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in
+        let out = try required(out, "out")
+        out.pointee = client.retryIn.map { EventSourceConnection.milliseconds($0) } ?? -1
+    }
+}
+
+/// Copies why the client has failed; "" unless the status is `RT_DDP_FAILED`. Any thread. Since
+/// 0.1.
+/// - Parameter buffer: as in `rt_ddp_get_version`.
+/// - Returns: as `rt_ddp_get_version`.
+@_cdecl("rt_ddp_get_reason")
+public func rt_ddp_get_reason(
+    _ ddp: rt_ddp?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
+    _ out_length: UnsafeMutablePointer<Int>?
+) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in
+        try copy(text: client.failureReason, to: buffer, size, out_length)
+    }
+}
+
+/// Returns whether some documents are of an earlier run (`rt_ddp_set_document_file`), and the
+/// server has not sent them again yet. Any thread. Since 0.1.
+/// - Returns: 1 or 0; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+@_cdecl("rt_ddp_has_stale_documents")
+public func rt_ddp_has_stale_documents(_ ddp: rt_ddp?) -> Int32 {
+    ddpValue(ddp) { $0.hasStaleDocuments ? 1 : 0 }
 }
 
 /// Returns whether a login is in progress. Any thread. Since 0.1.

@@ -29,40 +29,31 @@ extension DDPStatusChange {
 }
 
 extension DDPError {
-    /// The code as text: a number in decimal.
-    var codeText: String {
-        switch code {
-        case .text(let text): text
-        case .number(let number): EJSON.number(number).text
-        }
-    }
-
     private var number: RT_DDP_ERROR {
         switch kind {
         case .server: .SERVER
         case .stub: .STUB
         case .invocationFailed: .INVOCATION_FAILED
         case .disconnected: .DISCONNECTED
-        case .timedOut: .TIMEOUT
+        case .timeout: .TIMEOUT
         case .closed: .CLOSED
         }
     }
 
     fileprivate func fill(_ texts: inout ViewTexts) -> (ViewTexts.Locate) -> rt_ddp_error {
-        let isNumber = if case .number = code { true } else { false }
-        let (code, reason) = (texts.add(codeText), texts.add(reason ?? ""))
-        let (details, source) = (texts.add(details ?? []), texts.add(source))
+        let (code, reason) = (texts.add(code), texts.add(reason ?? ""))
+        let (details, source) = (texts.add(details?.text ?? ""), texts.add(source))
         return { text in
             rt_ddp_error(
                 struct_bytes: MemoryLayout<rt_ddp_error>.size, kind: number.rawValue,
-                code_is_number: isNumber, code: text(code), reason: text(reason),
+                code_is_number: codeIsNumber, code: text(code), reason: text(reason),
                 details: text(details), source: text(source))
         }
     }
 
     /// The same as an error of the library.
     func realtimeError(_ what: String) -> RealtimeError {
-        RealtimeError(.method, "\(what): \(reason ?? codeText) [\(codeText)]")
+        RealtimeError(.method, "\(what): \(self)")
     }
 }
 
@@ -72,28 +63,69 @@ private func withAddress<View>(of view: View?, _ body: (UnsafePointer<View>?) ->
     withUnsafePointer(to: view) { body($0) }
 }
 
+/// The texts of an outcome, and its structs.
+private struct DDPOutcomeTexts {
+    var texts = ViewTexts()
+    private let value: ViewTexts.Text
+    private var failure: ((ViewTexts.Locate) -> rt_ddp_error)?
+
+    init(_ outcome: DDPStubOutcome) {
+        switch outcome {
+        case .success(let given): value = texts.add(given)
+        case .failure(let error):
+            value = texts.add(.null)
+            failure = error.fill(&texts)
+        }
+    }
+
+    func error(_ text: ViewTexts.Locate) -> rt_ddp_error? { failure?(text) }
+
+    func view(
+        _ stage: RT_DDP_STAGE, _ error: UnsafePointer<rt_ddp_error>?, index: Int = 0,
+        _ text: ViewTexts.Locate
+    ) -> rt_ddp_outcome {
+        rt_ddp_outcome(
+            struct_bytes: MemoryLayout<rt_ddp_outcome>.size, stage: stage.rawValue,
+            index: Int32(clamping: index),
+            value: text(value), value_length: value.count, error: error)
+    }
+}
+
 /// Shows a stage of a call.
 func show(
-    _ outcome: DDPStubOutcome, _ stage: RT_DDP_STAGE, to function: rt_ddp_outcome_fn,
-    _ user: UnsafeMutableRawPointer?
+    _ outcome: DDPStubOutcome, _ stage: RT_DDP_STAGE, index: Int = 0,
+    to function: rt_ddp_outcome_fn, _ user: UnsafeMutableRawPointer?
 ) {
-    var texts = ViewTexts()
-    var value = EJSON.null
-    var failure: DDPError?
-    switch outcome {
-    case .success(let given): value = given
-    case .failure(let error): failure = error
-    }
-    let content = texts.add(value)
-    let fill = failure?.fill(&texts)
-    texts.read { text in
-        withAddress(of: fill?(text)) { error in
-            var view = rt_ddp_outcome(
-                struct_bytes: MemoryLayout<rt_ddp_outcome>.size, stage: stage.rawValue,
-                reserved: 0, value: text(content), value_length: content.count, error: error)
+    let content = DDPOutcomeTexts(outcome)
+    content.texts.read { text in
+        withAddress(of: content.error(text)) { error in
+            var view = content.view(stage, error, index: index, text)
             function(&view, user)
         }
     }
+}
+
+/// An outcome in memory of its own, which begins with the outcome's struct.
+private struct DDPOutcomeCopy {
+    var outcome: rt_ddp_outcome
+    var error: rt_ddp_error
+
+    /// Where the error is.
+    static let errorOffset = MemoryLayout<rt_ddp_outcome>.stride
+}
+
+/// The outcome of a completed call. The caller owns it and frees it with `Inbox.free`.
+func copied(_ outcome: DDPStubOutcome) -> UnsafeMutablePointer<rt_ddp_outcome> {
+    let content = DDPOutcomeTexts(outcome)
+    let copy = content.texts.copied { text, start in
+        let error = content.error(text)
+        let place = (start + DDPOutcomeCopy.errorOffset)
+            .assumingMemoryBound(to: rt_ddp_error.self)
+        return DDPOutcomeCopy(
+            outcome: content.view(.COMPLETED, error == nil ? nil : place, text),
+            error: error ?? rt_ddp_error())
+    }
+    return copy.assumingMemoryBound(to: rt_ddp_outcome.self)
 }
 
 /// Shows what happened to a subscription.

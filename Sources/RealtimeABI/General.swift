@@ -92,7 +92,7 @@ public enum RT_STATUS: Int32 {
     case ERROR_AUTH = -48
     /// One of the library's files cannot be read or written.
     case ERROR_STORE = -49
-    /// The stub of a method has failed, or one of its operations.
+    /// A method or a subscription has failed, the stub of a method, or one of its operations.
     case ERROR_METHOD = -50
 }
 

@@ -47,6 +47,22 @@ struct ViewTexts {
         }
     }
 
+    /// A struct and these texts in one block of memory, which the caller frees with `Inbox.free`.
+    /// - Parameter make: gets the struct's address too, for pointers into itself.
+    func copied<View>(
+        _ make: (Locate, UnsafeRawPointer) -> View
+    ) -> UnsafeMutableRawPointer {
+        let size = MemoryLayout<View>.size
+        let block: UnsafeMutableRawPointer = shim_grow(nil, size + bytes.count)
+        let texts = UnsafeMutableRawBufferPointer(start: block + size, count: bytes.count)
+        texts.copyBytes(from: bytes)
+        let view = make(
+            { characters(UnsafeRawBufferPointer(rebasing: texts[$0.start...])) },
+            UnsafeRawPointer(block))
+        block.initializeMemory(as: View.self, to: view)
+        return block
+    }
+
     /// Like `read`, but the memory lives as long as the view.
     func keep<View>(_ make: (Locate) -> View) -> KeptView<View> { KeptView(bytes, make) }
 }

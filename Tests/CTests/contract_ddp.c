@@ -2,19 +2,6 @@
  * options are refused. */
 #include "contract_ddp.h"
 
-/* Two documents, and a publication of all of them. */
-static void make_players(const char *server) {
-  control(server, "collection", "{'name': 'players'}");
-  control(server, "remove", "{'collection': 'players', 'id': 'a'}");
-  control(server, "remove", "{'collection': 'players', 'id': 'b'}");
-  control(server, "remove", "{'collection': 'players', 'id': 'c'}");
-  control(server, "insert",
-          "{'collection': 'players', 'many': [{'_id': 'a', 'name': 'Ada'}, {'_id': 'b', 'name': "
-          "'Bob'}]}");
-  control(server, "publication",
-          "{'name': 'all', 'cursors': [{'collection': 'players'}]}");
-}
-
 static void connects_and_disconnects(rt_loop *loop, const char *server) {
   heard h;
   char text[32];
@@ -148,7 +135,7 @@ static void rename_stub(rt_ddp_stub *stub, const char *params, size_t length, vo
   CHECK_OK(rt_ddp_stub_find(stub, "players", "{\"name\":\"Cleo\"}", NULL, heard_document, user));
   CHECK_OK(rt_ddp_stub_call(stub, "inner", NULL, heard_outcome, user));
   CHECK_STATUS(rt_ddp_stub_call(stub, "broken", "[]", heard_outcome, user), RT_ERROR_METHOD);
-  CHECK_OK(rt_ddp_stub_draw_id(stub, "mine", RT_DDP_IDS_STRINGS, id, sizeof id, NULL));
+  CHECK_OK(rt_ddp_stub_draw_text(stub, "mine", RT_DDP_RANDOM_ID, 0, id, sizeof id, NULL));
   CHECK(strlen(id) == 17);
   CHECK_OK(rt_ddp_stub_draw_fraction(stub, "mine", &fraction));
   CHECK(fraction >= 0 && fraction < 1);
@@ -229,6 +216,38 @@ static void writes_are_local_and_remote(rt_loop *loop, const char *server) {
   rt_ddp_free(ddp);
 }
 
+/* Two calls for each connection; nothing else is sent before the second is done. */
+static void heard_open(void *user) {
+  heard *h = user;
+  rt_ddp_call_options options = {.struct_bytes = sizeof options, .wait = true};
+  CHECK_OK(rt_ddp_call(h->ddp, "echo", "[\"a\"]", NULL, heard_outcome, h, NULL));
+  CHECK_OK(rt_ddp_call(h->ddp, "echo", "[\"b\"]", &options, heard_outcome, h, NULL));
+}
+
+static void calls_of_an_open_connection_go_first(rt_loop *loop, const char *server) {
+  heard h;
+  rt_ddp *ddp = new_ddp(&h, loop, server);
+  control(server, "method",
+          "{'name': 'echo', 'ops': [{'op': 'return', 'value': {'$param': 0}}]}");
+  CHECK_STATUS(rt_ddp_on_open(NULL, heard_open, &h, heard_destroyed), RT_ERROR_INVALID_ARGUMENT);
+  CHECK(h.destroyed == 1);
+  CHECK_OK(rt_ddp_on_open(ddp, heard_open, &h, heard_destroyed));
+  CHECK_OK(rt_ddp_call(ddp, "echo", "[\"c\"]", NULL, heard_outcome, &h, NULL));
+  connect_ddp(&h);
+  TURN_UNTIL(loop, h.completed == 3);
+  CHECK(strcmp(h.text, "2:\"a\";2:\"b\";2:\"c\";") == 0);
+  CHECK_OK(rt_ddp_reconnect(ddp));
+  TURN_UNTIL(loop, h.completed == 5);
+  CHECK_OK(rt_ddp_on_open(ddp, NULL, NULL, NULL));
+  settle(loop);
+  CHECK(h.destroyed == 2);
+  h.connected = 0;
+  CHECK_OK(rt_ddp_reconnect(ddp));
+  TURN_UNTIL(loop, h.connected == 1);
+  CHECK(h.completed == 5);
+  rt_ddp_free(ddp);
+}
+
 static void refused(const char *reason, const char *offending, void *user) {
   CHECK(reason[0] != '\0' && offending != NULL);
   note(user, "refused");
@@ -252,6 +271,7 @@ static void options_are_checked(rt_loop *loop) {
   rt_network *network;
   rt_backoff *backoff;
   rt_ddp_call_options options = {0};
+  char deep[401] = "";
   uint64_t number;
   rt_ddp *ddp;
   CHECK_STATUS(rt_ddp_new(loop, "ftp://localhost", &ddp), RT_ERROR_UNSUPPORTED_SCHEME);
@@ -293,6 +313,10 @@ static void options_are_checked(rt_loop *loop) {
   CHECK_STATUS(rt_ddp_find(ddp, "players", "{\"a\":{\"$no\":1}}", NULL, heard_document, &h),
                RT_ERROR_INVALID_ARGUMENT);
   CHECK_STATUS(rt_ddp_find(ddp, "players", "{", NULL, heard_document, &h), RT_ERROR_PROTOCOL);
+  memset(deep, '[', 200);
+  memset(deep + 200, ']', 200);
+  CHECK_STATUS(rt_ddp_call(ddp, "m", deep, NULL, NULL, NULL, NULL), RT_ERROR_PROTOCOL);
+  CHECK(strstr(rt_last_error(), "nested deeper than 128"));
   CHECK_STATUS(rt_ddp_call(ddp, "m", "{}", NULL, NULL, &h, heard_destroyed),
                RT_ERROR_INVALID_ARGUMENT);
   CHECK_STATUS(rt_ddp_call(ddp, "m", NULL, &options, NULL, &h, heard_destroyed),
@@ -320,6 +344,7 @@ int main(int argc, char **argv) {
   loaders_wait_for_all(loop, argv[1]);
   stubs_run_before_the_call_returns(loop, argv[1]);
   writes_are_local_and_remote(loop, argv[1]);
+  calls_of_an_open_connection_go_first(loop, argv[1]);
   refusals_are_reported(loop, argv[1]);
   options_are_checked(loop);
   rt_loop_free(loop);

@@ -116,4 +116,17 @@ static inline uint64_t subscribe(heard *h, const char *name) {
   return number;
 }
 
+/* Two documents, and a publication of all of them, `all`. */
+static inline void make_players(const char *server) {
+  control(server, "collection", "{'name': 'players'}");
+  control(server, "remove", "{'collection': 'players', 'id': 'a'}");
+  control(server, "remove", "{'collection': 'players', 'id': 'b'}");
+  control(server, "remove", "{'collection': 'players', 'id': 'c'}");
+  control(server, "insert",
+          "{'collection': 'players', 'many': [{'_id': 'a', 'name': 'Ada'}, {'_id': 'b', 'name': "
+          "'Bob'}]}");
+  control(server, "publication",
+          "{'name': 'all', 'cursors': [{'collection': 'players'}]}");
+}
+
 #endif

@@ -13,6 +13,7 @@ MEMCHECK = [
     "--quiet",
     # Threads take turns; otherwise one that is always ready would starve the others.
     "--fair-sched=yes",
+    f"--suppressions={HERE / 'embedded.supp'}",
     "--error-exitcode=9",
     "--leak-check=full",
     "--show-leak-kinds=definite",

@@ -36,7 +36,7 @@ BATCHES = {
     "rt_pusher_events_fn": ("base", "events", "read_events"),
 }
 #: Structs that calls return in the caller's memory; `STRUCT_free` frees them.
-RECEIVED = {"rt_received", "rt_event"}
+RECEIVED = {"rt_received", "rt_event", "rt_ddp_outcome"}
 #: Texts for certain parameter names; all others are drawn from `TEXTS`.
 TEXT_KINDS = {
     "url": "URLS",
@@ -55,6 +55,7 @@ TEXT_KINDS = {
     "options": "OBJECTS",
     "modifier": "OBJECTS",
     "publications": "EJSONS",
+    "writes": "WRITES",
     "id": "DOCUMENT_IDS",
     "value": "EJSONS",
     "details": "EJSONS",

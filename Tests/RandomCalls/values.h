@@ -33,6 +33,11 @@ static const char *const EJSONS[] = {
     "[]", "[[\"all\"],[\"good\",1]]", "[1,null,{\"$binary\":\"AA==\"}]", "{}", "null", "{", "",
     "\xff", big_text,
 };
+static const char *const WRITES[] = {
+    "[{\"insert\":\"good\",\"document\":{}},{\"remove\":\"good\",\"id\":\"a\"}]",
+    "[{\"update\":\"good\",\"id\":\"a\",\"modifier\":{\"$set\":{\"b\":1}}}]",
+    "[]", "[{}]", "[{\"insert\":5,\"document\":[]}]", "{}", "{", "", "\xff", big_text,
+};
 static const char *const OBJECTS[] = {
     "{}", "{\"_id\":\"a\",\"b\":1}", "{\"$set\":{\"b\":{\"$date\":5}}}", "{\"b\":{\"$gt\":0}}",
     "{\"sort\":{\"b\":-1},\"limit\":2}", "{\"$where\":\"1\"}", "{\"b\":{\"$regex\":\"(a*)*$\"}}",

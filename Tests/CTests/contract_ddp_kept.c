@@ -1,0 +1,61 @@
+/* Documents that are kept between runs. */
+#include "contract_ddp.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static void heard_current(void *user) { note(user, "current"); }
+
+static void documents_are_kept_in_a_file(rt_loop *loop, const char *server) {
+  heard h;
+  char path[] = "/tmp/rt-ddp-XXXXXX", file[64], lock[72];
+  struct stat status;
+  uint64_t count;
+  int descriptor;
+  rt_ddp *ddp;
+  CHECK(mkdtemp(path) != NULL);
+  snprintf(file, sizeof file, "%s/documents", path);
+  snprintf(lock, sizeof lock, "%s.lock", file);
+  make_players(server);
+  ddp = new_ddp(&h, loop, server);
+  CHECK_OK(rt_ddp_set_document_file(ddp, file));
+  CHECK(rt_ddp_has_stale_documents(ddp) == 0);
+  connect_ddp(&h);
+  subscribe(&h, "all");
+  rt_ddp_free(ddp);
+  settle(loop);
+  CHECK(stat(file, &status) == 0 && (status.st_mode & 0777) == 0600);
+  control(server, "remove", "{'collection': 'players', 'id': 'b'}");
+  ddp = new_ddp(&h, loop, server);
+  CHECK_OK(rt_ddp_set_document_file(ddp, file));
+  CHECK_OK(rt_ddp_on_current(ddp, heard_current, &h, heard_destroyed));
+  CHECK_OK(rt_ddp_count(ddp, "players", &count));
+  CHECK(count == 2 && rt_ddp_has_stale_documents(ddp) == 1);
+  CHECK_STATUS(rt_ddp_set_document_file(ddp, NULL), RT_ERROR_STATE);
+  connect_ddp(&h);
+  subscribe(&h, "all");
+  CHECK(strcmp(h.text, "current;") == 0 && rt_ddp_has_stale_documents(ddp) == 0);
+  CHECK_OK(rt_ddp_count(ddp, "players", &count));
+  CHECK(count == 1);
+  rt_ddp_free(ddp);
+  settle(loop);
+  CHECK(h.destroyed == 1);
+  descriptor = open(file, O_WRONLY | O_TRUNC);
+  CHECK(write(descriptor, "mine\n", 5) == 5 && close(descriptor) == 0);
+  ddp = new_ddp(&h, loop, server);
+  CHECK_OK(rt_ddp_set_document_file(ddp, file));
+  CHECK_STATUS(rt_ddp_connect(ddp), RT_ERROR_STORE);
+  CHECK(strstr(rt_last_error(), "was not written by librealtime"));
+  rt_ddp_free(ddp);
+  CHECK_STATUS(rt_ddp_has_stale_documents(NULL), RT_ERROR_INVALID_ARGUMENT);
+  CHECK(unlink(file) == 0 && unlink(lock) == 0 && rmdir(path) == 0);
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop;
+  CHECK(argc == 2);
+  loop = new_loop();
+  documents_are_kept_in_a_file(loop, argv[1]);
+  rt_loop_free(loop);
+  return 0;
+}
