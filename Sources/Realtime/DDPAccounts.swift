@@ -9,7 +9,7 @@ public enum DDPAccountChange: Sendable, Equatable {
     /// A login has begun or ended.
     case loggingIn(Bool)
     /// The server refused to log the user in again.
-    case resumeFailed(DDPFailure)
+    case resumeFailed(DDPError)
 }
 
 // The user of a client. A user who has logged in is logged in again on each new connection, and
@@ -31,7 +31,7 @@ extension DDPClient {
     ///   - user: an email address if it contains an `@`, otherwise a user name.
     ///   - code: of the second factor.
     /// - Returns: an object with `id` and `token`.
-    /// - Throws: `DDPFailure`; `RealtimeError` `.reentrant` in a stub, `.closed`, and `.system`
+    /// - Throws: `DDPError`; `RealtimeError` `.reentrant` in a stub, `.closed`, and `.system`
     ///   without libcrypto; `CancellationError`, which does not end the login.
     @discardableResult
     public func logIn(user: String, password: String, code: String? = nil) async throws -> EJSON {
@@ -87,7 +87,13 @@ extension DDPClient {
         }.completed()
     }
 
-    /// Logs all other clients of the user out.
+    /// Replaces the token of the user who is logged in by a new one, which the client keeps and
+    /// uses from now on.
+    /// - Returns: an object with `id` and `token`.
+    @discardableResult
+    public func newToken() async throws -> EJSON { try await logIn(method: "getNewToken", []) }
+
+    /// Logs all other clients of the user out. This one gets a new token first.
     public func logOutOthers() async throws {
         try await DDPCall { (handlers) throws(RealtimeError) in
             .success(try engine.logOutOthers(handlers))
@@ -116,7 +122,7 @@ extension DDPClient {
                 switch event {
                 case .user(let id): handler?(.user(id: id))
                 case .loggingIn(let isBusy): handler?(.loggingIn(isBusy))
-                case .resumeFailed(let error): handler?(.resumeFailed(DDPFailure(error)))
+                case .resumeFailed(let error): handler?(.resumeFailed(error))
                 case .store(let token): storeToken?(token.text)
                 case .forget: storeToken?(nil)
                 }

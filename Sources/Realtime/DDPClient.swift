@@ -49,6 +49,7 @@ public final class DDPClient: Sendable {
     /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
     let storeToken: (@Sendable (String?) -> Void)?
+    let changeObservers = DDPChangeObservers()
 
     /// Creates a client. Nothing is sent before `connect`.
     /// - Parameter url: `https://host/path`, `http`, `wss` or `ws`; `/websocket` is appended unless
@@ -66,20 +67,26 @@ public final class DDPClient: Sendable {
             handlers.loadToken = options.loadToken.map { load in
                 { load().flatMap { DDPLoginToken(text: $0) } }
             }
+            // Released, with the handler, when the client is closed.
+            let end = DDPStreamEnd { [changeObservers] in changeObservers.end() }
+            handlers.changed = { [changeObservers] notification in
+                withExtendedLifetime(end) { changeObservers.report(notification.changes) }
+            }
         }
         try setAccountHandler(nil, options.storeToken)
     }
 
     deinit { engine.close() }
 
-    /// Drops the connection. Calls that have no result yet fail. Nothing is reported any more.
+    /// Drops the connection. Calls that have no result yet fail. Nothing is reported any more. The
+    /// file for the documents (`Options.documentFile`) is complete when this returns.
     public func close() { engine.close() }
 
     // MARK: Connecting
 
     /// Connects, and keeps connected. While the client waits for its next attempt, it is made at
-    /// once.
-    /// - Throws: `.store` if the file for the token cannot be used; `.closed`.
+    /// once, and `retryCount` stays.
+    /// - Throws: `.store` if the file for the token or for the documents cannot be used; `.closed`.
     public func connect() throws(RealtimeError) { try engine.connect() }
 
     /// Ends the connection and all attempts. Calls and subscriptions wait for the next `connect`.
@@ -108,6 +115,16 @@ public final class DDPClient: Sendable {
     /// Failed attempts in a row.
     public var retryCount: Int { engine.retryCount }
 
+    /// The time until the next attempt; nil unless `waiting`.
+    public var retryIn: Duration? { engine.retryIn }
+
+    /// Why the client has failed; "" otherwise.
+    public var reason: String { engine.failureReason }
+
+    /// Whether some documents are of an earlier run (`Options.documentFile`), and the server has
+    /// not sent them again yet.
+    public var hasStaleDocuments: Bool { engine.hasStaleDocuments }
+
     /// The protocol version that was agreed; nil unless connected.
     public var version: String? { engine.version }
 
@@ -120,12 +137,23 @@ public final class DDPClient: Sendable {
         }
     }
 
+    /// Called each time a connection is open, on the loop's thread. Calls that it makes with `send`
+    /// go before all calls that waited for a connection, after the login with a token; one with
+    /// `DDPCallOptions.wait` is finished before the others are sent. It must not wait.
+    public func onOpen(_ handler: (@Sendable () -> Void)?) {
+        try? engine.setHandlers { $0.open = handler }
+    }
+
     /// Called with the changes of the local documents that were made together, by the server or by
     /// a stub. Live queries are reported after them.
     public func onChanges(_ handler: (@Sendable ([DDPChange]) -> Void)?) {
-        try? engine.setHandlers {
-            $0.changed = handler.map { handler in { handler($0.changes.map { DDPChange($0) }) } }
-        }
+        changeObservers.setHandler(handler)
+    }
+
+    /// Called when the documents of an earlier run (`Options.documentFile`) have been replaced by
+    /// those of the server. Not called if there were none.
+    public func onCurrent(_ handler: (@Sendable () -> Void)?) {
+        try? engine.setHandlers { $0.current = handler }
     }
 
     /// Called with what the server did not understand: its reason, and the message as JSON text if

@@ -62,7 +62,7 @@ public struct DDPCollection: Sendable {
     }
 
     /// The documents that a query finds, in its order.
-    /// - Parameter options: `sort`, `skip`, `limit` and `fields`, such as
+    /// - Parameter options: `sort`, `skip`, `limit` and `fields` (or `projection`), such as
     ///   `["sort": ["text": 1], "limit": 10]`.
     /// - Throws: `.invalidArgument` for a query with a fault.
     public func find(
@@ -132,7 +132,7 @@ public final class DDPLiveQuery: Sendable {
 }
 
 /// Ends a stream when the handler that fills it is released.
-private final class DDPStreamEnd: Sendable {
+final class DDPStreamEnd: Sendable {
     private let end: @Sendable () -> Void
 
     init(_ end: @escaping @Sendable () -> Void) { self.end = end }

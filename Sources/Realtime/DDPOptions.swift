@@ -14,7 +14,8 @@ extension DDPClient {
 
         // abigen: the options of DDPClientConfiguration
         /// Sent with the handshake of the WebSocket, and with each request of SockJS. Names that
-        /// begin with Sec-WebSocket- are reserved for the handshake and refused.
+        /// begin with Sec-WebSocket- are reserved for the handshake and refused. Cookies that the
+        /// server or a load balancer sets are sent back by themselves.
         public var headers: [(name: String, value: String)] = []
         /// The settings for connections: TLS, proxies, addresses, sockets.
         public var network = Network()
@@ -44,12 +45,22 @@ extension DDPClient {
         /// has all messages since the last one. A larger one ends the connection, which is then
         /// attempted again. 0 means no limit.
         public var maxMessageBytes = 64 << 20
-        /// How many bytes may wait to be sent. A single message may be longer.
+        /// How many bytes may wait to be sent on an open connection. A single message may be
+        /// longer. Calls and subscriptions that wait for a connection do not count.
         public var maxUnsentBytes = 64 << 20
         /// Keeps the user logged in between runs: the file in which the login's token is kept.
         /// Several clients and processes may share it. It is created with mode 0600, and replaced
         /// as a whole.
         public var tokenFile: String?
+        /// Keeps the documents between runs: the file in which those of the server are written, at
+        /// most once a second. A client that starts has them at once; those that the server does
+        /// not send again are removed when all subscriptions are ready, or refused, that were ready
+        /// before, or after the quiescence limit. Documents of another user are not used. The file
+        /// is created with mode 0600, and replaced as a whole. Each client needs a file of its own.
+        public var documentFile: String?
+        /// The protocol versions that are offered, the preferred one first; without any, 1, pre2
+        /// and pre1.
+        public var versions: [String] = []
         /// The time limit for an attempt, from its start until the server confirms the connection.
         /// nil means no limit.
         public var connectTimeout: Duration? = .seconds(10)
@@ -78,8 +89,8 @@ extension DDPClient {
         /// How long the connection is kept when the application moves to the background.
         public var backgroundGrace = Duration.seconds(180)
         /// The most memory, in bytes as the client estimates them, that documents of the server may
-        /// take. Those that come when there is no room are left out, with a warning in the log. 0
-        /// means no limit.
+        /// take. A server that sends more ends the client for good, because the documents would not
+        /// be those of the server any more. 0 means no limit.
         public var maxDocumentBytes = 1024 << 20
         // abigen: end
 

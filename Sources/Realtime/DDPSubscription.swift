@@ -26,11 +26,15 @@ public final class DDPSubscription: Sendable {
     public var isReady: Bool { client.engine.isReady(handle) }
 
     /// Waits for the initial documents.
-    /// - Throws: `DDPFailure` if the server ends the subscription before; `CancellationError`.
+    /// - Throws: `DDPError` if the server ends the subscription before, and `.closed` if it is
+    ///   given up, or the client closed; `CancellationError`.
     public func ready() async throws { try await firstDocuments.value() }
 
     /// Gives the subscription up. If nobody else uses it, it ends at once.
-    public func stop() { try? client.engine.stop(handle) }
+    public func stop() {
+        firstDocuments.set(.failure(.givenUp))
+        try? client.engine.stop(handle)
+    }
 }
 
 /// A publication and its parameters.
@@ -44,22 +48,6 @@ public struct DDPPublication: Sendable {
     }
 }
 
-/// Several subscriptions, from `DDPClient.load`. They are released with the last reference to it.
-public final class DDPLoader: Sendable {
-    private let client: DDPClient
-    private let number: UInt64
-
-    fileprivate init(_ client: DDPClient, _ number: UInt64) {
-        self.client = client
-        self.number = number
-    }
-
-    deinit { close() }
-
-    /// Releases the subscriptions.
-    public func close() { try? client.engine.closeLoader(number) }
-}
-
 extension DDPClient {
     /// Subscribes to a publication, now or as soon as the connection is established, and again
     /// after each loss. Equal subscriptions are shared: the server is asked once.
@@ -69,36 +57,24 @@ extension DDPClient {
     ///     is one.
     public func subscribe(
         _ name: String, _ params: [EJSON] = [], keep: Duration? = nil,
-        onStopped: (@Sendable (DDPFailure?) -> Void)? = nil
+        onStopped: (@Sendable (DDPError?) -> Void)? = nil
     ) throws(RealtimeError) -> DDPSubscription {
         let promise = DDPPromise<Void>()
         let answer = DDPAnswer(promise)
         var handlers = DDPSubscriptionHandlers()
         handlers.ready = { answer.set(.success(())) }
         handlers.stopped = { error in
-            let failure = error.map { DDPFailure($0) }
-            answer.set(.failure(failure ?? .stopped))
-            onStopped?(failure)
+            answer.set(.failure(error ?? .stopped))
+            onStopped?(error)
         }
         let handle = try engine.subscribe(name, params, keep: keep, handlers)
         return DDPSubscription(self, name, handle, promise)
     }
-
-    /// Subscribes to several publications, and waits until they are all ready.
-    /// - Throws: `DDPFailure`: the first error of those that the server ended; `CancellationError`.
-    public func load(_ publications: [DDPPublication]) async throws -> DDPLoader {
-        let promise = DDPPromise<Void>()
-        let answer = DDPAnswer(promise)
-        let number = try engine.load(publications.map { ($0.name, $0.params) }) { error in
-            answer.set(error.map { .failure(DDPFailure($0)) } ?? .success(()))
-        }
-        let loader = DDPLoader(self, number)
-        try await promise.value()
-        return loader
-    }
 }
 
-extension DDPFailure {
-    fileprivate static let stopped = DDPFailure(
-        DDPError(.server, .text("stopped"), reason: "the server has ended the subscription"))
+extension DDPError {
+    fileprivate static let stopped = DDPError(
+        .server, "stopped", reason: "the server has ended the subscription")
+    fileprivate static let givenUp = DDPError(
+        .closed, reason: "the subscription was given up")
 }

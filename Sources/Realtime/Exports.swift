@@ -10,4 +10,5 @@
 @_exported public import struct Wire.EJSONObject
 @_exported public import struct Wire.EJSONPattern
 @_exported public import struct Wire.EJSONCustom
+@_exported public import struct Wire.DDPError
 @_exported public import struct Wire.ObjectID

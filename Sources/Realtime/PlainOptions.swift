@@ -39,6 +39,8 @@ extension DDPClient.Options {
         target.receiveLimit = try OptionCheck.atLeast(0, maxMessageBytes, "maxMessageBytes")
         target.unsentLimit = try OptionCheck.atLeast(1, maxUnsentBytes, "maxUnsentBytes")
         target.tokenFile = try OptionCheck.path(tokenFile, "tokenFile")
+        target.documentFile = try OptionCheck.path(documentFile, "documentFile")
+        for one in versions { try target.session.addVersion(one) }
         target.session.connectTimeout = try OptionCheck.limit(connectTimeout, "connectTimeout")
         target.session.mayReconnect = autoReconnect
         target.session.backoff = try backoff?.configuration()

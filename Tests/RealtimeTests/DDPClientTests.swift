@@ -3,58 +3,6 @@ import Realtime
 import Synchronization
 import Testing
 
-/// An app of its own on `Tests/Support/ddp_server`.
-private struct MeteorApp: Sendable {
-    let url: String
-    private let id: String
-
-    private static let server: (port: Int, rest: REST) = {
-        let parts = Peer.start("Tests/Support/ddp_server")
-        guard parts.count == 3, let port = Int(parts[0]),
-            let rest = try? REST("http://127.0.0.1:\(port)")
-        else {
-            preconditionFailure("the Meteor server said: \(parts)")
-        }
-        return (port, rest)
-    }()
-
-    /// With a collection of two players, and a publication of all of them.
-    init() async throws {
-        let answer = try await MeteorApp.server.rest.post("control/new_app").json
-        id = answer?["id"]?.stringValue ?? ""
-        url = "http://127.0.0.1:\(MeteorApp.server.port)/apps/\(id)"
-        try await control("collection", ["name": "players"])
-        try await control(
-            "insert",
-            [
-                "collection": "players",
-                "many": [["_id": "a", "name": "Ada"], ["_id": "b", "name": "Bob"]],
-            ])
-        try await control(
-            "publication", ["name": "all", "cursors": [["collection": "players"]]])
-    }
-
-    func control(_ action: String, _ arguments: JSONValue) async throws {
-        _ = try await MeteorApp.server.rest.post(
-            "apps/\(id)/control/\(action)", body: .json(try arguments.text))
-    }
-
-    func rename(_ id: String, to name: String) async throws {
-        try await control(
-            "update",
-            [
-                "collection": "players", "id": .string(id),
-                "modifier": ["$set": ["name": .string(name)]],
-            ])
-    }
-
-    func client(_ options: DDPClient.Options = .init()) throws -> DDPClient {
-        let client = try DDPClient(url, options: options)
-        try client.connect()
-        return client
-    }
-}
-
 @Suite struct DDPClientTests {
     @Test(.timeLimit(.minutes(1))) func documentsFollowTheServer() async throws {
         let app = try await MeteorApp()
@@ -120,14 +68,19 @@ private struct MeteorApp: Sendable {
             let id = try stub.insert("players", ["name": "Eve"])
             #expect(try stub.find("players", ["name": "Eve"]).map { $0.id } == [id])
             #expect(try stub.remove("players", ["name": "Bob"]) == 1)
-            #expect(try stub.drawID(from: "mine").utf8.count == 17)
-            #expect(try (0..<1).contains(stub.drawFraction(from: "mine")))
-            #expect(throws: DDPFailure("no", reason: "It is broken.")) {
+            let random = stub.randomStream("mine")
+            #expect(try random.id().utf8.count == 17 && random.id(5).utf8.count == 5)
+            #expect(try random.hexString(24).utf8.count == 24)
+            #expect(try random.secret().utf8.count == 43)
+            #expect(try (0..<1).contains(random.fraction()) && random.choice([7, 7]) == 7)
+            #expect(try random.choice([Int]()) == nil)
+            #expect(stub.isSimulation && stub.randomStream().name == "default")
+            #expect(throws: DDPError("no", reason: "It is broken.")) {
                 try stub.call("broken")
             }
             return "renamed"
         }
-        try client.setStub("broken") { _, _ in throw DDPFailure("no", reason: "It is broken.") }
+        try client.setStub("broken") { _, _ in throw DDPError("no", reason: "It is broken.") }
         let call = try client.send("rename", ["a"])
         #expect(call.stubValue == "renamed")
         #expect(try players.find().compactMap { $0["name"] }.count == 2)
@@ -136,7 +89,7 @@ private struct MeteorApp: Sendable {
         #expect(try players.find().compactMap { $0["name"] } == ["Cleo", "Bob"])
         var options = DDPCallOptions()
         options.throwStubErrors = true
-        let failure = #expect(throws: DDPFailure.self) {
+        let failure = #expect(throws: DDPError.self) {
             try client.send("broken", options: options)
         }
         #expect(failure?.kind == .stub && failure?.code == "no")
@@ -154,12 +107,101 @@ private struct MeteorApp: Sendable {
         #expect(
             try players.find([:], options: ["sort": ["name": 1]]).map { $0["name"] }
                 == ["Bob", "Coy"])
-        let unknown = await #expect(throws: DDPFailure.self) { try await client.call("none") }
+        let unknown = await #expect(throws: DDPError.self) { try await client.call("none") }
         #expect(unknown?.kind == .server && unknown?.code == "404")
-        let refused = await #expect(throws: DDPFailure.self) {
+        #expect(unknown?.codeIsNumber == true && unknown?.source.contains("Meteor.Error") == true)
+        let refused = await #expect(throws: DDPError.self) {
             try await client.subscribe("none").ready()
         }
         #expect(refused?.code == "404")
+    }
+
+    @Test(.timeLimit(.minutes(1))) func callsOfAnOpenConnectionGoFirst() async throws {
+        let app = try await MeteorApp()
+        try await app.control(
+            "method", ["name": "echo", "ops": [["op": "return", "value": ["$param": 0]]]])
+        let client = try DDPClient(app.url)
+        let order = Mutex<[EJSON]>([])
+        client.onOpen { [unowned client] in
+            var options = DDPCallOptions()
+            options.wait = true
+            guard let call = try? client.send("echo", ["first"], options: options) else { return }
+            order.withLock { $0.append(call.stubValue) }
+        }
+        let waited = try client.send("echo", ["waited"])
+        try client.connect()
+        #expect(try await waited.completed() == "waited")
+        // Its handler has been called on the first connection, once.
+        #expect(order.withLock { $0.count } == 1)
+        #expect(try await app.paramsOfCalls() == [["first"], ["waited"]])
+    }
+
+    /// Writing or comparing such a value would use up the stack.
+    @Test func valuesThatAreTooDeepAreRefused() throws {
+        func nested(_ depth: Int) -> EJSON {
+            (1..<depth).reduce(.array([])) { value, level in
+                switch level % 3 {
+                case 0: .array([1, value])
+                case 1: ["a": 1, "b": value]
+                default: .custom(EJSONCustom(type: "T", value: value))
+                }
+            }
+        }
+        let client = try DDPClient("ws://127.0.0.1:1")
+        let players = try client.collection("players")
+        for depth in [129, 10_000] {
+            let deep = nested(depth)
+            let document: EJSONObject = ["a": nested(depth - 1)]
+            let uses: [() throws -> Void] = [
+                { try client.send("m", [1, deep]) }, { _ = try client.subscribe("s", [deep]) },
+                { try players.insert(document) }, { try players.update("a", document) },
+                { try players.update(deep, [:]) }, { try players.remove(deep) },
+                { _ = try players.find(deep) }, { _ = try players.find(options: document) },
+                { _ = try players.observe(deep) { _ in } }, { _ = try players.results(deep) },
+            ]
+            for (number, use) in uses.enumerated() {
+                let error = #expect(throws: RealtimeError.self, "\(number)") { try use() }
+                #expect(error?.code == .invalidArgument, "\(number)")
+                #expect(error?.message.contains("deeper than 128 levels") == true)
+            }
+            try client.setStub("m") { stub, _ in
+                let uses: [() throws -> Void] = [
+                    { try stub.insert("players", document) }, { try stub.remove("players", deep) },
+                    { try stub.update("players", deep, [:]) },
+                    { try stub.update("players", "a", document) },
+                    { try stub.call("other", [deep]) },
+                ]
+                for (number, use) in uses.enumerated() {
+                    let error = #expect(throws: DDPError.self, "\(number)") { try use() }
+                    #expect(error?.code == "400")
+                }
+                #expect(throws: RealtimeError.self) { try stub.find("players", deep) }
+                return deep
+            }
+            var options = DDPCallOptions()
+            options.throwStubErrors = true
+            let error = #expect(throws: DDPError.self) { try client.send("m", options: options) }
+            #expect(error?.kind == .stub && error?.code == "400")
+            try client.setStub("m") { _, _ in throw DDPError("no", details: deep) }
+            #expect(throws: DDPError.self) { try client.send("m", options: options) }
+            try client.setStub("m", nil)
+        }
+        // The deepest value that is allowed.
+        try client.send("m", [nested(128)])
+        try players.insert(["a": nested(127)])
+        #expect(try players.find(["a": nested(127)]).isEmpty == false)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func loginsThatAreTooDeepAreRefused() async throws {
+        let client = try DDPClient("ws://127.0.0.1:1")
+        let deep = (0..<129).reduce(EJSON.null) { value, _ in .array([value]) }
+        await #expect(throws: RealtimeError.self) { try await client.logIn(method: "m", [deep]) }
+        await #expect(throws: RealtimeError.self) {
+            try await client.createUser(name: "a", password: "b", profile: deep)
+        }
+        await #expect(throws: RealtimeError.self) {
+            try await client.load([DDPPublication("a", [deep])])
+        }
     }
 
     /// A call that waits for a connection fails when the client is closed.
@@ -168,10 +210,21 @@ private struct MeteorApp: Sendable {
         let call = try client.send("m")
         let subscription = try client.subscribe("s")
         client.close()
-        let failure = await #expect(throws: DDPFailure.self) { try await call.completed() }
+        let failure = await #expect(throws: DDPError.self) { try await call.completed() }
         #expect(failure?.kind == .closed)
-        await #expect(throws: DDPFailure.self) { try await subscription.ready() }
+        await #expect(throws: DDPError.self) { try await subscription.ready() }
         await #expect(throws: RealtimeError.self) { try await client.call("m") }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func stoppingEndsTheWaitForASubscription() async throws {
+        let client = try DDPClient("ws://127.0.0.1:1")
+        let subscription = try client.subscribe("all")
+        let waiting = Task { try await subscription.ready() }
+        await Task.yield()
+        subscription.stop()
+        let error = await #expect(throws: DDPError.self) { try await waiting.value }
+        #expect(error?.kind == .closed && error?.reason == "the subscription was given up")
+        client.close()
     }
 
     @Test(.timeLimit(.minutes(1))) func usersStayLoggedIn() async throws {
@@ -188,6 +241,9 @@ private struct MeteorApp: Sendable {
         #expect(!client.isLoggingIn && keeper.user.withLock { $0 } == id)
         try await client.changePassword(from: "secret", to: "new")
         try await client.forgotPassword(email: "ada@example.org")
+        let old = keeper.token.withLock { $0 }
+        try await client.newToken()
+        #expect(client.userID == id && keeper.token.withLock { $0 } != old)
         try await client.logOutOthers()
         let second = try app.client(options)
         #expect(second.userID == id)
@@ -195,7 +251,7 @@ private struct MeteorApp: Sendable {
         #expect(client.userID == nil && keeper.token.withLock { $0 } == nil)
         try await client.logIn(user: "ada", password: "new")
         #expect(client.userID == id)
-        await #expect(throws: DDPFailure.self) { try await client.logIn(token: "wrong") }
+        await #expect(throws: DDPError.self) { try await client.logIn(token: "wrong") }
     }
 }
 

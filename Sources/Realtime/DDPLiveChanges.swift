@@ -1,0 +1,94 @@
+internal import Documents
+internal import Engine
+public import Wire
+
+/// The changes of a live query's result, in order, from `DDPCollection.changes`. The first one is
+/// the present result.
+///
+/// An iteration that is slow misses nothing: each element is the difference between the result that
+/// the element before has led to, and the present one. What changed several times in between is in
+/// it once. So what waits never takes more memory than the two results. One task iterates it; the
+/// query ends with the last reference to the sequence and its iterator, and the iteration when the
+/// client is closed.
+public struct DDPLiveChanges: AsyncSequence, Sendable {
+    public typealias Element = DDPListChange<DDPDocument>
+
+    let query: LiveChangesQuery
+
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        let query: LiveChangesQuery
+
+        /// - Returns: nil when the client is closed, or the task is cancelled.
+        public mutating func next(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async -> DDPListChange<DDPDocument>? {
+            guard let change = await query.result.next() else { return nil }
+            return DDPListChange(documents: change)
+        }
+
+        public mutating func next() async -> DDPListChange<DDPDocument>? {
+            await next(isolation: nil)
+        }
+    }
+
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(query: query) }
+}
+
+extension DDPCollection {
+    /// Reports the result of a query by positions, as a list on a screen wants to know it, and then
+    /// each change of it. `observe` reports the same by the ids of neighbours.
+    /// - Parameter handler: called on the loop's thread, once for all changes that are made
+    ///   together. First it receives the present result, all of it inserted.
+    /// - Returns: what ends the query when it is released, or by `stop`.
+    /// - Throws: `.invalidArgument` for a query with a fault; `.closed`.
+    public func observeList(
+        _ selector: EJSON = [:], options: EJSONObject = [:],
+        _ handler: @escaping @Sendable (DDPListChange<DDPDocument>) -> Void
+    ) throws(RealtimeError) -> DDPLiveQuery {
+        let query = try Query(selector: selector, options: .object(options))
+        let result = LiveResult()
+        let id = try client.engine.observeFromStart(query, in: name, indexes: true) { change, _ in
+            result.report(change)
+            if let change = result.take() { handler(DDPListChange(documents: change)) }
+        }
+        return DDPLiveQuery(client, id.number)
+    }
+
+    /// The changes of a query's result by positions, beginning with the present result.
+    /// - Throws: `.invalidArgument` for a query with a fault; `.closed`.
+    public func changes(
+        _ selector: EJSON = [:], options: EJSONObject = [:]
+    ) throws(RealtimeError) -> DDPLiveChanges {
+        let query = try Query(selector: selector, options: .object(options))
+        return DDPLiveChanges(query: try LiveChangesQuery(client, query, in: name))
+    }
+}
+
+/// A live query whose result is a `LiveResult`. It ends when it is released.
+final class LiveChangesQuery: Sendable {
+    let result: LiveResult
+    private let client: DDPClient
+    private let number: Int
+
+    /// - Parameter changed: called on the loop's thread after each change of the result.
+    init(
+        _ client: DDPClient, _ query: Query, in collection: String,
+        _ result: LiveResult = LiveResult(), changed: (@Sendable (LiveResult) -> Void)? = nil
+    ) throws(RealtimeError) {
+        let end = DDPStreamEnd { result.finish() }
+        let id = try client.engine.observeFromStart(query, in: collection, indexes: true) {
+            change, _ in
+            withExtendedLifetime(end) {
+                result.report(change)
+                changed?(result)
+            }
+        }
+        self.result = result
+        self.client = client
+        number = id.number
+    }
+
+    deinit { stop() }
+
+    func stop() { client.engine.stopObserving(LiveQueryID(number: number)) }
+}

@@ -1,0 +1,218 @@
+internal import Documents
+internal import Engine
+import Synchronization
+public import Wire
+
+// Observing.
+extension DDPModels {
+    /// Which objects change, from now on.
+    ///
+    ///     for await changes in models.objectChanges {
+    ///         for id in changes.updated(Todo.self) { … }
+    ///     }
+    public var objectChanges: DDPObjectChangeSequence {
+        DDPObjectChangeSequence(queue: ObjectChangeQueue(hub))
+    }
+
+    /// Reports which objects change, from now on.
+    /// - Parameter handler: called on the loop's thread, once for all changes that are made
+    ///   together. Live queries are reported after it.
+    /// - Returns: what ends the observation when it is released, or by `stop`.
+    public func observeObjects(
+        _ handler: @escaping @Sendable (DDPObjectChanges) -> Void
+    ) -> DDPModelObservation {
+        let number = hub.add { changes in
+            if let changes { handler(DDPObjectChanges(changes: changes)) }
+        }
+        return DDPModelObservation(hub, number)
+    }
+
+    /// The changes of a query's result by positions, beginning with the present result.
+    ///
+    ///     var todos: [Todo] = []
+    ///     for await change in try models.changes(Todo.self, ["done": false]) {
+    ///         todos.apply(change)
+    ///     }
+    ///
+    /// An object whose relationship without storage changes is updated, too. One whose document
+    /// ceases to fit the model is deleted, and inserted when it fits again.
+    /// - Throws: `RealtimeError`: `.invalidArgument` for a query with a fault, and for a model that
+    ///   was not named; `.closed`.
+    public func changes<Model: DDPModel>(
+        _ model: Model.Type, _ selector: EJSON = [:], options: EJSONObject = [:]
+    ) throws(RealtimeError) -> DDPModelLiveChanges<Model> {
+        DDPModelLiveChanges(query: try live(model, selector, options))
+    }
+
+    /// Reports the result of a query by positions, and then each change of it.
+    ///
+    /// An object whose relationship without storage changes is updated, too. One whose document
+    /// ceases to fit the model is deleted, and inserted when it fits again.
+    /// - Parameter handler: called on the loop's thread. First it receives the present result, all
+    ///   of it inserted.
+    /// - Returns: what ends the query when it is released, or by `stop`.
+    /// - Throws: `RealtimeError`: `.invalidArgument` for a query with a fault, and for a model that
+    ///   was not named; `.closed`.
+    public func observe<Model: DDPModel>(
+        _ model: Model.Type, _ selector: EJSON = [:], options: EJSONObject = [:],
+        _ handler: @escaping @Sendable (DDPListChange<Model>) -> Void
+    ) throws(RealtimeError) -> DDPModelLiveQuery {
+        // The models retain no query: they live as long as the query's owner wants.
+        let reader = try ModelReader<Model>(self)
+        let query = try live(model, selector, options) { result in
+            if let change = result.take(), let change = reader.read(change) { handler(change) }
+        }
+        return DDPModelLiveQuery(query: query)
+    }
+
+    private func live<Model: DDPModel>(
+        _ model: Model.Type, _ selector: EJSON, _ options: EJSONObject,
+        changed: (@Sendable (LiveResult) -> Void)? = nil
+    ) throws(RealtimeError) -> ModelLiveQuery<Model> {
+        let entity = try type(of: model).entity
+        let query = try Query(selector: selector, options: .object(options))
+        let isTouched = entity.relationships.contains { !$0.storage }
+        let result = LiveResult(keepsOrder: isTouched)
+        // Observed before the query begins, so that its first result misses nothing.
+        let observation = isTouched ? touch(result, entity.collection, changed) : nil
+        let live = try LiveChangesQuery(
+            client, query, in: entity.collection, result, changed: changed)
+        return ModelLiveQuery(try ModelReader(self), live, observation)
+    }
+
+    /// Lets objects of a result count as updated when a relationship without storage changes.
+    private func touch(
+        _ result: LiveResult, _ collection: String,
+        _ changed: (@Sendable (LiveResult) -> Void)?
+    ) -> DDPModelObservation {
+        let number = hub.add { changes in
+            let ids = changes?.related.filter {
+                $0.collection.utf8.elementsEqual(collection.utf8)
+            }
+            guard let ids, !ids.isEmpty else { return }
+            result.touch(ids.map { $0.id })
+            changed?(result)
+        }
+        return DDPModelObservation(hub, number)
+    }
+}
+
+/// Makes objects of documents that a live query has found.
+final class ModelReader<Model: DDPModel>: Sendable {
+    private let map: ModelMap
+    private let type: ModelType
+    private let engine: DDPConnection
+    private let misfits: Misfits
+    /// The positions of documents in the query's result that the model cannot be decoded from.
+    private let hidden = Mutex<[Int]>([])
+
+    init(_ models: DDPModels) throws(RealtimeError) {
+        map = models.map
+        type = try models.type(of: Model.self)
+        engine = models.client.engine
+        misfits = models.misfits
+    }
+
+    /// - Returns: nil if only documents that do not fit have changed.
+    func read(_ change: LiveResult.Change) -> DDPListChange<Model>? {
+        let inserted = objects(change.inserted)
+        let updated = objects(change.updated)
+        return hidden.withLock { hidden in
+            let fitting = (inserted + updated).compactMap { $0 }
+            guard fitting.count < inserted.count + updated.count || !hidden.isEmpty else {
+                return DDPListChange(
+                    change.edit, inserted: Array(fitting.prefix(inserted.count)),
+                    updated: Array(fitting.dropFirst(inserted.count)), count: change.count,
+                    isInitial: change.isInitial)
+            }
+            var objects: [DocumentID: Model] = [:]
+            for (found, object) in zip(change.inserted + change.updated, inserted + updated) {
+                objects[found.id] = object
+            }
+            let edit = change.edit.hiding(&hidden) { objects[$0] == nil }
+            guard !edit.isEmpty || change.isInitial else { return nil }
+            return DDPListChange(
+                edit, inserted: edit.inserted.compactMap { objects[$0.id] },
+                updated: edit.updated.compactMap { objects[$0.id] },
+                count: change.count - hidden.count, isInitial: change.isInitial)
+        }
+    }
+
+    private func objects(_ found: [Found]) -> [Model?] {
+        type.decode(Model.self, found, map, engine.documents, misfits)
+    }
+}
+
+/// A live query of a model. It ends when it is released.
+final class ModelLiveQuery<Model: DDPModel>: Sendable {
+    let live: LiveChangesQuery
+    let reader: ModelReader<Model>
+    private let observation: DDPModelObservation?
+
+    init(
+        _ reader: ModelReader<Model>, _ live: LiveChangesQuery, _ observation: DDPModelObservation?
+    ) {
+        self.reader = reader
+        self.live = live
+        self.observation = observation
+    }
+}
+
+/// The changes of a live query's result as objects, in order, from `DDPModels.changes`. See
+/// `DDPLiveChanges` for slow iterations.
+public struct DDPModelLiveChanges<Model: DDPModel>: AsyncSequence, Sendable {
+    public typealias Element = DDPListChange<Model>
+
+    let query: ModelLiveQuery<Model>
+
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        let query: ModelLiveQuery<Model>
+
+        /// - Returns: nil when the client is closed, or the task is cancelled.
+        public mutating func next(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async -> DDPListChange<Model>? {
+            while let change = await query.live.result.next() {
+                if let change = query.reader.read(change) { return change }
+            }
+            return nil
+        }
+
+        public mutating func next() async -> DDPListChange<Model>? { await next(isolation: nil) }
+    }
+
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(query: query) }
+}
+
+/// An observation, from `DDPModels.observeObjects`. It ends with the last reference to it.
+public final class DDPModelObservation: Sendable {
+    private let hub: ObjectChangeHub
+    private let number: UInt64
+
+    init(_ hub: ObjectChangeHub, _ number: UInt64) {
+        self.hub = hub
+        self.number = number
+    }
+
+    deinit { stop() }
+
+    /// Ends the observation. On the loop's thread, its handler is not called any more.
+    public func stop() { hub.remove(number) }
+}
+
+/// A live query, from `DDPModels.observe`. It ends with the last reference to it.
+public final class DDPModelLiveQuery: Sendable {
+    private let query: Mutex<(any Sendable)?>
+
+    init(query: some Sendable) { self.query = Mutex(query) }
+
+    /// Ends the query. On the loop's thread, its handler is not called any more.
+    public func stop() {
+        let old = query.withLock { query in
+            let old = query
+            query = nil
+            return old
+        }
+        withExtendedLifetime(old) {}
+    }
+}

@@ -1,0 +1,141 @@
+internal import Documents
+internal import Engine
+public import Wire
+
+/// Reads, saves and observes the documents of a client as values of the program's own types.
+///
+///     let models = try DDPModels(client, TodoList.self, Todo.self)
+///     for list in try models.find(TodoList.self, options: ["sort": ["name": 1]]) {
+///         let todos = try models.get(list.todos)
+///         print(list.name, todos.count)
+///     }
+///     try models.save { changes in
+///         try changes.update(todo) { $0.done = true }
+///         try changes.delete(old)
+///     }
+///
+/// Selectors and options name fields of documents, not properties. Models are values: a change of
+/// one reaches the documents when it is saved. Where several objects are read or observed,
+/// documents that a model cannot be decoded from are left out, and reported (`onMisfit`). All
+/// members may be used on any thread.
+public final class DDPModels: Sendable {
+    public let client: DDPClient
+    let map: ModelMap
+    private let types: [ObjectIdentifier: ModelType]
+    let hub: ObjectChangeHub
+    let misfits = Misfits()
+
+    /// - Parameter models: those to which their relationships lead belong to them, too.
+    /// - Throws: `RealtimeError` `.invalidArgument` for a model that is a class, cannot be encoded,
+    ///   or has two properties with the same field, and for models that contradict each other: two
+    ///   of one collection, an inverse that does not exist or has another inverse, or a
+    ///   relationship without storage at either end; `.closed`.
+    public convenience init(
+        _ client: DDPClient, _ models: any DDPModel.Type...
+    ) throws(RealtimeError) {
+        try self.init(client, models)
+    }
+
+    /// Like the other initializer, with an array.
+    public init(_ client: DDPClient, _ models: [any DDPModel.Type]) throws(RealtimeError) {
+        var types: [ObjectIdentifier: ModelType] = [:]
+        var entities: [Entity] = []
+        var waiting = models
+        while let model = waiting.popLast() {
+            guard types[ObjectIdentifier(model)] == nil else { continue }
+            let type = try ModelType(model)
+            entities.append(type.entity)
+            types[ObjectIdentifier(model)] = type
+            waiting += type.destinations
+        }
+        map = try ModelMap(entities)
+        for type in types.values {
+            try client.engine.declare(
+                type.entity.collection, ids: type.hasObjectIDs ? .objectIDs : .strings)
+        }
+        self.client = client
+        self.types = types
+        hub = ObjectChangeHub(map, client)
+    }
+
+    /// - Throws: `.invalidArgument` for a model that was not named when this was created.
+    func type(of model: (some DDPModel).Type) throws(RealtimeError) -> ModelType {
+        guard let type = types[ObjectIdentifier(model)] else {
+            throw RealtimeError(
+                .invalidArgument,
+                "\(model) is not one of the models: name it when you create DDPModels")
+        }
+        return type
+    }
+
+    /// Called for each document that is left out because its model cannot be decoded from it, once
+    /// until the document changes. The log has a warning, too.
+    /// - Parameter handler: called on the thread that reads the document, with the `DecodingError`,
+    ///   whose coding path begins with the collection and the id; nil for none.
+    public func onMisfit(_ handler: (@Sendable (any Error) -> Void)?) {
+        misfits.setHandler(handler)
+    }
+
+    // MARK: Reading
+
+    /// The objects that a query finds, in its order. A relationship without storage costs a search
+    /// of its destination's collection, once for all of them.
+    /// - Throws: `RealtimeError` `.invalidArgument` for a query with a fault, and for a model that
+    ///   was not named.
+    public func find<Model: DDPModel>(
+        _ model: Model.Type, _ selector: EJSON = [:], options: EJSONObject = [:]
+    ) throws(RealtimeError) -> [Model] {
+        let type = try type(of: model)
+        let query = try Query(selector: selector, options: .object(options))
+        let documents = client.engine.documents
+        let found = documents.find(query, in: type.entity.collection)
+        return type.decode(model, found, map, documents, misfits).compactMap { $0 }
+    }
+
+    /// The object with an id; nil if it is not there.
+    /// - Throws: `DecodingError` if the model cannot be decoded from its document.
+    public func find<Model: DDPModel>(_ model: Model.Type, id: Model.ID) throws -> Model? {
+        try get(DDPReference<Model>(id: id))
+    }
+
+    /// How many objects a query finds.
+    public func count<Model: DDPModel>(
+        _ model: Model.Type, _ selector: EJSON = [:]
+    ) throws(RealtimeError) -> Int {
+        let type = try type(of: model)
+        let query = try Query(selector: selector)
+        return client.engine.find(query, in: type.entity.collection).count
+    }
+
+    /// The object to which a relationship leads; nil for no reference, and if the object is not
+    /// there.
+    /// - Throws: `DecodingError` if the model cannot be decoded from its document.
+    public func get<Model: DDPModel>(_ reference: DDPReference<Model>?) throws -> Model? {
+        let type = try type(of: Model.self)
+        let documents = client.engine.documents
+        guard let reference, let found = type.document(reference, documents) else { return nil }
+        return try type.decode(Model.self, found, map, documents)
+    }
+
+    /// The objects to which a relationship leads, in its order: only those that are there, and
+    /// whose documents fit the model.
+    public func get<Model: DDPModel>(
+        _ references: [DDPReference<Model>]
+    ) throws(RealtimeError) -> [Model] {
+        let type = try type(of: Model.self)
+        let documents = client.engine.documents
+        let found = references.compactMap { type.document($0, documents) }
+        return type.decode(Model.self, found, map, documents, misfits).compactMap { $0 }
+    }
+}
+
+extension ModelType {
+    fileprivate func document(
+        _ reference: DDPReference<some DDPModel>, _ documents: DocumentStore
+    ) -> Found? {
+        DocumentID(reference.ejson).flatMap { id in
+            documents.document(DocumentKey(collection: entity.collection, id: id))
+                .map { Found(id: id, fields: $0) }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+internal import Documents
+import Synchronization
+public import Wire
+
+/// Which objects have changed together; each is in one list at most. From `DDPModels.objectChanges`
+/// and `DDPModels.observeObjects`.
+///
+/// An object is updated if its document has changed, if a reference to it has come or gone in
+/// another document, and if an object to which it refers has come or gone.
+public struct DDPObjectChanges: Sendable {
+    /// An object of any model.
+    public struct Object: Hashable, Sendable {
+        let key: DocumentKey
+
+        public var collection: String { key.collection }
+        /// A string or an ObjectID.
+        public var id: EJSON { key.id.value ?? .null }
+    }
+
+    let changes: ObjectChanges
+
+    public var inserted: [Object] { changes.inserted.map { Object(key: $0) } }
+    public var updated: [Object] { changes.updated.map { Object(key: $0) } }
+    public var deleted: [Object] { changes.deleted.map { Object(key: $0) } }
+
+    /// The ids of the inserted objects of a model.
+    public func inserted<Model: DDPModel>(_ type: Model.Type) -> [Model.ID] {
+        ids(type, changes.inserted)
+    }
+
+    /// The ids of the updated objects of a model.
+    public func updated<Model: DDPModel>(_ type: Model.Type) -> [Model.ID] {
+        ids(type, changes.updated)
+    }
+
+    /// The ids of the deleted objects of a model.
+    public func deleted<Model: DDPModel>(_ type: Model.Type) -> [Model.ID] {
+        ids(type, changes.deleted)
+    }
+
+    private func ids<Model: DDPModel>(_ type: Model.Type, _ keys: [DocumentKey]) -> [Model.ID] {
+        let collection = Model.collection
+        return keys.filter { $0.collection.utf8.elementsEqual(collection.utf8) }
+            .compactMap { $0.id.value.flatMap { Model.ID(ejson: $0) } }
+    }
+}
+
+/// Changes of objects, in order. An iteration that is slow misses nothing: each element has all
+/// objects that have changed since the element before. One task iterates it.
+public struct DDPObjectChangeSequence: AsyncSequence, Sendable {
+    public typealias Element = DDPObjectChanges
+
+    let queue: ObjectChangeQueue
+
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        let queue: ObjectChangeQueue
+
+        /// - Returns: nil when the client is closed, or the task is cancelled.
+        public mutating func next(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async -> DDPObjectChanges? { await queue.next() }
+
+        public mutating func next() async -> DDPObjectChanges? { await queue.next() }
+    }
+
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(queue: queue) }
+}
+
+/// Changes of objects that a task has not taken yet. It observes until it is released.
+final class ObjectChangeQueue: Sendable {
+    private let changes = Changes()
+    private let observation: DDPModelObservation
+
+    init(_ hub: ObjectChangeHub) {
+        observation = DDPModelObservation(hub, hub.add { [changes] in changes.put($0) })
+    }
+
+    func next() async -> DDPObjectChanges? {
+        await changes.next().map { DDPObjectChanges(changes: $0) }
+    }
+}
+
+/// The part of the queue that the hub retains.
+private final class Changes: Sendable {
+    private let pending = Mutex(PendingChanges<ObjectChanges>())
+    private let isOver = Atomic(false)
+    private let waiters = TaskWaiters()
+
+    /// - Parameter changes: nil at the end.
+    func put(_ changes: ObjectChanges?) {
+        if let changes {
+            pending.withLock { $0.append(changes) }
+        } else {
+            isOver.store(true, ordering: .releasing)
+        }
+        waiters.resumeAll(.success(()))
+    }
+
+    func next() async -> ObjectChanges? {
+        while !Task.isCancelled {
+            // Before the changes are taken, so that the last ones are not missed.
+            let isLast = isOver.load(ordering: .acquiring)
+            if let changes = pending.withLock({ $0.take() }), !changes.isEmpty {
+                return changes
+            }
+            if isLast { return nil }
+            let isWoken: Void? = try? await waiters.wait {
+                isOver.load(ordering: .acquiring) || pending.withLock { !$0.isEmpty }
+                    ? .success(()) : nil
+            }
+            guard isWoken != nil else { return nil }
+        }
+        return nil
+    }
+}
+
+// MARK: Merging
+
+extension ObjectChanges: MergeableChange {
+    var size: Int { inserted.count + updated.count + deleted.count }
+
+    private enum Kind { case inserted, updated, deleted }
+
+    static func merged(_ changes: ArraySlice<ObjectChanges>) -> ObjectChanges {
+        var kinds: [DocumentKey: Kind] = [:]
+        var order: [DocumentKey] = []
+        for change in changes {
+            let all =
+                change.inserted.map { ($0, Kind.inserted) } + change.updated.map { ($0, .updated) }
+                + change.deleted.map { ($0, .deleted) }
+            for (key, kind) in all {
+                if kinds[key] == nil { order.append(key) }
+                switch (kinds[key], kind) {
+                // The object is back, or gone again before anybody saw it.
+                case (.deleted, .inserted): kinds[key] = .updated
+                case (.inserted, .deleted): kinds[key] = nil
+                case (.inserted, .updated): break
+                default: kinds[key] = kind
+                }
+            }
+        }
+        var result = ObjectChanges()
+        for key in order {
+            switch kinds.removeValue(forKey: key) {
+            case .inserted: result.inserted.append(key)
+            case .updated: result.updated.append(key)
+            case .deleted: result.deleted.append(key)
+            case nil: break
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,113 @@
+internal import Documents
+internal import Wire
+
+/// Which objects were inserted, updated and deleted together; each is in one list at most.
+struct ObjectChanges: Sendable {
+    var inserted: [DocumentKey] = []
+    var updated: [DocumentKey] = []
+    var deleted: [DocumentKey] = []
+    /// Those of `updated` to which references have come or gone, in other documents, or whose
+    /// references lead to objects that have come or gone.
+    var related: Set<DocumentKey> = []
+
+    var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+}
+
+/// Turns changes of documents into changes of objects (ddp.md §18):
+///
+/// - An object is updated if its document has changed; if a reference to it has come or gone in
+///   another document; and if an object to which it refers has come or gone.
+/// - Documents of collections without a model are left out.
+///
+/// It remembers which document refers to which, so that a change costs no search.
+struct ModelChangeTracker: Sendable {
+    private let map: ModelMap
+    /// The documents that are there, of collections with a model.
+    private var present: Set<DocumentKey> = []
+    /// For each relationship with storage the documents that contain references, by those to which
+    /// they lead.
+    private var owners: [String: [DocumentID: Set<DocumentID>]] = [:]
+
+    init(_ map: ModelMap, _ store: borrowing DocumentStore) {
+        self.map = map
+        for entity in map.entities.values {
+            for (id, fields) in store.documents(in: entity.collection) {
+                present.insert(DocumentKey(collection: entity.collection, id: id))
+                for relationship in entity.storedRelationships {
+                    for target in relationship.references(in: fields) {
+                        remember(relationship, id, target)
+                    }
+                }
+            }
+        }
+    }
+
+    /// - Parameter changes: those of one notification. The tracker may have seen them already,
+    ///   because it has begun with documents that were newer than the notification.
+    mutating func track(_ changes: [DocumentChange]) -> ObjectChanges {
+        var result = ObjectChanges()
+        var (touched, related): ([DocumentKey], [DocumentKey]) = ([], [])
+        for change in changes {
+            guard let entity = map[change.key.collection] else { continue }
+            let ends = entity.storedRelationships.flatMap { follow($0, change) }
+            switch (change.before, change.after) {
+            case (nil, _):
+                guard present.insert(change.key).inserted else { continue }
+                result.inserted.append(change.key)
+            case (_, nil):
+                guard present.remove(change.key) != nil else { continue }
+                result.deleted.append(change.key)
+            case (_?, _?): touched.append(change.key)
+            }
+            related += ends
+        }
+        for key in result.inserted + result.deleted { related += referring(to: key) }
+        var reported = Set(result.inserted + result.deleted)
+        result.related = Set(related.filter { present.contains($0) && !reported.contains($0) })
+        result.updated = (touched + related).filter {
+            present.contains($0) && reported.insert($0).inserted
+        }
+        return result
+    }
+
+    /// Takes over the references of a document that has changed.
+    /// - Returns: the objects to which they lead or led.
+    private mutating func follow(
+        _ relationship: Relationship, _ change: DocumentChange
+    ) -> [DocumentKey] {
+        let old = change.before.map { relationship.references(in: $0) } ?? []
+        let new = change.after.map { relationship.references(in: $0) } ?? []
+        let (known, kept) = (Set(old), Set(new))
+        let gone = old.filter { !kept.contains($0) }
+        let come = new.filter { !known.contains($0) }
+        for target in gone { forget(relationship, change.key.id, target) }
+        for target in new { remember(relationship, change.key.id, target) }
+        return (gone + come).map { DocumentKey(collection: relationship.destination, id: $0) }
+    }
+
+    /// The objects whose documents contain a reference.
+    private func referring(to key: DocumentKey) -> [DocumentKey] {
+        var found: [DocumentKey] = []
+        for relationship in map.incoming[key.collection] ?? [] {
+            for owner in owners[relationship.key]?[key.id] ?? [] {
+                found.append(DocumentKey(collection: relationship.collection, id: owner))
+            }
+        }
+        return found
+    }
+
+    private mutating func remember(
+        _ relationship: Relationship, _ owner: DocumentID, _ target: DocumentID
+    ) {
+        owners[relationship.key, default: [:]][target, default: []].insert(owner)
+    }
+
+    private mutating func forget(
+        _ relationship: Relationship, _ owner: DocumentID, _ target: DocumentID
+    ) {
+        owners[relationship.key]?[target]?.remove(owner)
+        if owners[relationship.key]?[target]?.isEmpty ?? false {
+            owners[relationship.key]?[target] = nil
+        }
+    }
+}

@@ -1,0 +1,89 @@
+internal import Engine
+internal import Session
+import Synchronization
+public import Wire
+
+/// Several subscriptions that are waited for together.
+///
+///     let loader = try SubscriptionLoader(client)
+///     try loader.add("lists")
+///     try loader.add("todos", with: list)
+///     try loader.whenReady { error in show(error) }
+///
+/// They are released with the last reference to the loader, or by `close`, and are then kept for a
+/// while (`DDPClient.Options.unusedSubscriptionTime`).
+public final class SubscriptionLoader: Sendable {
+    private let client: DDPClient
+    private let number: UInt64
+
+    /// - Throws: `RealtimeError` `.closed`.
+    public init(_ client: DDPClient) throws(RealtimeError) {
+        self.client = client
+        number = try client.engine.makeLoader()
+    }
+
+    deinit { close() }
+
+    /// Subscribes to a publication.
+    /// - Throws: `RealtimeError` `.closed` once the loader or the client is closed.
+    public func add(_ name: String, _ params: [EJSON] = []) throws(RealtimeError) {
+        try client.engine.add(name, params, to: number)
+    }
+
+    /// Subscribes to a publication; see `DDPClient.call(_:with:options:)` for parameters.
+    public func add<each Parameter: Encodable>(
+        _ name: String, with parameters: repeat each Parameter
+    ) throws {
+        try add(name, try EJSON.parameters(repeat each parameters))
+    }
+
+    public func add(_ publication: DDPPublication) throws(RealtimeError) {
+        try add(publication.name, publication.params)
+    }
+
+    /// Whether each subscription is ready or has failed.
+    public var isReady: Bool { client.engine.isReady(loader: number) }
+
+    /// The first error of a subscription that the server has ended; nil if there is none.
+    public var error: DDPError? { client.engine.error(of: number) }
+
+    /// Reports, once, that each subscription is ready or has failed. Those that are added meanwhile
+    /// count, too.
+    /// - Parameter handler: receives the first error. If they are all ready now, it is called
+    ///   before this returns; otherwise later, on the loop's thread. It is not called any more once
+    ///   the loader or the client is closed.
+    /// - Throws: as `add`.
+    public func whenReady(
+        _ handler: @escaping @Sendable (DDPError?) -> Void
+    ) throws(RealtimeError) {
+        if try client.engine.whenReady(number, handler) { handler(error) }
+    }
+
+    /// Waits until each subscription is ready or has failed.
+    /// - Throws: `DDPError`: the first error of those that the server ended, and `.closed` when the
+    ///   loader or the client is closed meanwhile; `RealtimeError` as `add`; `CancellationError`.
+    public func ready() async throws { try await readiness().value() }
+
+    /// What `whenReady` sets, once. The promise fails when the handler is released without a call,
+    /// so nothing here may retain that.
+    private func readiness() throws(RealtimeError) -> DDPPromise<Void> {
+        let promise = DDPPromise<Void>()
+        let answer = DDPAnswer(promise)
+        try whenReady { error in answer.set(error.map { .failure($0) } ?? .success(())) }
+        return promise
+    }
+
+    /// Releases the subscriptions.
+    public func close() { try? client.engine.closeLoader(number) }
+}
+
+extension DDPClient {
+    /// Subscribes to several publications, and waits until they are all ready.
+    /// - Throws: `DDPError`: the first error of those that the server ended; `CancellationError`.
+    public func load(_ publications: [DDPPublication]) async throws -> SubscriptionLoader {
+        let loader = try SubscriptionLoader(self)
+        for publication in publications { try loader.add(publication) }
+        try await loader.ready()
+        return loader
+    }
+}
