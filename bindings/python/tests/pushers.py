@@ -67,7 +67,10 @@ class Heard:
         self._calls.put(arguments[0] if len(arguments) == 1 else arguments)
 
     async def next(self) -> Any:
-        return await asyncio.to_thread(self._calls.get, timeout=PATIENCE_S)
+        return await asyncio.to_thread(self.wait)
+
+    def wait(self) -> Any:
+        return self._calls.get(timeout=PATIENCE_S)
 
     def rest(self) -> list[Any]:
         """All that were not taken."""

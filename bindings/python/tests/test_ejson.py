@@ -5,6 +5,7 @@ import decimal
 import json
 import math
 import pathlib
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,31 @@ def test_types_of_the_application() -> None:
     with pytest.raises(InvalidArgument, match="built in"):
         ejson.add_type("oid", Place, encode=str, decode=Place)
 
+    class Pair(tuple[int, int]):
+        pass
+
+    class Special(Pair):
+        pass
+
+    ejson.add_type("test-pair", Pair, encode=list, decode=Pair)
+    assert ejson.dumps(Pair((1, 2))) == '{"$type":"test-pair","$value":[1,2]}'
+    assert ejson.dumps(Special((1, 2))) == '{"$type":"test-pair","$value":[1,2]}'
+    assert type(ejson.loads('{"$type":"test-pair","$value":[1,2]}')) is Pair
+
+
+def test_a_type_that_cannot_be_decoded(caplog: pytest.LogCaptureFixture) -> None:
+    class Picky:
+        pass
+
+    def decode(value: Any) -> Picky:
+        raise ValueError("it is picky")
+
+    text = '[{"$type":"test-picky","$value":1}]'
+    ejson.add_type("test-picky", Picky, encode=lambda _: 1, decode=decode)
+    assert ejson.loads(text) == [ejson.CustomValue("test-picky", 1)]
+    assert "it is picky" in caplog.text
+    assert ejson.dumps(ejson.loads(text)) == text
+
 
 def test_what_cannot_be_written() -> None:
     endless: list[Any] = []
@@ -80,9 +106,19 @@ def test_what_cannot_be_written() -> None:
         ejson.dumps(datetime.datetime(2026, 1, 1))
     with pytest.raises(TypeError, match="a set"):
         ejson.dumps({1})
+    for default in (None, str):
+        with pytest.raises(TypeError, match=r"Pattern of Python; use ejson\.Regexp"):
+            ejson.dumps([re.compile("a")], default=default)
     with pytest.raises(TypeError, match="a key is a int"):
         ejson.dumps({1: 2})
     with pytest.raises(InvalidArgument, match="24 hexadecimal"):
         ejson.ObjectID("12")
     with pytest.raises(InvalidArgument):
         ejson.loads("[" * 100_000)
+
+
+def test_a_decimal_that_is_not_a_number_is_kept() -> None:
+    text = '{"$type":"Decimal","$value":"zz"}'
+    value = ejson.loads(text)
+    assert value == ejson.CustomValue("Decimal", "zz")
+    assert ejson.dumps(value) == text

@@ -29,7 +29,7 @@
 ``librealtime.sync`` has the same without asyncio.
 """
 
-from . import exceptions, sync
+from . import ddp_models, exceptions, sync
 from ._core.abi import VERSION
 from ._core.backoff import Backoff
 from ._core.headers import basic_auth
@@ -40,10 +40,18 @@ from ._core.reconnect import Attempt, Lost, process_exception
 from ._core.response import Headers, Opened, Response
 from ._core.statistics import LoopStatistics, Statistics
 from ._ddp import ejson
-from ._ddp.asyncio_client import DDPCall, DDPClient, DDPCollection, DDPLoader, DDPSubscription
-from ._ddp.collection import DDPLiveQuery
-from ._ddp.objects import DDPChange, DDPStatusChange
-from ._ddp.stub import DDPStub
+from ._ddp.asyncio_client import DDPCall, DDPClient, DDPLoader, DDPSubscription
+from ._ddp.asyncio_collection import (
+    DDPBatch,
+    DDPCollection,
+    DDPDocuments,
+    DDPLiveChanges,
+    DDPResults,
+)
+from ._ddp.asyncio_models import DDPModels
+from ._ddp.live import DDPLiveQuery
+from ._ddp.objects import DDPChange, DDPIndexChanges, DDPStatusChange
+from ._ddp.stub import DDPRandomStream, DDPStub
 from ._pusher.asyncio_channel import PusherChannel, PusherUser
 from ._pusher.asyncio_push import PusherPush
 from ._pusher.asyncio_pusher import Pusher
@@ -85,12 +93,19 @@ __all__ = [
     "Attempt",
     "Backoff",
     "Connection",
+    "DDPBatch",
     "DDPCall",
     "DDPChange",
     "DDPClient",
     "DDPCollection",
+    "DDPDocuments",
+    "DDPIndexChanges",
+    "DDPLiveChanges",
     "DDPLiveQuery",
     "DDPLoader",
+    "DDPModels",
+    "DDPRandomStream",
+    "DDPResults",
     "DDPStatusChange",
     "DDPStub",
     "DDPSubscription",
@@ -133,6 +148,7 @@ __all__ = [
     "Statistics",
     "basic_auth",
     "connect",
+    "ddp_models",
     "ejson",
     "process_exception",
     "set_log_level",

@@ -6,7 +6,15 @@ while no call waits, a thread of the object does. So a handler may be called in 
 never in two at once. What it raises is raised by the call that waits, or by the next one that does.
 """
 
-from ._ddp.sync_client import DDPCall, DDPClient, DDPCollection, DDPLoader, DDPSubscription
+from ._ddp.sync_client import DDPCall, DDPClient, DDPLoader, DDPSubscription
+from ._ddp.sync_collection import (
+    DDPBatch,
+    DDPCollection,
+    DDPDocuments,
+    DDPLiveChanges,
+    DDPResults,
+)
+from ._ddp.sync_models import DDPModels
 from ._pusher.sync_channel import PusherChannel, PusherUser
 from ._pusher.sync_push import PusherPush
 from ._pusher.sync_pusher import Pusher
@@ -21,10 +29,15 @@ from ._websocket.sync_connection import Connection
 
 __all__ = [
     "Connection",
+    "DDPBatch",
     "DDPCall",
     "DDPClient",
     "DDPCollection",
+    "DDPDocuments",
+    "DDPLiveChanges",
     "DDPLoader",
+    "DDPModels",
+    "DDPResults",
     "DDPSubscription",
     "EventSource",
     "LongPoll",

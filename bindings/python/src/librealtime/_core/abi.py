@@ -1076,6 +1076,14 @@ class rt_ddp_ids(IntEnum):  # noqa: N801
     OBJECT_IDS = 1
 
 
+class rt_ddp_random(IntEnum):  # noqa: N801
+    """Values of ``rt_ddp_random``, without the prefix of their C names."""
+
+    ID = 0
+    HEX = 1
+    SECRET = 2
+
+
 class rt_ddp_error(ctypes.Structure):  # noqa: N801
     """Why a call or a subscription failed."""
 
@@ -1102,14 +1110,14 @@ class rt_ddp_outcome(ctypes.Structure):  # noqa: N801
 
     struct_bytes: int
     stage: int
-    reserved: int
+    index: int
     value: int
     value_length: int
     error: int
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
         ("stage", ctypes.c_int32),
-        ("reserved", ctypes.c_int32),
+        ("index", ctypes.c_int32),
         ("value", ctypes.c_void_p),
         ("value_length", ctypes.c_size_t),
         ("error", ctypes.c_void_p),
@@ -1118,6 +1126,26 @@ class rt_ddp_outcome(ctypes.Structure):  # noqa: N801
 
 # (outcome, user)
 rt_ddp_outcome_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_ddp_call_options(ctypes.Structure):  # noqa: N801
+    """How a method is called. Fill it with zeros, then set `struct_bytes` and what
+    you need."""
+
+    struct_bytes: int
+    timeout_ms: int
+    stages: int
+    wait: bool
+    no_retry: bool
+    throw_stub_errors: bool
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("timeout_ms", ctypes.c_int64),
+        ("stages", ctypes.c_uint32),
+        ("wait", ctypes.c_bool),
+        ("no_retry", ctypes.c_bool),
+        ("throw_stub_errors", ctypes.c_bool),
+    ]
 
 
 class rt_ddp_status_change(ctypes.Structure):  # noqa: N801
@@ -1145,6 +1173,14 @@ class rt_ddp_status_change(ctypes.Structure):  # noqa: N801
 
 # (change, user)
 rt_ddp_status_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+# (user)
+rt_ddp_open_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+# (user)
+rt_ddp_current_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class rt_ddp_change(ctypes.Structure):  # noqa: N801
@@ -1218,26 +1254,6 @@ rt_ddp_refused_fn = ctypes.CFUNCTYPE(
 
 # (line, user)
 rt_ddp_debug_fn = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
-
-
-class rt_ddp_call_options(ctypes.Structure):  # noqa: N801
-    """How a method is called. Fill it with zeros, then set `struct_bytes` and what
-    you need."""
-
-    struct_bytes: int
-    timeout_ms: int
-    stages: int
-    wait: bool
-    no_retry: bool
-    throw_stub_errors: bool
-    _fields_ = [
-        ("struct_bytes", ctypes.c_size_t),
-        ("timeout_ms", ctypes.c_int64),
-        ("stages", ctypes.c_uint32),
-        ("wait", ctypes.c_bool),
-        ("no_retry", ctypes.c_bool),
-        ("throw_stub_errors", ctypes.c_bool),
-    ]
 
 
 # (user)
@@ -2944,12 +2960,185 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_ddp_set_user_id": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_connect_and_wait": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_ddp_call_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_insert_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_update_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_remove_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_subscribe_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.c_uint64),
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_load_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.c_uint64),
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_outcome_free": ((ctypes.POINTER(rt_ddp_outcome),), None),
+    "rt_ddp_log_in_with_password_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_log_in_with_token_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_log_in_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_create_user_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_change_password_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_forgot_password_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_reset_password_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_verify_email_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_log_out_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_log_out_others_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
     "rt_ddp_on_status": (
         (ctypes.c_void_p, rt_ddp_status_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
+    "rt_ddp_on_open": (
+        (ctypes.c_void_p, rt_ddp_open_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
     "rt_ddp_on_change": (
         (ctypes.c_void_p, rt_ddp_change_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_on_current": (
+        (ctypes.c_void_p, rt_ddp_current_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
     "rt_ddp_on_account": (
@@ -3013,6 +3202,17 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ),
         ctypes.c_int32,
     ),
+    "rt_ddp_write": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
     "rt_ddp_on_load_token": (
         (ctypes.c_void_p, rt_ddp_load_token_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
@@ -3048,6 +3248,8 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_ddp_set_max_unsent_bytes": ((ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int32),
     "rt_ddp_set_token_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_set_document_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_add_version": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_ddp_set_connect_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
@@ -3154,6 +3356,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_ddp_stub_is_simulation": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_ddp_stub_get_user_id": (
         (
             ctypes.c_void_p,
@@ -3214,11 +3417,12 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ),
         ctypes.c_int32,
     ),
-    "rt_ddp_stub_draw_id": (
+    "rt_ddp_stub_draw_text": (
         (
             ctypes.c_void_p,
             ctypes.c_char_p,
             ctypes.c_int32,
+            ctypes.c_uint32,
             ctypes.POINTER(ctypes.c_char),
             ctypes.c_size_t,
             ctypes.POINTER(ctypes.c_size_t),
@@ -3265,6 +3469,20 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_ddp_enter_foreground": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_ddp_get_status": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_ddp_get_retry_count": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_get_retry_in_ms": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_get_reason": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_has_stale_documents": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_ddp_is_logging_in": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_ddp_get_version": (
         (
@@ -4302,10 +4520,77 @@ class Library:
     rt_ddp_log_out_others: Callable[[Any, Any, Any, Any], int]
     # (ddp, user_id)
     rt_ddp_set_user_id: Callable[[Any, bytes | None], int]
+    # (ddp, timeout_ms)
+    rt_ddp_connect_and_wait: Callable[[Any, int], int]
+    # (ddp, method, params, options, timeout_ms, outcome)
+    rt_ddp_call_and_wait: Callable[
+        [Any, bytes | None, bytes | None, Any, int, Any],
+        int,
+    ]
+    # (ddp, collection, document, options, timeout_ms, outcome)
+    rt_ddp_insert_and_wait: Callable[
+        [Any, bytes | None, bytes | None, Any, int, Any],
+        int,
+    ]
+    # (ddp, collection, id, modifier, options, timeout_ms, outcome)
+    rt_ddp_update_and_wait: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, int, Any],
+        int,
+    ]
+    # (ddp, collection, id, options, timeout_ms, outcome)
+    rt_ddp_remove_and_wait: Callable[
+        [Any, bytes | None, bytes | None, Any, int, Any],
+        int,
+    ]
+    # (ddp, name, params, keep_ms, timeout_ms, out, outcome)
+    rt_ddp_subscribe_and_wait: Callable[
+        [Any, bytes | None, bytes | None, int, int, Any, Any],
+        int,
+    ]
+    # (ddp, publications, timeout_ms, out, outcome)
+    rt_ddp_load_and_wait: Callable[[Any, bytes | None, int, Any, Any], int]
+    # (outcome)
+    rt_ddp_outcome_free: Callable[[Any], None]
+    # (ddp, user_name, password, code, timeout_ms, outcome)
+    rt_ddp_log_in_with_password_and_wait: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, int, Any],
+        int,
+    ]
+    # (ddp, token, timeout_ms, outcome)
+    rt_ddp_log_in_with_token_and_wait: Callable[[Any, bytes | None, int, Any], int]
+    # (ddp, method, params, timeout_ms, outcome)
+    rt_ddp_log_in_and_wait: Callable[[Any, bytes | None, bytes | None, int, Any], int]
+    # (ddp, user_name, email, password, profile, timeout_ms, outcome)
+    rt_ddp_create_user_and_wait: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, bytes | None, int, Any],
+        int,
+    ]
+    # (ddp, old_password, new_password, timeout_ms, outcome)
+    rt_ddp_change_password_and_wait: Callable[
+        [Any, bytes | None, bytes | None, int, Any],
+        int,
+    ]
+    # (ddp, email, timeout_ms, outcome)
+    rt_ddp_forgot_password_and_wait: Callable[[Any, bytes | None, int, Any], int]
+    # (ddp, token, new_password, timeout_ms, outcome)
+    rt_ddp_reset_password_and_wait: Callable[
+        [Any, bytes | None, bytes | None, int, Any],
+        int,
+    ]
+    # (ddp, token, timeout_ms, outcome)
+    rt_ddp_verify_email_and_wait: Callable[[Any, bytes | None, int, Any], int]
+    # (ddp, timeout_ms, outcome)
+    rt_ddp_log_out_and_wait: Callable[[Any, int, Any], int]
+    # (ddp, timeout_ms, outcome)
+    rt_ddp_log_out_others_and_wait: Callable[[Any, int, Any], int]
     # (ddp, fn, user, destroy)
     rt_ddp_on_status: Callable[[Any, Any, Any, Any], int]
     # (ddp, fn, user, destroy)
+    rt_ddp_on_open: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
     rt_ddp_on_change: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_current: Callable[[Any, Any, Any, Any], int]
     # (ddp, fn, user, destroy)
     rt_ddp_on_account: Callable[[Any, Any, Any, Any], int]
     # (ddp, fn, user, destroy)
@@ -4323,6 +4608,8 @@ class Library:
     ]
     # (ddp, collection, id, options, fn, user, destroy)
     rt_ddp_remove: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, writes, options, fn, user, destroy)
+    rt_ddp_write: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
     # (ddp, fn, user, destroy)
     rt_ddp_on_load_token: Callable[[Any, Any, Any, Any], int]
     # (ddp, name, value)
@@ -4357,6 +4644,10 @@ class Library:
     rt_ddp_set_max_unsent_bytes: Callable[[Any, int], int]
     # (ddp, token_file)
     rt_ddp_set_token_file: Callable[[Any, bytes | None], int]
+    # (ddp, document_file)
+    rt_ddp_set_document_file: Callable[[Any, bytes | None], int]
+    # (ddp, name)
+    rt_ddp_add_version: Callable[[Any, bytes | None], int]
     # (ddp, time_ms)
     rt_ddp_set_connect_timeout_ms: Callable[[Any, int], int]
     # (ddp, enabled)
@@ -4408,6 +4699,8 @@ class Library:
     rt_ddp_stub_return: Callable[[Any, bytes | None], int]
     # (stub, code, reason, details)
     rt_ddp_stub_fail: Callable[[Any, bytes | None, bytes | None, bytes | None], int]
+    # (stub)
+    rt_ddp_stub_is_simulation: Callable[[Any], int]
     # (stub, buffer, size, out_length)
     rt_ddp_stub_get_user_id: Callable[[Any, Any, int, Any], int]
     # (stub, collection, document, fn, user)
@@ -4426,8 +4719,8 @@ class Library:
     ]
     # (stub, method, params, fn, user)
     rt_ddp_stub_call: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
-    # (stub, stream, ids, buffer, size, out_length)
-    rt_ddp_stub_draw_id: Callable[[Any, bytes | None, int, Any, int, Any], int]
+    # (stub, stream, kind, count, buffer, size, out_length)
+    rt_ddp_stub_draw_text: Callable[[Any, bytes | None, int, int, Any, int, Any], int]
     # (stub, stream, out)
     rt_ddp_stub_draw_fraction: Callable[[Any, bytes | None, Any], int]
     # (ddp, name, params, keep_ms, fn, user, destroy, out)
@@ -4461,6 +4754,12 @@ class Library:
     rt_ddp_get_status: Callable[[Any], int]
     # (ddp)
     rt_ddp_get_retry_count: Callable[[Any], int]
+    # (ddp, out)
+    rt_ddp_get_retry_in_ms: Callable[[Any, Any], int]
+    # (ddp, buffer, size, out_length)
+    rt_ddp_get_reason: Callable[[Any, Any, int, Any], int]
+    # (ddp)
+    rt_ddp_has_stale_documents: Callable[[Any], int]
     # (ddp)
     rt_ddp_is_logging_in: Callable[[Any], int]
     # (ddp, buffer, size, out_length)

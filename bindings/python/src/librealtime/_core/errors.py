@@ -7,6 +7,7 @@ failure (``ValueError``, ``TimeoutError``, ``ConnectionError``), it also derives
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -292,6 +293,10 @@ _NAMES = {
 }
 
 
+#: How C refuses a value of the caller that is nested too deep, or has a number that is too large.
+_REFUSED_VALUE = re.compile(r"\w+ is not an EJSON text: ")
+
+
 def from_status(
     status: int, message: str, response: Response | None = None, http_status: int = 0
 ) -> RealtimeError:
@@ -302,6 +307,9 @@ def from_status(
     """
     for theirs, ours in _NAMES.items():
         message = message.replace(f"({theirs})", f"({ours})")
+    message = message.replace(" is empty; use NULL for none", " is empty; use None instead")
+    if status == rt_status.ERROR_PROTOCOL and _REFUSED_VALUE.match(message):
+        return InvalidArgument(status, message)
     if status == rt_status.ERROR_HTTP_STATUS and response is not None:
         return InvalidStatus(status, message, response)
     if status == rt_status.ERROR_PROXY:

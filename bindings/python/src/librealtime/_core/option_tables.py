@@ -85,6 +85,7 @@ class DDPClientKeywords(TypedDict, total=False):
     max_size: int | None
     max_unsent_bytes: int
     token_file: StrPath | None
+    document_file: StrPath | None
     connect_timeout: float | None
     auto_reconnect: bool
     heartbeat_interval: float | None
@@ -160,7 +161,11 @@ DDP_OPTIONS = Table(
         "max_unsent_bytes",
         2**26,
         least=1,
-        doc="How many bytes may wait to be sent. A single message may be longer. Default 64 MiB.",
+        doc=(
+            "How many bytes may wait to be sent on an open connection. A single message may be "
+            "longer. Calls and subscriptions that wait for a connection do not count. Default 64 "
+            "MiB."
+        ),
     ),
     Path(
         "token_file",
@@ -170,6 +175,19 @@ DDP_OPTIONS = Table(
             "Keeps the user logged in between runs: the file in which the login's token is kept. "
             "Several clients and processes may share it. It is created with mode 0600, and "
             "replaced as a whole. Default None."
+        ),
+    ),
+    Path(
+        "document_file",
+        "document_file",
+        None,
+        doc=(
+            "Keeps the documents between runs: the file in which those of the server are written, "
+            "at most once a second. A client that starts has them at once; those that the server "
+            "does not send again are removed when all subscriptions are ready, or refused, that "
+            "were ready before, or after the quiescence limit. Documents of another user are not "
+            "used. The file is created with mode 0600, and replaced as a whole. Each client needs "
+            "a file of its own. Default None."
         ),
     ),
     Limit(
@@ -250,8 +268,8 @@ DDP_OPTIONS = Table(
         2**30,
         doc=(
             "The most memory, in bytes as the client estimates them, that documents of the server "
-            "may take. Those that come when there is no room are left out, with a warning in the "
-            "log. Default 1024 MiB; None means no limit."
+            "may take. A server that sends more ends the client for good, because the documents "
+            "would not be those of the server any more. Default 1024 MiB; None means no limit."
         ),
     ),
 )

@@ -119,6 +119,8 @@ def queue_limits(given: Given) -> tuple[int, int]:
 
 
 def set_backoff(setup: Setup, given: Given) -> None:
-    backoff: Backoff | None = given["backoff"]
+    backoff = given["backoff"]
     if backoff is not None:
+        if not isinstance(backoff, Backoff):
+            raise TypeError(f"backoff is a {type(backoff).__name__}; a Backoff is expected")
         setup.set_backoff(backoff.make())

@@ -6,7 +6,7 @@ import contextlib
 import math
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Any, Union
 from urllib.parse import urlsplit
@@ -51,6 +51,8 @@ def shown(url: str) -> str:
 
 
 def path(value: StrPath, what: str) -> bytes:
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise TypeError(f"{what} is a {type(value).__name__}; a str or a path is expected")
     name = os.fsencode(value)
     if b"\0" in name:
         raise invalid(f"{what} contains a NUL character")
@@ -111,9 +113,9 @@ def choice(value: Any, names: Mapping[Any, int], what: str) -> int:
 
 def strings(values: object, what: str) -> list[str]:
     """Checks for a list; a str would be treated as a list of its characters."""
-    if isinstance(values, (str, bytes)):
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"{what} is a {type(values).__name__}; a list of str is expected")
-    return list(values)  # type: ignore[call-overload, no-any-return]
+    return list(values)
 
 
 def pairs(given: Any, what: str) -> list[tuple[Any, Any]]:

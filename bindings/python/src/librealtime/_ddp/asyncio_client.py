@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from .._core.awaiting import Awaiting
@@ -12,12 +12,12 @@ from .._core.outcome import Outcome
 from .._core.parameters import Given
 from .._core.reactor import Reactor
 from .._core.values import text
+from .asyncio_accounts import AsyncAccounts
+from .asyncio_collection import DDPBatch, DDPCollection
+from .asyncio_models import DDPModels
 from .callbacks import DDP
-from .calls import BaseCall, BaseLoader, BaseSubscription
+from .calls import BaseCall, BaseLoader, BaseSubscription, call_options
 from .client_base import BaseDDPClient
-from .collection import BaseCollection, BaseResults
-from .query import Document
-from .stub import encoded
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -49,7 +49,8 @@ class DDPSubscription(BaseSubscription):
     async def ready(self) -> None:
         """Waits for the initial documents.
 
-        :raises DDPError: if the server ends the subscription before.
+        :raises DDPError: if the server ends the subscription before, or ``release`` or ``stop``
+            gives it up.
         """
         await self._client._reach(self._outcome())
 
@@ -58,35 +59,7 @@ class DDPLoader(BaseLoader):
     pass
 
 
-class DDPResults(BaseResults):
-    """The result of a query, and its result after each change, as soon as the iteration asks for
-    it: results that it was too slow for are left out."""
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> list[Document]:
-        while not self._is_new:
-            if self._is_over:
-                raise StopAsyncIteration
-            await self._client._wait(self._client._waiters)
-        if self._is_over:
-            raise StopAsyncIteration
-        return self._take()
-
-
-class DDPCollection(BaseCollection):
-    def results(self, selector: Any = None, **options: Any) -> DDPResults:
-        """The result of a query, and its result after each change; the parameters are those of
-        ``find``.
-
-            async for tasks in client.collection("tasks").results({"done": False}):
-                show(tasks)
-        """
-        return DDPResults(self._client, self.name, selector, options)
-
-
-class DDPClient(Awaiting, BaseDDPClient):
+class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
     """A client of a Meteor server.
 
         async with DDPClient("https://example.org") as client:
@@ -139,7 +112,8 @@ class DDPClient(Awaiting, BaseDDPClient):
         on_stopped: Callable[[Any], object] | None = None,
     ) -> DDPSubscription:
         """Subscribes to a publication, and waits for its documents. A lost connection subscribes by
-        itself again. Equal subscriptions are shared: the server is asked once.
+        itself again. Equal subscriptions are shared: the server is asked once. If the wait is
+        cancelled, the subscription is released.
 
         :param wait: False returns at once.
         :param keep: how long it is kept after its last use. Default None:
@@ -150,18 +124,27 @@ class DDPClient(Awaiting, BaseDDPClient):
         self._check_loop()
         made: DDPSubscription = self._make_subscription(name, params, keep, on_stopped)
         if wait:
-            await made.ready()
+            try:
+                await made.ready()
+            except BaseException:
+                made.release()
+                raise
         return made
 
     async def load(self, publications: Iterable[Any]) -> DDPLoader:
-        """Subscribes to several publications, and waits until they are all ready.
+        """Subscribes to several publications, and waits until they are all ready. If the wait fails
+        or is cancelled, all are released.
 
         :param publications: names, or tuples of a name and its parameters.
         :raises DDPError: the first error of those that the server ended.
         """
         self._check_loop()
         made: DDPLoader = self._make_loader(publications)
-        await self._reach(made._outcome())
+        try:
+            await self._reach(made._outcome())
+        except BaseException:
+            made.close()
+            raise
         return made
 
     def send(self, method: str, *params: Any, **options: Any) -> DDPCall:
@@ -177,7 +160,7 @@ class DDPClient(Awaiting, BaseDDPClient):
         :raises DDPError: if the stub fails and the options say so.
         """
         made: DDPCall = self._make_call(
-            DDP.call, text(method, "method"), encoded(params), **options
+            DDP.call, text(method, "method"), self._encoded(params), **options
         )
         return made
 
@@ -191,6 +174,41 @@ class DDPClient(Awaiting, BaseDDPClient):
         self._check_loop()
         return await self.send(method, *params, **options)
 
+    def batch(
+        self,
+        *,
+        wait: bool = False,
+        no_retry: bool = False,
+        throw_stub_errors: bool = False,
+        call_timeout: float | None = None,
+    ) -> DDPBatch:
+        """Several writes as one: they are made when the ``with`` block ends.
+
+            with client.batch() as batch:
+                batch.insert("tasks", {"text": "milk"})
+                batch.remove("tasks", "b")
+            await batch
+
+        :param options: as for ``send``, for each of the calls.
+        """
+        options = call_options(
+            wait=wait,
+            no_retry=no_retry,
+            throw_stub_errors=throw_stub_errors,
+            call_timeout=call_timeout,
+        )
+        return DDPBatch(self, options)
+
+    def models(self, *classes: type) -> DDPModels:
+        """Reads, saves and observes documents as objects of these dataclasses; see
+        ``librealtime.ddp_models``. Their objects can be parameters of methods and subscriptions:
+        they become their ids.
+
+        :param classes: those to which their relationships lead belong to them, too.
+        :raises InvalidArgument: for models that contradict each other.
+        """
+        return DDPModels(self, classes)
+
     def collection(self, name: str, *, object_ids: bool = False) -> DDPCollection:
         """A collection of local documents. Its inserts, updates and removals change the local
         documents before the server has answered.
@@ -198,68 +216,6 @@ class DDPClient(Awaiting, BaseDDPClient):
         :param object_ids: whether new documents get ObjectIDs of MongoDB, and not texts.
         """
         return DDPCollection(self, name, object_ids)
-
-    # Accounts.
-
-    async def log_in(self, user: str, password: str, code: str | None = None) -> Any:
-        """Logs in with a password. A user who has logged in is logged in again on each new
-        connection, and after a restart if the token is kept (`token_file`).
-
-        :param user: an email address if it contains an ``@``, otherwise a user name.
-        :param code: of the second factor.
-        :returns: a dict with ``id`` and ``token``.
-        :raises DDPError: if the server refuses it.
-        """
-        return await self._checked(self._log_in(user, password, code))
-
-    async def log_in_with_token(self, token: str) -> Any:
-        """Logs in with the ``token`` of an earlier login."""
-        return await self._checked(self._log_in_with_token(token))
-
-    async def log_in_by(self, method: str, *params: Any) -> Any:
-        """Calls any method that logs a user in: its result is a dict with ``id`` and ``token``."""
-        return await self._checked(self._log_in_by(method, params))
-
-    async def create_user(
-        self,
-        password: str,
-        *,
-        name: str | None = None,
-        email: str | None = None,
-        profile: Any = None,
-    ) -> Any:
-        """Creates a user, and logs in."""
-        return await self._checked(self._create_user(password, name, email, profile))
-
-    async def change_password(self, old: str | None, new: str) -> None:
-        """
-        :param old: None for a user who has no password yet.
-        """
-        await self._checked(self._change_password(old, new))
-
-    async def forgot_password(self, email: str) -> None:
-        """Makes the server send an email with a token for ``reset_password``."""
-        await self._checked(self._forgot_password(email))
-
-    async def reset_password(self, token: str, new: str) -> Any:
-        """Sets a password with the token of an email, and logs in."""
-        return await self._checked(self._reset_password(token, new))
-
-    async def verify_email(self, token: str) -> Any:
-        """Confirms an email address with the token of an email, and logs in."""
-        return await self._checked(self._verify_email(token))
-
-    async def log_out(self) -> None:
-        """Logs the user out: here once the server has."""
-        await self._checked(self._make_account_call(DDP.log_out))
-
-    async def log_out_others(self) -> None:
-        """Logs all other clients of the user out."""
-        await self._checked(self._make_account_call(DDP.log_out_others))
-
-    def _checked(self, call: DDPCall) -> Awaitable[Any]:
-        self._check_loop()
-        return call
 
     # The end.
 
@@ -292,15 +248,19 @@ class DDPClient(Awaiting, BaseDDPClient):
     # Overrides of the base classes.
 
     async def _reach(self, outcome: Outcome) -> None:
+        await self._known(outcome)
+        outcome.check()
+
+    async def _known(self, outcome: Outcome) -> None:
         while not outcome.is_known():
             await self._wait(self._waiters)
-        outcome.check()
 
     def _changed(self) -> None:
         self._wake(self._waiters)
         self._hold()
 
     async def _wait(self, waiters: Futures) -> None:
+        self._check_loop()
         self._waits += 1
         try:
             await super()._wait(waiters)

@@ -15,7 +15,7 @@ from .._core.values import names_of
 from . import ejson
 from .errors import DDPError
 from .errors import Kind as ErrorKind
-from .objects import DDPChange, DDPStatusChange, Status
+from .objects import DDPChange, DDPIndexChanges, DDPStatusChange, Status
 
 DDP = Kind("ddp", "Meteor client", "change")
 
@@ -24,6 +24,13 @@ _KINDS: dict[int, ErrorKind] = {
     value: name for name, value in names_of(abi.rt_ddp_error_kind).items()
 }
 _CHANGES: dict[int, Any] = {value: name for name, value in names_of(abi.rt_ddp_change_kind).items()}
+
+
+def asked(getter: Callable[[Any], int], handle: Any) -> int:
+    """What a function of the C interface returns, which is negative for an error."""
+    value = getter(handle)
+    check(value)
+    return value
 
 
 def _value(address: int, length: int) -> Any:
@@ -40,6 +47,8 @@ def error_at(address: int | None) -> DDPError | None:
         view.reason.decode("utf-8", "replace") or None,
         details,
         kind=_KINDS[view.kind],
+        code_is_number=view.code_is_number,
+        source=view.source.decode("utf-8", "replace"),
         status=rt_status.ERROR_METHOD,
     )
 
@@ -72,6 +81,18 @@ def _change(address: int) -> DDPChange:
     )
 
 
+def _index_changes(address: int) -> DDPIndexChanges:
+    view: Any = abi.rt_ddp_index_changes.from_address(address)
+    return DDPIndexChanges(
+        view.initial,
+        tuple(view.deleted[: view.deleted_count]),
+        tuple(view.inserted[: view.inserted_count]),
+        tuple((one.old_index, one.new_index) for one in view.moved[: view.moved_count]),
+        tuple((one.old_index, one.new_index) for one in view.updated[: view.updated_count]),
+        tuple(_value(view.ids, view.ids_length)),
+    )
+
+
 def _account(target: Any, address: int) -> None:
     view = abi.rt_ddp_account_event.from_address(address)
     target._account_changed(
@@ -89,6 +110,8 @@ def _refused(target: Any, reason: bytes, offending: bytes) -> None:
 
 ALWAYS = (
     callback("status", abi.rt_ddp_status_fn, _status),
+    callback("open", abi.rt_ddp_open_fn, lambda target: target._connection_opened()),
+    callback("current", abi.rt_ddp_current_fn, lambda target: target._tell("on_current")),
     callback("account", abi.rt_ddp_account_fn, _account),
     callback("refused", abi.rt_ddp_refused_fn, _refused),
 )
@@ -109,7 +132,7 @@ def _outcome(target: Any, address: int) -> None:
     view = abi.rt_ddp_outcome.from_address(address)
     error = error_at(view.error)
     value = None if error is not None else _value(view.value, view.value_length)
-    target._reached(view.stage, value, error)
+    target._reached(view.stage, view.index, value, error)
 
 
 #: The stages that calls ask for.
@@ -126,26 +149,34 @@ SUBSCRIPTION = abi.rt_ddp_subscription_fn(
 )
 LOADED = abi.rt_ddp_loaded_fn(trampoline(lambda target, error: target._loaded(error_at(error))))
 LIVE = abi.rt_ddp_change_fn(trampoline(lambda target, address: target._changed(_change(address))))
-STUB = abi.rt_ddp_stub_fn(
-    trampoline(lambda target, stub, params, length: target._run(stub, _value(params, length)))
+INDEXES = abi.rt_ddp_index_changes_fn(
+    trampoline(lambda target, address: target._changed(_index_changes(address)))
 )
+STUB = abi.rt_ddp_stub_fn(trampoline(lambda target, stub, params, _: target._run(stub, params)))
 
 # What a running call of the C interface collects.
 _collected: dict[int, list[Any]] = {}
 _keys = itertools.count(1)
 
 
+def ensure_room(frames: int = 100) -> None:
+    """Raises ``RecursionError`` unless callbacks have room: what they raise inside C is lost."""
+    if frames:
+        ensure_room(frames - 1)
+
+
 def _document(address: int, key: int) -> None:
     view = abi.rt_ddp_document.from_address(address)
-    _collected[key].append(
-        (_value(view.id, view.id_length), _value(view.document, view.document_length))
-    )
+    # Decoded later: a failure here would be lost.
+    id_ = ctypes.string_at(view.id, view.id_length)
+    _collected[key].append((id_, ctypes.string_at(view.document, view.document_length)))
 
 
 def _stage(address: int, key: int) -> None:
     view = abi.rt_ddp_outcome.from_address(address)
     error = error_at(view.error)
-    _collected[key].append(error if error is not None else _value(view.value, view.value_length))
+    text = ctypes.string_at(view.value, view.value_length)
+    _collected[key].append(text if error is None else error)
 
 
 _DOCUMENT = abi.rt_ddp_document_fn(_document)
@@ -153,6 +184,7 @@ _OUTCOME = abi.rt_ddp_outcome_fn(_stage)
 
 
 def _collect(function: Any, call: Callable[[Any, int], int]) -> tuple[int, list[Any]]:
+    ensure_room()
     key = next(_keys)
     found: list[Any] = []
     _collected[key] = found
@@ -167,7 +199,7 @@ def documents(call: Callable[[Any, int], int]) -> list[tuple[Any, dict[str, Any]
     status, found = _collect(_DOCUMENT, call)
     if status != rt_status.ERROR_NOT_FOUND:
         check(status)
-    return found
+    return [(ejson.loads(id_), ejson.loads(document)) for id_, document in found]
 
 
 def outcome(call: Callable[[Any, int], int]) -> Any:
@@ -179,4 +211,4 @@ def outcome(call: Callable[[Any, int], int]) -> Any:
     if found and isinstance(found[0], DDPError):
         raise found[0]
     check(status)
-    return found[0]
+    return ejson.loads(found[0])

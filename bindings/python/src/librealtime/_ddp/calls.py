@@ -7,25 +7,43 @@ from typing import Any
 
 from .._core.abi import rt_ddp_call_options, rt_ddp_stage, rt_status
 from .._core.errors import RealtimeError
+from .._core.hints import hint
 from .._core.outcome import Outcome, Result
 from .._core.registry import Registration
 from .._core.values import milliseconds
-from .callbacks import DDP, LOADED, OUTCOME, STAGES, SUBSCRIPTION
+from .callbacks import DDP, LOADED, OUTCOME, STAGES, SUBSCRIPTION, ensure_room
 from .errors import DDPError
+from .stub import raise_interrupt
+
+_OPTIONS = ("wait", "no_retry", "throw_stub_errors", "call_timeout")
 
 
 def call_options(
-    wait: bool, no_retry: bool, throw_stub_errors: bool, timeout: float | None
+    *,
+    wait: bool = False,
+    no_retry: bool = False,
+    throw_stub_errors: bool = False,
+    call_timeout: float | None = None,
+    **others: Any,
 ) -> rt_ddp_call_options:
     """The options of a call, for C. It reports all stages."""
+    for name in others:
+        # "timeout" is an option of calls that wait.
+        said = hint("call_timeout" if name == "timeout" else name, _OPTIONS, {})
+        raise TypeError(f"a call has no option {name!r}{said}")
     options = rt_ddp_call_options()
     options.struct_bytes = ctypes.sizeof(options)
     options.stages = STAGES
     options.wait = bool(wait)
     options.no_retry = bool(no_retry)
     options.throw_stub_errors = bool(throw_stub_errors)
-    options.timeout_ms = 0 if timeout is None else milliseconds(timeout, "timeout")
+    timeout_ms = 0 if call_timeout is None else milliseconds(call_timeout, "call_timeout")
+    options.timeout_ms = timeout_ms
     return options
+
+
+def _closed(reason: str) -> DDPError:
+    return DDPError("closed", reason, kind="closed", status=rt_status.ERROR_CLOSED)
 
 
 class Awaited:
@@ -47,7 +65,12 @@ class Awaited:
         if known is not None:
             return known
         client = self._client
-        return client._end() if client._is_closed else None
+        if not client._is_closed:
+            return None
+        if client._failure is not None:
+            failure: RealtimeError = client._failure
+            return failure
+        return _closed("the client is closed")
 
 
 class BaseCall(Awaited):
@@ -61,6 +84,8 @@ class BaseCall(Awaited):
     _result: tuple[Any] | DDPError | None = None
     _completed: tuple[Any] | DDPError | None = None
     _stub_error: DDPError | None = None
+    #: Why it cannot be waited for.
+    _hindrance: RealtimeError | None = None
 
     def _start(self, function: Any, *arguments: Any) -> None:
         """Makes the call.
@@ -73,14 +98,20 @@ class BaseCall(Awaited):
             return status
 
         try:
+            ensure_room()
             self._registration.set(make, self._client._require_handle(), OUTCOME)
         except RealtimeError as error:
             self._finish()
             if error.status == rt_status.ERROR_METHOD and self._stub_error is not None:
                 raise self._stub_error from None
             raise
+        except BaseException:
+            self._finish()
+            raise
+        finally:
+            raise_interrupt()
 
-    def _reached(self, stage: int, value: Any, error: DDPError | None) -> None:
+    def _reached(self, stage: int, _: int, value: Any, error: DDPError | None) -> None:
         outcome: tuple[Any] | DDPError = (value,) if error is None else error
         if stage == rt_ddp_stage.STUB:
             self.stub_value, self._stub_error = value, error
@@ -95,6 +126,8 @@ class BaseCall(Awaited):
 
     def _outcome(self, completed: bool) -> Outcome:
         def ask() -> Result:
+            if self._hindrance is not None:
+                return self._hindrance
             known = self._completed if completed else self._result
             return self._result_of(known if isinstance(known, DDPError) else known and True)
 
@@ -142,6 +175,9 @@ class BaseSubscription(Awaited):
         self._finish()
         if handle is not None:
             function(handle, self._number)
+        if self._known is None:  # nothing more will be heard of it
+            self._known = _closed("the subscription was given up")
+            self._client._changed()
 
     def _happened(self, is_ready: bool, error: DDPError | None) -> None:
         if is_ready:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakSet
 
 from .._core import abi
-from .._core.abi import rt_ddp_account, rt_ddp_status, rt_status
-from .._core.awaiting import at_once, handlers_of, plain
-from .._core.endpoint import Endpoint
+from .._core.abi import rt_ddp_account, rt_ddp_ids, rt_ddp_status, rt_status
+from .._core.awaiting import at_once, check_function, handlers_of, plain
 from .._core.errors import InvalidState, RealtimeError, StreamEnded, check
 from .._core.handle import Handle
 from .._core.handlers import Handler
@@ -20,22 +21,27 @@ from .._core.outcome import Outcome, Result
 from .._core.parameters import Configured, Given, Setup
 from .._core.registry import Registration
 from .._core.values import milliseconds, text
-from .callbacks import ALWAYS, DDP, ON_CHANGE, ON_DEBUG, ON_LOAD_TOKEN, STATUSES, STUB
+from .accounts import Accounts
+from .callbacks import ALWAYS, DDP, ON_CHANGE, ON_DEBUG, ON_LOAD_TOKEN, STATUSES, STUB, asked
 from .calls import BaseCall, BaseLoader, BaseSubscription, call_options
 from .errors import DDPError
+from .model_coding import parameter
+from .model_tracking import Hub
 from .objects import DDPChange, DDPStatusChange, Status
 from .options import (
     FUNCTIONS,
     OPTIONS,
     Keywords,
     OnChange,
+    OnCurrent,
     OnDebug,
+    OnOpen,
     OnRefused,
     OnResumeFailed,
     OnStatus,
     OnUser,
 )
-from .stub import StubEntry, encoded
+from .stub import StubEntry, encoded, required_function
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,7 +50,7 @@ _CONNECTED = int(rt_ddp_status.CONNECTED)
 
 
 @OPTIONS.shown_by("DDPClient")
-class BaseDDPClient(Endpoint, Configured):
+class BaseDDPClient(Accounts, Configured):
     """Nothing is sent before ``connect``; an ``async with`` or ``with`` block connects. A lost
     connection is established again; then the user is logged in, subscriptions are repeated, and
     calls that have no result yet are sent again. Calls and subscriptions may be made at any time:
@@ -70,11 +76,17 @@ class BaseDDPClient(Endpoint, Configured):
         """Creates the object in C."""
         plain(given["load_token"], "load_token")
         plain(given["store_token"], "store_token")
+        plain(given["on_open"], "on_open")
         self._handlers = handlers_of(given, FUNCTIONS)
         self._inbox = Inbox(0, 0)
         # What C will report on.
         self._pending: set[Any] = set()
         self._stubs: dict[str, StubEntry] = {}
+        # Classes whose objects stand for their ids, and what tracks their changes.
+        self._models: set[type] = set()
+        self._hubs: WeakSet[Hub] = WeakSet()
+        # The names of collections.
+        self._declared: set[str] = set()
         self._token: Any = None
         self._failure: RealtimeError | None = None
         # Whether it is connected, or tries to be.
@@ -111,13 +123,27 @@ class BaseDDPClient(Endpoint, Configured):
         """``"offline"``, ``"connecting"``, ``"connected"``, ``"waiting"`` for the next attempt, or
         ``"failed"`` for good."""
         handle = self._handle
-        return "offline" if handle is None else STATUSES[_asked(DDP.get_status, handle)]
+        return "offline" if handle is None else STATUSES[asked(DDP.get_status, handle)]
 
     @property
     def retry_count(self) -> int:
         """How many attempts in a row have failed."""
         handle = self._handle
-        return 0 if handle is None else _asked(DDP.get_retry_count, handle)
+        return 0 if handle is None else asked(DDP.get_retry_count, handle)
+
+    @property
+    def retry_in(self) -> float | None:
+        """How many seconds it is until the next attempt; None unless ``"waiting"``."""
+        handle, delay = self._handle, ctypes.c_int64(-1)
+        if handle is not None:
+            check(DDP.get_retry_in_ms(handle, ctypes.byref(delay)))
+        return None if delay.value < 0 else delay.value / 1000
+
+    @property
+    def reason(self) -> str | None:
+        """Why the client has failed; None unless ``"failed"``."""
+        handle = self._handle
+        return None if handle is None else read_text(DDP.get_reason, handle) or None
 
     @property
     def version(self) -> str | None:
@@ -126,37 +152,39 @@ class BaseDDPClient(Endpoint, Configured):
         return None if handle is None else read_text(DDP.get_version, handle) or None
 
     @property
-    def user_id(self) -> str | None:
-        """The user who is logged in; None for nobody. Until the first connection has logged in,
-        that of the token that was kept."""
+    def has_stale_documents(self) -> bool:
+        """Whether some documents are of an earlier run (`document_file`), and the server has not
+        sent them again yet."""
         handle = self._handle
-        return None if handle is None else read_text(DDP.get_user_id, handle) or None
-
-    @property
-    def is_logging_in(self) -> bool:
-        """Whether a login is in progress."""
-        handle = self._handle
-        return handle is not None and _asked(DDP.is_logging_in, handle) == 1
+        return handle is not None and asked(DDP.has_stale_documents, handle) == 1
 
     # Handlers.
 
     on_status = Handler[OnStatus]()
+    on_open = Handler[OnOpen]()
+    on_current = Handler[OnCurrent]()
     on_change = Handler[OnChange]()
     on_user = Handler[OnUser]()
     on_resume_failed = Handler[OnResumeFailed]()
     on_refused = Handler[OnRefused]()
     on_debug = Handler[OnDebug]()
 
-    def _set_handler(self, name: str, handler: object) -> None:
+    def _set_handler(self, name: str, handler: Any) -> None:
+        if name == "on_open":
+            plain(handler, name)
         handle = self._handle
         if handle is not None and name == "on_debug" and not self._has_on_debug:
             self._has_on_debug = True
             DDP.set_callback(self._registration, handle, ON_DEBUG)
-        if handle is not None and name == "on_change" and not self._has_on_change:
-            self._has_on_change = True
-            DDP.set_callback(self._registration, handle, ON_CHANGE)
+        if handle is not None and name == "on_change":
+            self._hear_changes()
         super()._set_handler(name, handler)
         self._changed()
+
+    def _hear_changes(self) -> None:
+        if not self._has_on_change:
+            self._has_on_change = True
+            DDP.set_callback(self._registration, self._require_handle(), ON_CHANGE)
 
     # What C reports.
 
@@ -170,7 +198,14 @@ class BaseDDPClient(Endpoint, Configured):
         self._changed()
         self._tell("on_status", change)
 
+    def _connection_opened(self) -> None:
+        handler = self._handlers.on_open
+        if handler is not None:
+            at_once(handler(), "on_open")
+
     def _documents_changed(self, change: DDPChange) -> None:
+        for hub in tuple(self._hubs):
+            hub.document_changed(change)
         self._tell("on_change", change)
 
     def _account_changed(
@@ -225,7 +260,7 @@ class BaseDDPClient(Endpoint, Configured):
 
     def _begin_connecting(self) -> Outcome:
         handle = self._require_handle()
-        self._is_on, self._failure = True, None
+        self._is_on = True
         check(DDP.connect(handle))
         self._changed()
         return Outcome(self._connection_result)
@@ -234,7 +269,8 @@ class BaseDDPClient(Endpoint, Configured):
         handle = self._handle
         if handle is not None and DDP.get_status(handle) == _CONNECTED:
             return True
-        return None if self._is_on else self._end()
+        # A client that has failed stays so.
+        return None if self._is_on and self._failure is None else self._end()
 
     # Calls.
 
@@ -243,14 +279,16 @@ class BaseDDPClient(Endpoint, Configured):
 
         :param function: called with a ``DDPStub`` and the parameters, on the thread that calls the
             method, before the call returns. It returns the stub's value, and must not wait for
-            other threads. What it raises is logged, or kept for ``throw_stub_errors``; what it has
-            done is undone then. None for no stub.
+            other threads. If it raises, that is logged, the call is sent nevertheless, and what it
+            has done stays until the server has done the call. With ``throw_stub_errors`` it is
+            undone at once, the call fails, and nothing is sent. None for no stub.
         """
         name, handle = text(method, "method"), self._require_handle()
         if function is None:
             check(DDP.set_stub(handle, name, abi.rt_ddp_stub_fn(), None, abi.rt_destroy_fn()))
             self._stubs.pop(method, None)
             return
+        check_function(function, "a stub")
         entry = StubEntry(plain(function, "a stub"))
         Registration(entry).set(
             lambda handle, fn, key, destroy: DDP.set_stub(handle, name, fn, key, destroy),
@@ -263,73 +301,44 @@ class BaseDDPClient(Endpoint, Configured):
         """A decorator for ``set_stub``."""
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+            required_function(function, "a stub")
             self.set_stub(method, function)
             return function
 
         return decorate
 
-    def _make_call(
-        self,
-        function: Any,
-        *arguments: Any,
-        wait: bool = False,
-        no_retry: bool = False,
-        throw_stub_errors: bool = False,
-        call_timeout: float | None = None,
-    ) -> Any:
-        options = call_options(wait, no_retry, throw_stub_errors, call_timeout)
+    def _make_call(self, function: Any, *arguments: Any, **options: Any) -> Any:
+        said = call_options(**options)
         call: BaseCall = self._call_type(self)
-        call._start(function, *arguments, ctypes.byref(options))
+        call._start(function, *arguments, ctypes.byref(said))
         return call
 
-    def _make_account_call(self, function: Any, *arguments: Any) -> Any:
-        call: BaseCall = self._call_type(self)
-        call._start(function, *arguments)
-        return call
+    def _encoded(self, params: Any) -> bytes:
+        """Parameters of a method or subscription, for C."""
+        return encoded(params, functools.partial(parameter, self._models))
 
-    # The calls of accounts, which both faces wait for.
+    def _add_models(self, classes: Iterable[type]) -> None:
+        self._models = {*self._models, *classes}
 
-    def _log_in(self, user: str, password: str, code: str | None) -> Any:
-        return self._make_account_call(
-            DDP.log_in_with_password,
-            text(user, "user"),
-            text(password, "password"),
-            optional(code, "code"),
-        )
+    def _observe_documents(self, hub: Hub) -> None:
+        """Lets models hear of changes, as long as somebody refers to them."""
+        self._hubs.add(hub)
+        self._hear_changes()
 
-    def _log_in_with_token(self, token: str) -> Any:
-        return self._make_account_call(DDP.log_in_with_token, text(token, "token"))
+    def _declare(self, name: str, object_ids: bool) -> None:
+        ids = rt_ddp_ids.OBJECT_IDS if object_ids else rt_ddp_ids.STRINGS
+        check(DDP.declare(self._require_handle(), text(name, "name"), ids))
+        self._declared.add(name)
 
-    def _log_in_by(self, method: str, params: tuple[Any, ...]) -> Any:
-        return self._make_account_call(DDP.log_in, text(method, "method"), encoded(params))
-
-    def _create_user(self, password: str, name: str | None, email: str | None, profile: Any) -> Any:
-        return self._make_account_call(
-            DDP.create_user,
-            optional(name, "name"),
-            optional(email, "email"),
-            text(password, "password"),
-            None if profile is None else encoded(profile),
-        )
-
-    def _change_password(self, old: str | None, new: str) -> Any:
-        said = optional(old, "old"), text(new, "new")
-        return self._make_account_call(DDP.change_password, *said)
-
-    def _forgot_password(self, email: str) -> Any:
-        return self._make_account_call(DDP.forgot_password, text(email, "email"))
-
-    def _reset_password(self, token: str, new: str) -> Any:
-        said = text(token, "token"), text(new, "new")
-        return self._make_account_call(DDP.reset_password, *said)
-
-    def _verify_email(self, token: str) -> Any:
-        return self._make_account_call(DDP.verify_email, text(token, "token"))
+    def _declare_once(self, name: str) -> None:
+        if name not in self._declared:
+            self._declare(name, object_ids=False)
 
     def _make_subscription(
         self, name: str, params: tuple[Any, ...], keep: float | None, on_stopped: Any
     ) -> Any:
-        said, list_ = text(name, "name"), encoded(params)
+        check_function(on_stopped, "on_stopped")
+        said, list_ = text(name, "name"), self._encoded(params)
         keep_ms = -1 if keep is None else milliseconds(keep, "keep")
         handle = self._require_handle()
         made: BaseSubscription = self._subscription_type(self, name, params, on_stopped)
@@ -349,8 +358,11 @@ class BaseDDPClient(Endpoint, Configured):
         return made
 
     def _make_loader(self, publications: Iterable[Any]) -> Any:
-        wanted = [[one] if isinstance(one, str) else [one[0], *one[1:]] for one in publications]
-        said, handle = encoded(wanted), self._require_handle()
+        if isinstance(publications, (str, Mapping)) or not isinstance(publications, Iterable):
+            kind = type(publications).__name__
+            raise TypeError(f"publications is a {kind}; a list is expected, such as ['name']")
+        wanted = [_publication(one) for one in publications]
+        said, handle = self._encoded(wanted), self._require_handle()
         made: BaseLoader = self._loader_type(self)
         number = ctypes.c_uint64()
         try:
@@ -367,16 +379,11 @@ class BaseDDPClient(Endpoint, Configured):
         made._number = number.value
         return made
 
-    def set_user_id(self, user_id: str | None) -> None:
-        """Sets the user that stubs see, without a login, for servers with accounts of their own."""
-        said = None if user_id is None else text(user_id, "user_id")
-        check(DDP.set_user_id(self._require_handle(), said))
-
     # The end.
 
     def close(self) -> None:
         """Drops the connection. Calls that have no result yet fail, and nothing is reported any
-        more."""
+        more. The file for the documents (`document_file`) is complete when this returns."""
         if not self._is_closed:
             self._ended()
 
@@ -414,11 +421,12 @@ class BaseDDPClient(Endpoint, Configured):
         raise NotImplementedError
 
 
-def optional(value: str | None, name: str) -> bytes | None:
-    return None if value is None else text(value, name)
-
-
-def _asked(getter: Callable[[Handle], int], handle: Handle) -> int:
-    value = getter(handle)
-    check(value)
-    return value
+def _publication(given: Any) -> list[Any]:
+    """A publication to load: its name, and its parameters."""
+    parts = [given] if isinstance(given, str) else given
+    if not isinstance(parts, (tuple, list)) or not parts or not isinstance(parts[0], str):
+        raise TypeError(
+            f"publications has {given!r}; a name, or a tuple of a name and parameters, is expected"
+        )
+    text(parts[0], "the name of a publication")
+    return list(parts)

@@ -6,78 +6,17 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from .._core.abi import rt_ddp_ids
 from .._core.errors import check
 from .._core.values import text
-from .callbacks import DDP, LIVE, documents
-from .calls import Awaited
-from .objects import DDPChange
+from .callbacks import DDP, documents
+from .feeds import DocumentFeed, Feed, IndexFeed, LatestFeed
+from .live import DDPLiveQuery
+from .objects import DDPChange, DDPIndexChanges
 from .query import Document, query
 from .stub import encoded
 
-
-class DDPLiveQuery(Awaited):
-    """A live query, from ``DDPCollection.observe``; ``stop`` ends it."""
-
-    _number: int | None = None
-
-    def __init__(
-        self, client: Any, collection: str, selector: Any, options: Any, handler: Any
-    ) -> None:
-        super().__init__(client)
-        self._handler = handler
-        said = (text(collection, "collection"), *query(selector, options))
-        number = ctypes.c_uint64()
-        try:
-            self._registration.set(
-                lambda handle, fn, key, destroy: DDP.observe(
-                    handle, *said, fn, key, destroy, ctypes.byref(number)
-                ),
-                client._require_handle(),
-                LIVE,
-            )
-        except BaseException:
-            self._finish()
-            raise
-        self._number = number.value
-
-    def stop(self) -> None:
-        """Ends the query: its handler is not called any more."""
-        handle, number = self._client._handle, self._number
-        self._finish()
-        if handle is not None and number is not None:
-            check(DDP.stop_observing(handle, number))
-
-    def _changed(self, change: DDPChange) -> None:
-        self._client._call(self._handler, change)
-
-
-class BaseResults:
-    """The result of a query, and its result after each change."""
-
-    def __init__(self, client: Any, collection: str, selector: Any, options: Any) -> None:
-        self._client = client
-        self._collection = collection
-        self._query = selector, options
-        self._is_new = True
-        self._live = DDPLiveQuery(client, collection, selector, options, self._note)
-
-    def _note(self, _: DDPChange) -> None:
-        self._is_new = True
-        self._client._changed()
-
-    def close(self) -> None:
-        """Ends the query, and with it the iteration."""
-        self._live.stop()
-
-    @property
-    def _is_over(self) -> bool:
-        return self._client._is_closed or self._live not in self._client._pending
-
-    def _take(self) -> list[Document]:
-        self._is_new = False
-        selector, options = self._query
-        return find(self._client, self._collection, selector, options)
+#: The name of a collection, a selector, and options.
+Question = tuple[str, Any, dict[str, Any]]
 
 
 def find(client: Any, collection: str, selector: Any, options: Any) -> list[Document]:
@@ -85,6 +24,32 @@ def find(client: Any, collection: str, selector: Any, options: Any) -> list[Docu
     said = (text(collection, "collection"), *query(selector, options))
     found = documents(lambda fn, key: int(DDP.find(handle, *said, fn, key)))
     return [document for _, document in found]
+
+
+def observed(
+    client: Any, question: Question, feed: Feed[Any], by_indexes: bool = False
+) -> tuple[Any, ...]:
+    """The arguments for an iteration over the changes of a query."""
+    return client, feed, lambda put: DDPLiveQuery(client, *question, put, by_indexes)
+
+
+class BaseDocuments(list[Document]):
+    """The documents that a query has found: a list. ``observe`` follows the query."""
+
+    def __init__(self, client: Any, question: Question) -> None:
+        super().__init__(find(client, *question))
+        self._client = client
+        self._question = question
+
+    def __reduce__(self) -> Any:
+        """Copies and pickles are plain lists, without the client."""
+        return list, (list(self),)
+
+    def _observe(self) -> tuple[Any, ...]:
+        return observed(self._client, self._question, DocumentFeed(self._question[0]))
+
+    def _observe_indexes(self) -> tuple[Any, ...]:
+        return observed(self._client, self._question, IndexFeed(), by_indexes=True)
 
 
 class BaseCollection:
@@ -98,8 +63,7 @@ class BaseCollection:
         self._client = client
         self.name = name
         self._said = text(name, "name")
-        ids = rt_ddp_ids.OBJECT_IDS if object_ids else rt_ddp_ids.STRINGS
-        check(DDP.declare(client._require_handle(), self._said, ids))
+        client._declare(name, object_ids)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
@@ -118,27 +82,9 @@ class BaseCollection:
         found = documents(lambda fn, key: int(DDP.get_document(handle, self._said, said, fn, key)))
         return found[0][1] if found else None
 
-    def find(
-        self,
-        selector: Any = None,
-        *,
-        sort: Document | None = None,
-        skip: int | None = None,
-        limit: int | None = None,
-        fields: Document | None = None,
-    ) -> list[Document]:
-        """The documents that a query finds, in its order.
-
-        :param sort: such as ``{"name": 1}``; -1 sorts downwards.
-        :param fields: the fields to include (1) or to leave out (0).
-        :raises InvalidArgument: for a query with a fault.
-        """
-        options = {"sort": sort, "skip": skip, "limit": limit, "fields": fields}
-        return find(self._client, self.name, selector, options)
-
     def find_one(self, selector: Any = None, **options: Any) -> Document | None:
         """The first document that ``find`` finds; None if there is none."""
-        found = self.find(selector, **{**options, "limit": 1})
+        found = find(self._client, self.name, selector, {**options, "limit": 1})
         return found[0] if found else None
 
     def insert(self, document: Document, **options: Any) -> Any:
@@ -168,17 +114,27 @@ class BaseCollection:
         return self._client._make_call(DDP.remove, self._said, encoded(document_id), **options)
 
     def observe(
-        self,
-        handler: Callable[[DDPChange], object],
-        selector: Any = None,
-        *,
-        sort: Document | None = None,
-        skip: int | None = None,
-        limit: int | None = None,
-        fields: Document | None = None,
+        self, handler: Callable[[DDPChange], object], selector: Any = None, **options: Any
     ) -> DDPLiveQuery:
         """Calls `handler` with the result of a query, and then with each change of it: applied one
         after the other, the changes turn the old result into the new one. First come the present
-        documents as added ones, with ``is_initial``."""
-        options = {"sort": sort, "skip": skip, "limit": limit, "fields": fields}
+        documents as added ones, with ``is_initial``. If there are none, `handler` is not called.
+
+        :param options: as for ``find``, whose result can also be observed by an iteration.
+        """
         return DDPLiveQuery(self._client, self.name, selector, options, handler)
+
+    def observe_indexes(
+        self, handler: Callable[[DDPIndexChanges], object], selector: Any = None, **options: Any
+    ) -> DDPLiveQuery:
+        """Calls `handler` with the result of a query by positions, even if nothing is found, and
+        then with each change of it; otherwise like ``observe``."""
+        return DDPLiveQuery(self._client, self.name, selector, options, handler, by_indexes=True)
+
+    def _question(self, selector: Any, **options: Any) -> Question:
+        return self.name, selector, options
+
+    def _results(self, selector: Any, options: Any) -> tuple[Any, ...]:
+        """The arguments for an iteration over whole results."""
+        client, question = self._client, (self.name, selector, options)
+        return observed(client, question, LatestFeed(lambda: find(client, *question)))

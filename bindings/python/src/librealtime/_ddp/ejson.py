@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import logging
 import math
 import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from .._core.values import invalid
@@ -79,6 +80,28 @@ class CustomValue:
     value: Any
 
 
+_logger = logging.getLogger("librealtime")
+#: Types whose values are never of a registered type.
+_PLAIN = frozenset({type(None), bool, int, float, str, list, tuple, dict})
+_FORMS = (
+    type(None),
+    bool,
+    int,
+    float,
+    str,
+    Mapping,
+    list,
+    tuple,
+    datetime,
+    FarDate,
+    bytes,
+    bytearray,
+    memoryview,
+    ObjectID,
+    Decimal,
+    Regexp,
+    CustomValue,
+)
 _types_lock = threading.Lock()
 _decoders: dict[str, Callable[[Any], Any]] = {}
 _encoders: dict[type, tuple[str, Callable[[Any], Any]]] = {}
@@ -87,12 +110,14 @@ _encoders: dict[type, tuple[str, Callable[[Any], Any]]] = {}
 def add_type(
     name: str, cls: type, *, encode: Callable[[Any], Any], decode: Callable[[Any], Any]
 ) -> None:
-    """Registers a type of the application, for the whole program.
+    """Registers a type of the application, for the whole program. Values of subclasses are encoded
+    like those of the class.
 
     :param name: its name at the server, as it was given to ``EJSON.addType`` there.
     :param cls: the class of its values.
     :param encode: returns a value as JSON.
-    :param decode: returns the value of a JSON.
+    :param decode: returns the value of a JSON. If it raises, the exception is logged, and the value
+        is a ``CustomValue``.
     """
     if name in ("oid", "Decimal"):
         raise invalid(f"the type {name!r} is built in")
@@ -113,20 +138,29 @@ def loads(text: str | bytes) -> Any:
         raise invalid(f"this is not EJSON: {error}") from None
 
 
-def dumps(value: Any, *, sort_keys: bool = False) -> str:
+def dumps(
+    value: Any, *, sort_keys: bool = False, default: Callable[[Any], Any] | None = None
+) -> str:
     """A value as compact EJSON text.
 
     :param sort_keys: whether the keys of all objects are sorted by UTF-16 code units, so that equal
         values have equal texts.
+    :param default: called with each value of another type; returns what stands for it.
     :raises TypeError: for a value of another type.
     :raises InvalidArgument: for a ``datetime`` without a time zone, and for an endless value.
     """
     parts: list[str] = []
     try:
-        _write(_encode(value), parts, sort_keys)
+        _write(_encode(value, default), parts, sort_keys)
     except RecursionError:
         raise invalid("the value contains itself, or is too deep") from None
     return "".join(parts)
+
+
+def equals(left: Any, right: Any) -> bool:
+    """Whether two values have the same EJSON, whatever the order of keys. Unlike ``==``, True is
+    not 1, and NaN equals itself."""
+    return dumps(left, sort_keys=True) == dumps(right, sort_keys=True)
 
 
 def _no_constant(name: str) -> Any:
@@ -164,10 +198,19 @@ def _decode_special(value: dict[str, Any]) -> Any:
     if name == "oid":
         return ObjectID(inner)
     if name == "Decimal":
-        return Decimal(inner)
+        try:
+            return Decimal(inner)
+        except (InvalidOperation, TypeError, ValueError):
+            return CustomValue(name, inner)
     with _types_lock:
         decode = _decoders.get(name)
-    return CustomValue(name, inner) if decode is None else decode(inner)
+    if decode is not None:
+        try:
+            return decode(inner)
+        except Exception:
+            # A document with such a value must not be lost.
+            _logger.exception("decoding a %s failed", name)
+    return CustomValue(name, inner)
 
 
 def _date(milliseconds: Any) -> datetime | FarDate:
@@ -182,8 +225,23 @@ def _date(milliseconds: Any) -> datetime | FarDate:
         return FarDate(whole)
 
 
-def _encode(value: Any) -> Any:
+def _registered(cls: type) -> tuple[str, Callable[[Any], Any]] | None:
+    with _types_lock:
+        return next((_encoders[one] for one in cls.__mro__ if one in _encoders), None)
+
+
+def has_form(cls: type) -> bool:
+    """Whether EJSON has a form for the values of a class."""
+    return issubclass(cls, _FORMS) or _registered(cls) is not None
+
+
+def _encode(value: Any, default: Callable[[Any], Any] | None) -> Any:
     """The value as JSON."""
+    if type(value) not in _PLAIN:
+        registered = _registered(type(value))
+        if registered is not None:
+            name, encode = registered
+            return {"$type": name, "$value": encode(value)}
     if value is None or isinstance(value, (bool, str, int)):
         return value
     if isinstance(value, float):
@@ -191,13 +249,13 @@ def _encode(value: Any) -> Any:
             return value
         return {"$InfNaN": 0 if math.isnan(value) else 1 if value > 0 else -1}
     if isinstance(value, Mapping):
-        encoded = {_key(key): _encode(one) for key, one in value.items()}
+        encoded = {_key(key): _encode(one, default) for key, one in value.items()}
         keys = encoded.keys()
         is_special = keys == {"$escape"} or any(keys == mark for mark in _MARKS)
         return {"$escape": encoded} if is_special else encoded
     if isinstance(value, (list, tuple)):
-        return [_encode(one) for one in value]
-    return _encode_special(value)
+        return [_encode(one, default) for one in value]
+    return _encode_special(value, default)
 
 
 def _key(key: Any) -> str:
@@ -206,12 +264,7 @@ def _key(key: Any) -> str:
     return key
 
 
-def _encode_special(value: Any) -> Any:
-    with _types_lock:
-        registered = _encoders.get(type(value))
-    if registered is not None:
-        name, encode = registered
-        return {"$type": name, "$value": encode(value)}
+def _encode_special(value: Any, default: Callable[[Any], Any] | None) -> Any:
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise invalid("a datetime has no time zone: datetime.now(timezone.utc) has one")
@@ -228,6 +281,10 @@ def _encode_special(value: Any) -> Any:
         return {"$regexp": value.source, "$flags": value.flags}
     if isinstance(value, CustomValue):
         return {"$type": value.type, "$value": value.value}
+    if isinstance(value, re.Pattern):
+        raise TypeError("EJSON has no form for a Pattern of Python; use ejson.Regexp")
+    if default is not None:
+        return _encode(default(value), default)
     raise TypeError(f"EJSON has no form for a {type(value).__name__}; add_type registers one")
 
 

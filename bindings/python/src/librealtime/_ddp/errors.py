@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from .._core.errors import RealtimeError
 
-__all__ = ["DDPError"]
+__all__ = ["DDPError", "DDPModelError"]
 
 Kind = Literal["server", "stub", "invocation_failed", "disconnected", "timeout", "closed"]
 
@@ -14,13 +14,15 @@ Kind = Literal["server", "stub", "invocation_failed", "disconnected", "timeout",
 class DDPError(RealtimeError):
     """A call or a subscription failed. Stubs raise it, too.
 
-    :ivar kind: ``"server"`` if the server sent it, ``"stub"`` if a stub raised it,
-        ``"invocation_failed"`` for a call that must not be repeated and whose connection was lost,
-        ``"timeout"``, ``"disconnected"`` or ``"closed"``.
+    :ivar kind: where it comes from: ``"server"``; ``"stub"``; ``"invocation_failed"`` for a call
+        that must not be repeated and whose connection was lost; ``"disconnected"`` for good;
+        ``"timeout"``; ``"closed"``.
     :ivar code: what programs compare, such as ``"not-found"`` or ``"403"``.
+    :ivar code_is_number: whether the code is a number, as old servers send it.
     :ivar reason: a sentence for people, whose wording depends on the server's version; None for
         none.
     :ivar details: further data; None for none.
+    :ivar source: the server's whole error as JSON text; ``""`` for other errors.
     """
 
     def __init__(
@@ -30,10 +32,19 @@ class DDPError(RealtimeError):
         details: Any = None,
         *,
         kind: Kind = "stub",
+        code_is_number: bool = False,
+        source: str = "",
         status: int = -50,
     ) -> None:
         super().__init__(status, f"{reason or code} [{code}]")
         self.kind = kind
         self.code = code
+        self.code_is_number = code_is_number
         self.reason = reason
         self.details = details
+        self.source = source
+
+
+class DDPModelError(RealtimeError, ValueError):
+    """A document does not fit its model: a field is missing, or of another type. Or an object that
+    is saved does not: its document could not be read again."""

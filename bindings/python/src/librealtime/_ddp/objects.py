@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from .._core.errors import RealtimeError
+
+T = TypeVar("T")
 
 Status = Literal["offline", "connecting", "connected", "waiting", "failed"]
 
@@ -43,3 +46,38 @@ class DDPChange:
     is_initial: bool
     #: Whether it is the last of those that were made together.
     is_last: bool
+
+
+@dataclass(frozen=True)
+class DDPIndexChanges:
+    """How the result of a live query changed, by positions, as a list on a screen wants to know
+    it. ``apply`` does it to a list."""
+
+    #: Whether it is the result that the query began with: all of it is inserted.
+    is_initial: bool
+    #: Positions in the old result, ascending.
+    deleted: tuple[int, ...]
+    #: Positions in the new result, ascending.
+    inserted: tuple[int, ...]
+    #: Old and new positions of the documents that moved, by new position.
+    moved: tuple[tuple[int, int], ...]
+    #: Old and new positions of the documents whose fields changed, moved or not.
+    updated: tuple[tuple[int, int], ...]
+    #: The ids of the new result.
+    ids: tuple[Any, ...]
+
+    def apply(self, rows: list[T], make: Callable[[Any], T]) -> None:
+        """Turns the rows of the old result into those of the new one.
+
+        :param rows: one for each document of the old result.
+        :param make: called with the id of each document that was inserted or updated; returns its
+            row.
+        """
+        coming = {new: rows[old] for old, new in self.moved}
+        for old in sorted([*self.deleted, *(old for old, _ in self.moved)], reverse=True):
+            del rows[old]
+        coming.update((new, make(self.ids[new])) for new in self.inserted)
+        for new in sorted(coming):
+            rows.insert(new, coming[new])
+        for _, new in self.updated:
+            rows[new] = make(self.ids[new])

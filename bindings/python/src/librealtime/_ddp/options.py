@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Optional
 
+from .._core.backoff import Backoff
 from .._core.headers import HeadersLike
 from .._core.option_tables import DDP_OPTIONS, DDPClientKeywords
-from .._core.parameters import Options
-from .._core.shared_options import ROUTE, SAFE_HEADERS, RouteKeywords, SafeHeaderKeywords
+from .._core.parameters import Given, Options, Setup
+from .._core.shared_options import (
+    ROUTE,
+    SAFE_HEADERS,
+    RouteKeywords,
+    SafeHeaderKeywords,
+    set_backoff,
+)
+from .._core.values import strings, text
 from .errors import DDPError
 from .objects import DDPChange, DDPStatusChange
 
 OnStatus = Optional[Callable[[DDPStatusChange], object]]
+OnOpen = Optional[Callable[[], object]]
+OnCurrent = Optional[Callable[[], object]]
 OnChange = Optional[Callable[[DDPChange], object]]
 OnUser = Optional[Callable[[Optional[str]], object]]
 OnResumeFailed = Optional[Callable[[DDPError], object]]
@@ -26,11 +36,23 @@ class Keywords(SafeHeaderKeywords, RouteKeywords, DDPClientKeywords, total=False
     """All options of a Meteor client.
 
     :param headers: of the WebSocket's handshake and of requests: a mapping or pairs. Default None.
-    :param load_token: returns the token of an earlier login, for programs that keep it themselves,
-        and not in a file (`token_file`). Called at the first use of the client and before each
-        connection; it must not use the client. Default None.
-    :param store_token: keeps a token for `load_token`; None removes it. Default None.
+    :param backoff: a ``Backoff``: the delays between attempts, instead of 10 ms twice, and then 1 s
+        times a power of 2.2, up to 5 minutes, within a quarter more or less at random. Its limit of
+        attempts and its stable time are not used. Default None.
+    :param versions: the protocol versions to offer, the preferred one first. Default None: ``"1"``,
+        ``"pre2"`` and ``"pre1"``.
+    :param load_token: returns what `store_token` was called with last, or None, for programs that
+        keep the login of a user themselves, and not in a file (`token_file`). Called at the first
+        use of the client and before each connection; it must not use the client. Any other text
+        counts as None, also the ``token`` of a login's result: ``log_in_with_token`` takes that.
+        Default None.
+    :param store_token: keeps a text, or None, for `load_token`. Default None.
     :param on_status: called with each ``DDPStatusChange``.
+    :param on_open: called each time a connection is open. Calls that it makes with ``send`` go
+        before all calls that waited for a connection, after the login with a token; one with
+        ``wait=True`` is finished before the others are sent. A plain function.
+    :param on_current: called when the documents of an earlier run (`document_file`) have been
+        replaced by those of the server.
     :param on_change: called with each ``DDPChange`` of the local documents.
     :param on_user: called with the id of the user who is logged in now, or None.
     :param on_resume_failed: called with a ``DDPError`` if the server refuses to log the user in
@@ -41,9 +63,13 @@ class Keywords(SafeHeaderKeywords, RouteKeywords, DDPClientKeywords, total=False
     """
 
     headers: HeadersLike | None
+    backoff: Backoff | None
+    versions: Iterable[str] | None
     load_token: LoadToken
     store_token: StoreToken
     on_status: OnStatus
+    on_open: OnOpen
+    on_current: OnCurrent
     on_change: OnChange
     on_user: OnUser
     on_resume_failed: OnResumeFailed
@@ -51,7 +77,15 @@ class Keywords(SafeHeaderKeywords, RouteKeywords, DDPClientKeywords, total=False
     on_debug: OnDebug
 
 
-OPTIONS = Options(Keywords, shared=(SAFE_HEADERS, ROUTE), plain=DDP_OPTIONS)
+def _add_versions(setup: Setup, given: Given) -> None:
+    versions = given["versions"]
+    for version in () if versions is None else strings(versions, "versions"):
+        setup.add_version(text(version, "a version"))
+
+
+OPTIONS = Options(
+    Keywords, set_backoff, _add_versions, shared=(SAFE_HEADERS, ROUTE), plain=DDP_OPTIONS
+)
 
 #: The user's functions.
 FUNCTIONS: tuple[Any, ...] = (*OPTIONS.handlers, "load_token", "store_token")

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Union
 
 from .._core.values import invalid, text
 from . import ejson
 
 Document = Mapping[str, Any]
+#: Such as ``{"name": 1}`` or ``["name"]``.
+Sort = Union[Document, Sequence[Any]]
 
-_OPTIONS = ("sort", "skip", "limit", "fields")
+_OPTIONS = ("sort", "skip", "limit", "fields", "projection")
 
 
 def query(selector: Any, options: Mapping[str, Any]) -> tuple[bytes | None, bytes | None]:
     """A selector and the options of a query, for C."""
+    given = {name: value for name, value in options.items() if value is not None}
     for name in options:
         if name not in _OPTIONS:
             raise TypeError(f"a query has no option {name!r}; there are {', '.join(_OPTIONS)}")
-    given = {name: value for name, value in options.items() if value is not None}
+    if "projection" in given:
+        if "fields" in given:
+            raise TypeError("fields and projection are the same option; give one of them")
+        given["fields"] = given.pop("projection")
     if isinstance(given.get("sort"), str):
         raise invalid("sort is a str; a dict such as {'name': 1} is expected")
     return (

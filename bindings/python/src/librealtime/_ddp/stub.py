@@ -4,25 +4,44 @@ from __future__ import annotations
 
 import ctypes
 import logging
-from collections.abc import Callable
-from typing import Any
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-from .._core.abi import rt_ddp_ids, rt_status
+from .._core.abi import rt_ddp_random, rt_status
 from .._core.errors import InvalidState, check
 from .._core.kind import read_text
 from .._core.loader import lib
-from .._core.values import text
+from .._core.values import invalid, number, text
 from . import ejson
 from .callbacks import DDP, documents, outcome
 from .errors import DDPError
 from .query import Document, query
 
+T = TypeVar("T")
+
 _logger = logging.getLogger("librealtime")
 
+#: The longest text that can be drawn.
+_LONGEST_TEXT = 2**16
+#: How many stubs may run inside each other. Each takes part of the C stack, whose end would end the
+#: process.
+_DEEPEST = 50
+#: How C says why an operation of a stub failed: a reason and a code, which a long text lacks.
+_FAILURE = re.compile(r"the stub's operation has failed: (.*?)(?: \[([^\[\]]*)\])?", re.DOTALL)
 
-def encoded(value: Any) -> bytes:
+_running = threading.local()
+
+
+def encoded(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
     """EJSON for C."""
-    return text(ejson.dumps(value), "the value")
+    return text(ejson.dumps(value, default=default), "the value")
+
+
+def required_function(function: object, name: str) -> None:
+    if not callable(function):
+        raise TypeError(f"{name} is a {type(function).__name__}; a function is expected")
 
 
 class DDPStub:
@@ -30,6 +49,13 @@ class DDPStub:
 
     def __init__(self, handle: Any) -> None:
         self._handle: Any = handle
+
+    @property
+    def is_simulation(self) -> bool:
+        """True, for code that a stub shares with a method of the server."""
+        known = lib.rt_ddp_stub_is_simulation(self._require())
+        check(known)
+        return known == 1
 
     @property
     def user_id(self) -> str | None:
@@ -98,22 +124,13 @@ class DDPStub:
         stub = self._require()
         return outcome(lambda fn, key: int(lib.rt_ddp_stub_call(stub, *arguments, fn, key)))
 
-    def draw_id(self, stream: str) -> str:
-        """Draws an id that the server's method will draw too.
+    def random_stream(self, name: str = "default") -> DDPRandomStream:
+        """A stream of random values, which the server's method draws too.
 
-        :param stream: inserts into a collection draw from ``/collection/NAME``.
+        :param name: as the server's method names it for ``DDP.randomStream``. Inserts into a
+            collection draw from ``/collection/NAME``.
         """
-        stub, name = self._require(), text(stream, "stream")
-        buffer = ctypes.create_string_buffer(64)
-        check(lib.rt_ddp_stub_draw_id(stub, name, rt_ddp_ids.STRINGS, buffer, 64, None))
-        return buffer.value.decode()
-
-    def draw_fraction(self, stream: str) -> float:
-        """Draws a number, from 0 to below 1, that the server's method will draw too."""
-        number = ctypes.c_double()
-        stub, name = self._require(), text(stream, "stream")
-        check(lib.rt_ddp_stub_draw_fraction(stub, name, ctypes.byref(number)))
-        return number.value
+        return DDPRandomStream(self, text(name, "name"))
 
     def _require(self) -> Any:
         if self._handle is None:
@@ -121,13 +138,59 @@ class DDPStub:
         return self._handle
 
 
+class DDPRandomStream:
+    """Random values that the server's method draws too, if both draw the same in the same order;
+    from ``DDPStub.random_stream``."""
+
+    def __init__(self, stub: DDPStub, name: bytes) -> None:
+        self._stub = stub
+        self._name = name
+
+    def fraction(self) -> float:
+        """A number from 0 to below 1."""
+        drawn = ctypes.c_double()
+        stub = self._stub._require()
+        check(_checked(lib.rt_ddp_stub_draw_fraction(stub, self._name, ctypes.byref(drawn))))
+        return drawn.value
+
+    def id(self, n: int = 17) -> str:  # the name in Meteor
+        """An id as Meteor gives to documents: letters and digits that are easy to read."""
+        return self._draw(rt_ddp_random.ID, n)
+
+    def hex_string(self, n: int) -> str:
+        """Hexadecimal digits, 24 for an ``ObjectID``."""
+        return self._draw(rt_ddp_random.HEX, n)
+
+    def secret(self, n: int = 43) -> str:
+        """Letters, digits, ``-`` and ``_``. They are not secret: they follow from the call's
+        seed."""
+        return self._draw(rt_ddp_random.SECRET, n)
+
+    def choice(self, sequence: Sequence[T]) -> T:
+        """An element of a sequence, which must not be empty."""
+        if not sequence:
+            raise invalid("the sequence is empty")
+        return sequence[int(self.fraction() * len(sequence))]
+
+    def _draw(self, kind: int, n: int) -> str:
+        stub, count = self._stub._require(), number(n, "n", 0, _LONGEST_TEXT)
+        if count == 0:
+            return ""  # C would draw the usual number
+        buffer = ctypes.create_string_buffer(count + 1)
+        arguments = (self._name, kind, count, buffer, count + 1, None)
+        check(_checked(lib.rt_ddp_stub_draw_text(stub, *arguments)))
+        return buffer.value.decode()
+
+
 def _checked(status: int) -> int:
     """
     :raises DDPError: if an operation on the documents failed.
     """
     if status == rt_status.ERROR_METHOD:
-        reason = lib.rt_last_error().decode()
-        raise DDPError("stub-operation", reason)
+        # Another text is that of a call that a finalizer has made in the meantime.
+        found = _FAILURE.fullmatch(lib.rt_last_error().decode())
+        reason, code = found.groups() if found else (None, None)
+        raise DDPError(code or "stub-failed", reason)
     return status
 
 
@@ -140,18 +203,42 @@ class StubEntry:
     def _keep(self, error: BaseException) -> None:
         _logger.error("a stub failed", exc_info=error)
 
-    def _run(self, handle: Any, params: list[Any]) -> None:
+    def _run(self, handle: Any, params: int) -> None:
+        depth = getattr(_running, "depth", 0)
+        if depth >= _DEEPEST:
+            said = f"more than {_DEEPEST} stubs run inside each other"
+            check(DDP.stub_fail(handle, b"too-deep", said.encode(), None))
+            return
         stub = DDPStub(handle)
+        _running.depth = depth + 1
+        try:
+            self._end(handle, stub, ejson.loads(ctypes.string_at(params)))
+        except BaseException as error:
+            self._keep(error)
+            reason = repr(error).replace("\0", "").encode("utf-8", "replace")
+            check(DDP.stub_fail(handle, b"error", reason, None))
+            if not isinstance(error, Exception):
+                _running.interrupt = error
+        finally:
+            _running.depth = depth
+            stub._handle = None
+
+    def _end(self, handle: Any, stub: DDPStub, params: list[Any]) -> None:
+        """Runs the function, and tells C how it ended."""
         try:
             value = encoded(self._function(stub, *params))
         except DDPError as error:
             details = None if error.details is None else encoded(error.details)
             reason = None if error.reason is None else text(error.reason, "reason")
             check(DDP.stub_fail(handle, text(error.code, "code"), reason, details))
-        except Exception as error:
-            self._keep(error)
-            check(DDP.stub_fail(handle, b"error", text(repr(error), "reason"), None))
         else:
             check(DDP.stub_return(handle, value))
-        finally:
-            stub._handle = None
+
+
+def raise_interrupt() -> None:
+    """Raises what was not meant for the stubs of the call that has just ended: an interrupt by the
+    user, or the end of the process."""
+    error = getattr(_running, "interrupt", None)
+    if error is not None and getattr(_running, "depth", 0) == 0:
+        _running.interrupt = None
+        raise error

@@ -11,11 +11,11 @@ from .._core.outcome import Outcome
 from .._core.parameters import Given
 from .._core.values import text
 from .callbacks import DDP
-from .calls import BaseCall, BaseLoader, BaseSubscription
+from .calls import BaseCall, BaseLoader, BaseSubscription, call_options
 from .client_base import BaseDDPClient
-from .collection import BaseCollection, BaseResults
-from .query import Document
-from .stub import encoded
+from .sync_accounts import BlockingAccounts
+from .sync_collection import DDPBatch, DDPCollection
+from .sync_models import DDPModels
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -44,7 +44,8 @@ class DDPSubscription(BaseSubscription):
     def ready(self, timeout: float | None = None) -> None:
         """Waits for the initial documents.
 
-        :raises DDPError: if the server ends the subscription before.
+        :raises DDPError: if the server ends the subscription before, or ``release`` or ``stop``
+            gives it up.
         :raises TimeoutError: if they are not there within `timeout` seconds.
         """
         self._client._reach(self._outcome(), timeout)
@@ -54,32 +55,7 @@ class DDPLoader(BaseLoader):
     pass
 
 
-class DDPResults(BaseResults):
-    """The result of a query, and its result after each change, as soon as the iteration asks for
-    it: results that it was too slow for are left out."""
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> list[Document]:
-        self._client._until(lambda: self._is_new or self._is_over)
-        if self._is_over:
-            raise StopIteration
-        return self._take()
-
-
-class DDPCollection(BaseCollection):
-    def results(self, selector: Any = None, **options: Any) -> DDPResults:
-        """The result of a query, and its result after each change; the parameters are those of
-        ``find``.
-
-            for tasks in client.collection("tasks").results({"done": False}):
-                show(tasks)
-        """
-        return DDPResults(self._client, self.name, selector, options)
-
-
-class DDPClient(Driven, BaseDDPClient):
+class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
     """A client of a Meteor server; blocking.
 
         with DDPClient("https://example.org") as client:
@@ -128,7 +104,8 @@ class DDPClient(Driven, BaseDDPClient):
         on_stopped: Callable[[Any], object] | None = None,
     ) -> DDPSubscription:
         """Subscribes to a publication, and waits for its documents. A lost connection subscribes by
-        itself again. Equal subscriptions are shared: the server is asked once.
+        itself again. Equal subscriptions are shared: the server is asked once. If the wait fails,
+        for example after `timeout` seconds, the subscription is released.
 
         :param wait: False returns at once.
         :param keep: how long it is kept after its last use. Default None:
@@ -138,17 +115,26 @@ class DDPClient(Driven, BaseDDPClient):
         """
         made: DDPSubscription = self._make_subscription(name, params, keep, on_stopped)
         if wait:
-            made.ready(timeout)
+            try:
+                made.ready(timeout)
+            except BaseException:
+                made.release()
+                raise
         return made
 
     def load(self, publications: Iterable[Any], timeout: float | None = None) -> DDPLoader:
-        """Subscribes to several publications, and waits until they are all ready.
+        """Subscribes to several publications, and waits until they are all ready. If the wait
+        fails, all are released.
 
         :param publications: names, or tuples of a name and its parameters.
         :raises DDPError: the first error of those that the server ended.
         """
         made: DDPLoader = self._make_loader(publications)
-        self._reach(made._outcome(), timeout)
+        try:
+            self._reach(made._outcome(), timeout)
+        except BaseException:
+            made.close()
+            raise
         return made
 
     def send(self, method: str, *params: Any, **options: Any) -> DDPCall:
@@ -164,7 +150,7 @@ class DDPClient(Driven, BaseDDPClient):
         :raises DDPError: if the stub fails and the options say so.
         """
         made: DDPCall = self._make_call(
-            DDP.call, text(method, "method"), encoded(params), **options
+            DDP.call, text(method, "method"), self._encoded(params), **options
         )
         return made
 
@@ -177,6 +163,41 @@ class DDPClient(Driven, BaseDDPClient):
         """
         return self.send(method, *params, **options).completed(timeout)
 
+    def batch(
+        self,
+        *,
+        wait: bool = False,
+        no_retry: bool = False,
+        throw_stub_errors: bool = False,
+        call_timeout: float | None = None,
+    ) -> DDPBatch:
+        """Several writes as one: they are made when the ``with`` block ends.
+
+            with client.batch() as batch:
+                batch.insert("tasks", {"text": "milk"})
+                batch.remove("tasks", "b")
+            batch.completed()
+
+        :param options: as for ``send``, for each of the calls.
+        """
+        options = call_options(
+            wait=wait,
+            no_retry=no_retry,
+            throw_stub_errors=throw_stub_errors,
+            call_timeout=call_timeout,
+        )
+        return DDPBatch(self, options)
+
+    def models(self, *classes: type) -> DDPModels:
+        """Reads, saves and observes documents as objects of these dataclasses; see
+        ``librealtime.ddp_models``. Their objects can be parameters of methods and subscriptions:
+        they become their ids.
+
+        :param classes: those to which their relationships lead belong to them, too.
+        :raises InvalidArgument: for models that contradict each other.
+        """
+        return DDPModels(self, classes)
+
     def collection(self, name: str, *, object_ids: bool = False) -> DDPCollection:
         """A collection of local documents. Its inserts, updates and removals change the local
         documents before the server has answered.
@@ -184,72 +205,6 @@ class DDPClient(Driven, BaseDDPClient):
         :param object_ids: whether new documents get ObjectIDs of MongoDB, and not texts.
         """
         return DDPCollection(self, name, object_ids)
-
-    # Accounts.
-
-    def log_in(
-        self,
-        user: str,
-        password: str,
-        code: str | None = None,
-        *,
-        timeout: float | None = None,
-    ) -> Any:
-        """Logs in with a password. A user who has logged in is logged in again on each new
-        connection, and after a restart if the token is kept (`token_file`).
-
-        :param user: an email address if it contains an ``@``, otherwise a user name.
-        :param code: of the second factor.
-        :returns: a dict with ``id`` and ``token``.
-        :raises DDPError: if the server refuses it.
-        """
-        return self._log_in(user, password, code).completed(timeout)
-
-    def log_in_with_token(self, token: str, *, timeout: float | None = None) -> Any:
-        """Logs in with the ``token`` of an earlier login."""
-        return self._log_in_with_token(token).completed(timeout)
-
-    def log_in_by(self, method: str, *params: Any, timeout: float | None = None) -> Any:
-        """Calls any method that logs a user in: its result is a dict with ``id`` and ``token``."""
-        return self._log_in_by(method, params).completed(timeout)
-
-    def create_user(
-        self,
-        password: str,
-        *,
-        name: str | None = None,
-        email: str | None = None,
-        profile: Any = None,
-        timeout: float | None = None,
-    ) -> Any:
-        """Creates a user, and logs in."""
-        return self._create_user(password, name, email, profile).completed(timeout)
-
-    def change_password(self, old: str | None, new: str, *, timeout: float | None = None) -> None:
-        """
-        :param old: None for a user who has no password yet.
-        """
-        self._change_password(old, new).completed(timeout)
-
-    def forgot_password(self, email: str, *, timeout: float | None = None) -> None:
-        """Makes the server send an email with a token for ``reset_password``."""
-        self._forgot_password(email).completed(timeout)
-
-    def reset_password(self, token: str, new: str, *, timeout: float | None = None) -> Any:
-        """Sets a password with the token of an email, and logs in."""
-        return self._reset_password(token, new).completed(timeout)
-
-    def verify_email(self, token: str, *, timeout: float | None = None) -> Any:
-        """Confirms an email address with the token of an email, and logs in."""
-        return self._verify_email(token).completed(timeout)
-
-    def log_out(self, *, timeout: float | None = None) -> None:
-        """Logs the user out: here once the server has."""
-        self._make_account_call(DDP.log_out).completed(timeout)
-
-    def log_out_others(self, *, timeout: float | None = None) -> None:
-        """Logs all other clients of the user out."""
-        self._make_account_call(DDP.log_out_others).completed(timeout)
 
     # The end.
 

@@ -80,6 +80,8 @@ class BasePusher(Reception[C], Listening, Configured):
     _debugs = False
     # How often it has been disconnected.
     _ends = 0
+    # How often it was asked to connect.
+    _connects = 0
     # Whether the user is to be signed in.
     _signs_in = False
     # How often the user was signed out.
@@ -243,6 +245,7 @@ class BasePusher(Reception[C], Listening, Configured):
             # Set before the call: another thread may report its outcome at once.
             before = self._is_on, self._failure
             self._is_on, self._failure = True, None
+            self._connects += 1
             try:
                 check(PUSHER.connect(handle))
             except BaseException:
@@ -261,7 +264,9 @@ class BasePusher(Reception[C], Listening, Configured):
             if handle is None or not self._is_on:
                 return None
             check(PUSHER.disconnect(handle))
-        return lambda: self._ends != ends or not self._is_on
+            connects = self._connects
+        # One that was connected again before the loop's turn reports no end.
+        return lambda: self._ends != ends or self._connects != connects or not self._is_on
 
     def _register(self, name: str, auth: str | None, channel_data: str | None, waits: bool) -> C:
         """Subscribes to a channel, or tries a failed one again."""

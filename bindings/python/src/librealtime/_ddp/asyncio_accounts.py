@@ -1,0 +1,87 @@
+"""The accounts of the asyncio client of Meteor servers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+from .accounts import Accounts
+from .callbacks import DDP
+
+
+class AsyncAccounts(Accounts):
+    """The accounts of a client."""
+
+    async def log_in(
+        self, user: str | Mapping[str, str], password: str, code: str | None = None
+    ) -> Any:
+        """Logs in with a password. A user who has logged in is logged in again on each new
+        connection, and after a restart if the token is kept (`token_file`).
+
+        :param user: an email address if it contains an ``@``, otherwise a user name; or a dict with
+            ``id``, ``username`` or ``email``.
+        :param code: of the second factor.
+        :returns: a dict with ``id`` and ``token``.
+        :raises DDPError: if the server refuses it.
+        """
+        return await self._checked(self._log_in(user, password, code))
+
+    async def log_in_with_token(self, token: str) -> Any:
+        """Logs in with the ``token`` of an earlier login."""
+        return await self._checked(self._log_in_with_token(token))
+
+    async def log_in_by(self, method: str, *params: Any) -> Any:
+        """Calls any method that logs a user in: its result is a dict with ``id`` and ``token``."""
+        return await self._checked(self._log_in_by(method, params))
+
+    async def create_user(
+        self,
+        password: str,
+        *,
+        name: str | None = None,
+        email: str | None = None,
+        profile: Any = None,
+    ) -> Any:
+        """Creates a user, and logs in."""
+        return await self._checked(self._create_user(password, name, email, profile))
+
+    async def change_password(self, old: str | None, new: str) -> None:
+        """
+        :param old: None for a user who has no password yet.
+        """
+        await self._checked(self._change_password(old, new))
+
+    async def forgot_password(self, email: str) -> None:
+        """Makes the server send an email with a token for ``reset_password``."""
+        await self._checked(self._forgot_password(email))
+
+    async def reset_password(self, token: str, new: str) -> Any:
+        """Sets a password with the token of an email, and logs in."""
+        return await self._checked(self._reset_password(token, new))
+
+    async def verify_email(self, token: str) -> Any:
+        """Confirms an email address with the token of an email, and logs in."""
+        return await self._checked(self._verify_email(token))
+
+    async def new_token(self) -> Any:
+        """Gets another token for the user who is logged in; it replaces the one that is kept.
+
+        :returns: a dict with ``id`` and ``token``.
+        """
+        return await self._checked(self._log_in_by("getNewToken", ()))
+
+    async def log_out(self) -> None:
+        """Logs the user out: here once the server has."""
+        await self._checked(self._make_account_call(DDP.log_out))
+
+    async def log_out_others(self) -> None:
+        """Logs all other clients of the user out."""
+        await self._checked(self._make_account_call(DDP.log_out_others))
+
+    def _checked(self, call: Any) -> Awaitable[Any]:
+        self._check_loop()
+        awaited: Awaitable[Any] = call
+        return awaited
+
+    def _check_loop(self) -> None:
+        raise NotImplementedError

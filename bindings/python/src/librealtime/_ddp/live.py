@@ -1,0 +1,140 @@
+"""Live queries, and iterations over what changes."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from .._core import abi
+from .._core.errors import RealtimeError, check
+from .._core.kind import trampoline
+from .._core.loader import lib
+from .._core.registry import Registration
+from .._core.values import text
+from .callbacks import DDP, INDEXES, LIVE
+from .calls import Awaited
+from .feeds import Feed
+from .query import query
+from .stub import required_function
+
+T = TypeVar("T")
+
+
+class DDPLiveQuery(Awaited):
+    """A live query, from ``DDPCollection.observe``; ``stop`` ends it."""
+
+    _number: int | None = None
+
+    def __init__(
+        self,
+        client: Any,
+        collection: str,
+        selector: Any,
+        options: Any,
+        handler: Any,
+        by_indexes: bool = False,
+    ) -> None:
+        required_function(handler, "handler")
+        super().__init__(client)
+        self._handler = handler
+        number = ctypes.c_uint64()
+        function = DDP.observe_indexes if by_indexes else DDP.observe
+        try:
+            said = (text(collection, "collection"), *query(selector, options))
+            self._registration.set(
+                lambda handle, fn, key, destroy: function(
+                    handle, *said, fn, key, destroy, ctypes.byref(number)
+                ),
+                client._require_handle(),
+                INDEXES if by_indexes else LIVE,
+            )
+        except BaseException:
+            self._finish()
+            raise
+        self._number = number.value
+
+    def stop(self) -> None:
+        """Ends the query: its handler is not called any more."""
+        handle, number = self._client._handle, self._number
+        self._finish()
+        if handle is not None and number is not None:
+            check(DDP.stop_observing(handle, number))
+
+    def _changed(self, change: Any) -> None:
+        if self in self._client._pending:
+            self._client._call(self._handler, change)
+
+
+class Marker:
+    """Calls a function on the loop's thread, after the changes that wait there have been reported.
+    The caller must keep this object until then."""
+
+    def __init__(self, client: Any, function: Callable[[], None]) -> None:
+        self._client = client
+        self._run = function
+        loop = client._loop_handle
+        if loop is not None:  # else another thread has closed the client
+            Registration(self).set(lib.rt_loop_post, loop, _RUN)
+
+    def _keep(self, error: BaseException) -> None:
+        self._client._keep(error)
+
+
+# Kept forever, as C may call it at any time.
+_RUN = abi.rt_loop_fn(trampoline(lambda marker: marker._run()))
+
+
+class BaseLiveChanges(Generic[T]):
+    """An iteration over the changes of a live query, in order. It begins with the present result.
+
+    An iteration that is slow misses nothing: when many changes wait, they are replaced by the
+    difference between what it knows and what is there now. So they never take more memory than
+    these two results. It ends when the client is closed, and by ``close``. The query ends with the
+    last reference to this object, for example when a loop over it is left.
+    """
+
+    _live: Any = None
+
+    def __init__(self, client: Any, feed: Feed[T], make: Any) -> None:
+        """
+        :param make: makes the live query; called with a handler for its changes.
+        """
+        self._client = client
+        self._feed = feed
+
+        # The query must not refer to this object, whose end is the query's end.
+        def put(change: Any) -> None:
+            feed.put(change)
+            client._changed()
+
+        self._live = make(put)
+
+    def close(self) -> None:
+        """Ends the query, and with it the iteration."""
+        self._live.stop()
+        self._client._changed()
+
+    # The default outlives the module at interpreter exit.
+    def __del__(self, _expected: type[Exception] = RealtimeError) -> None:
+        if self._live is not None:
+            try:
+                self._live.stop()
+            except _expected:  # in a forked process
+                return
+
+    def _take(self) -> T | None:
+        """The next item; None if there is none yet. If it cannot be made, nothing follows."""
+        try:
+            return self._feed.take()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def _is_over(self) -> bool:
+        return self._client._is_closed or self._live not in self._client._pending
+
+    @property
+    def _has_news(self) -> bool:
+        return self._is_over or self._feed.is_filled

@@ -1,0 +1,47 @@
+"""Documents of a Meteor client that outlive the process."""
+
+from __future__ import annotations
+
+import pytest
+from meteor import FACES, Heard, do, opened
+
+from librealtime import StoreError
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_documents_are_kept_between_runs(run, app, face, tmp_path):
+    async def main():
+        options = {"document_file": str(tmp_path / "documents")}
+        app.control.remove("players", "c")
+        async with opened(face, app, **options) as client:
+            await do(client.subscribe, "all")
+            names = {player["name"] for player in client.collection("players").find()}
+            assert not client.has_stale_documents
+        heard = Heard()
+        client = face(app.url, on_current=lambda: heard("current"), **options)
+        try:
+            players = client.collection("players")
+            assert {player["name"] for player in players.find()} == names
+            assert client.has_stale_documents
+            await do(client.connect)
+            await do(client.subscribe, "all")
+            assert await heard.next() == "current" and not client.has_stale_documents
+            assert {player["name"] for player in players.find()} == names
+        finally:
+            client.close()
+
+    run(main())
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_files_of_others_are_refused(run, app, face, tmp_path):
+    async def main():
+        file = tmp_path / "documents"
+        file.write_text("mine\n")
+        client = face(app.url, document_file=str(file))
+        with pytest.raises(StoreError, match="was not written by librealtime"):
+            await do(client.connect)
+        client.close()
+        assert file.read_text() == "mine\n"
+
+    run(main())
