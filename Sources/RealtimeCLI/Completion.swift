@@ -43,8 +43,12 @@ final class Completion: Sendable {
 
 extension Loop {
     /// Waits until the loop's thread has done its queued work, which the end of the process would
-    /// discard.
+    /// discard. What it sends is written at the end of a turn, so this waits for a whole one.
     func settle() async {
+        for _ in 1...2 { await nextTurn() }
+    }
+
+    private func nextTurn() async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             do {
                 try post { continuation.resume() }

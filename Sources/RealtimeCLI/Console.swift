@@ -8,6 +8,7 @@ struct Console: Sendable {
     let isJSON: Bool
 
     static var isInputTerminal: Bool { isatty(STDIN_FILENO) == 1 }
+    static var isErrorTerminal: Bool { isatty(STDERR_FILENO) == 1 }
     static var isOutputTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
     /// Writes received data: the line or, with --json, the object.
@@ -69,14 +70,7 @@ struct Console: Sendable {
     /// Escapes control characters, so that a peer cannot control the terminal. A log file with our
     /// standard error may be shown on a terminal later, so that is escaped, too.
     private static func shown(_ text: String) -> String {
-        text.unicodeScalars.reduce(into: "") { result, scalar in
-            let isControl = scalar.properties.generalCategory == .control
-            if isControl && scalar != "\t" && scalar != "\n" {
-                result += "\\u{\(String(scalar.value, radix: 16))}"
-            } else {
-                result.unicodeScalars.append(scalar)
-            }
-        }
+        text.escaped { $0.properties.generalCategory == .control && $0 != "\t" && $0 != "\n" }
     }
 
     static let network = "when there is a network"
@@ -91,21 +85,30 @@ struct Console: Sendable {
     /// Reports the error that ended the command, and returns the exit code.
     func fail(_ error: any Error) -> ExitCode {
         switch error {
-        case let error as RealtimeError:
-            note(
-                ([error.message + (error.message.hasSuffix(".") ? "" : ".")]
-                    + (error.advice.map { [$0] } ?? [])).joined(separator: " "),
-                JSONLine("error").with("code", "\(error.code)").with("message", error.message)
-                    .with("status", error.response?.status).with("advice", error.advice))
-            return ExitCode(ExitStatus(error).rawValue)
+        case let error as RealtimeError: return fail(error, error.advice)
+        case let failure as DDPUnreachable: return fail(failure.error, failure.advice)
         case let failure as REST.Failure:
             return fail(RealtimeError(failure.code, failure.message))
+        case let failure as DDPFailure:
+            note(
+                ([failure.message] + (failure.advice.map { [$0] } ?? [])).joined(separator: " "),
+                failure.object)
+            return ExitCode(ExitStatus(failure.error).rawValue)
         case let status as ExitStatus: return ExitCode(status.rawValue)
         case is CancellationError: return ExitCode(ExitStatus.interrupted.rawValue)
         default:
             note("\(error)", JSONLine("error").with("message", "\(error)"))
             return ExitCode(ExitStatus.other.rawValue)
         }
+    }
+
+    private func fail(_ error: RealtimeError, _ advice: String?) -> ExitCode {
+        note(
+            ([error.message + (error.message.hasSuffix(".") ? "" : ".")]
+                + (advice.map { [$0] } ?? [])).joined(separator: " "),
+            JSONLine("error").with("code", "\(error.code)").with("message", error.message)
+                .with("status", error.response?.status).with("advice", advice))
+        return ExitCode(ExitStatus(error).rawValue)
     }
 
     /// Lets `write` report a broken pipe as an error, instead of a signal to one of the threads.
@@ -134,5 +137,28 @@ struct Console: Sendable {
         let text = "realtime: standard output cannot be written: \(cause)\n"
         write(Array(text.utf8), to: STDERR_FILENO)
         exit(ExitStatus.other.rawValue)
+    }
+}
+
+extension String {
+    /// Without line ends, and without what could control a terminal or change the direction of
+    /// writing (Unicode Standard Annex #9).
+    var oneLine: String {
+        escaped {
+            switch $0.value {
+            case 0x2028, 0x2029, 0x202A...0x202E, 0x2066...0x2069: true
+            default: $0.properties.generalCategory == .control
+            }
+        }
+    }
+
+    fileprivate func escaped(_ isEscaped: (Unicode.Scalar) -> Bool) -> String {
+        unicodeScalars.reduce(into: "") { result, scalar in
+            if isEscaped(scalar) {
+                result += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
     }
 }

@@ -27,7 +27,9 @@ struct EventSourceCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Start after the event with this id.", valueName: "id"))
     var lastEventID: String?
 
-    @Option(help: ArgumentHelp("Keep the last id in this file between runs.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Keep the last id in this file between runs.", valueName: "file"),
+        completion: .file())
     var idFile: String?
 
     @Flag(inversion: .prefixedNo, help: "Reconnect when the stream ends or fails.")

@@ -26,7 +26,7 @@ enum ExitStatus: Int32, Error, CaseIterable {
         case .lost: "the connection was lost, or the peer violated the protocol"
         case .closedWithError: "the peer closed the connection with an error code"
         case .usage: "invalid argument"
-        case .interrupted: "Ctrl-C or SIGTERM"
+        case .interrupted: "Ctrl-C, SIGTERM or SIGHUP"
         case .unread: "the reader of the output is gone (broken pipe)"
         }
     }
@@ -41,6 +41,15 @@ enum ExitStatus: Int32, Error, CaseIterable {
 
     init(_ error: RealtimeError) {
         self = error.isFromProxy ? .unreachable : ExitStatus(error.code)
+    }
+
+    init(_ failure: DDPError) {
+        switch failure.kind {
+        case .server: self = .refused
+        case .stub: self = .other
+        case .invocationFailed, .disconnected, .closed: self = .lost
+        case .timeout: self = .unreachable
+        }
     }
 
     private init(_ code: RealtimeError.Code) {
@@ -96,7 +105,8 @@ extension RealtimeError {
         case .auth where message.contains("channel") || message.contains("subscription"): nil
         case .auth: "See --token, and --refresh-token with --auth-url."
         case .unsupportedScheme where message.hasPrefix("The proxy"): nil
-        case .unsupportedScheme: "ws and wss are for `realtime ws`, http and https for the others."
+        case .unsupportedScheme:
+            "ws and wss are for `realtime ws` and `realtime ddp`; all others take http and https."
         default: nil
         }
     }

@@ -5,7 +5,8 @@ import Synchronization
 /// Where the signal handler writes.
 nonisolated(unsafe) private var signalPipe: Int32 = -1
 
-/// Handles Ctrl-C and SIGTERM: the first signal closes the connection, the second ends the process.
+/// Handles Ctrl-C, SIGTERM and SIGHUP: the first signal closes the connection, the second ends the
+/// process.
 ///
 /// The handler writes to a pipe, because a Dispatch signal source loses signals that arrive before
 /// its thread has noticed it.
@@ -14,7 +15,8 @@ nonisolated(unsafe) private var signalPipe: Int32 = -1
 final class Interruption: @unchecked Sendable {
     private let isInterrupted = Atomic<Bool>(false)
     private var source: (any DispatchSourceRead)?
-    private static let signals = [SIGINT, SIGTERM]
+    /// SIGHUP is ignored under nohup.
+    private let signals = [SIGINT, SIGTERM] + (Interruption.isIgnored(SIGHUP) ? [] : [SIGHUP])
 
     /// - Parameter close: called once, on another thread.
     init(close: @escaping @Sendable () -> Void) {
@@ -34,7 +36,7 @@ final class Interruption: @unchecked Sendable {
         }
         self.source = source
         source.resume()
-        for number in Interruption.signals {
+        for number in signals {
             signal(number) { _ in
                 let cause = errno
                 var byte: UInt8 = 0
@@ -51,8 +53,16 @@ final class Interruption: @unchecked Sendable {
     /// Leaves the pipe open, because a handler may be about to write to it.
     deinit {
         guard let source else { return }
-        for number in Interruption.signals { signal(number, SIG_DFL) }
+        for number in signals { signal(number, SIG_DFL) }
         source.cancel()
+    }
+
+    /// Whether the process ignores a signal, which it then should not handle.
+    static func isIgnored(_ number: Int32) -> Bool {
+        var current = sigaction()
+        guard sigaction(number, nil, &current) == 0 else { return false }
+        let ignored = unsafeBitCast(SIG_IGN, to: Int.self)
+        return unsafeBitCast(current.__sigaction_handler.sa_handler, to: Int.self) == ignored
     }
 
     private func received(_ close: @escaping @Sendable () -> Void) {

@@ -1,3 +1,5 @@
+import Realtime
+
 /// A line of --json: an object with "event" first, and members in the order they were added.
 struct JSONLine {
     private(set) var members: String
@@ -24,6 +26,8 @@ struct JSONLine {
     func with(_ name: String, _ texts: [String]?) -> JSONLine {
         adding(name, texts.map { "[\($0.map(JSONLine.quoted).joined(separator: ","))]" })
     }
+
+    func with(_ name: String, _ value: EJSON?) -> JSONLine { adding(name, value?.text) }
 
     /// Adds a time in milliseconds.
     func with(_ name: String, _ value: Duration?) -> JSONLine {

@@ -163,7 +163,7 @@ struct PusherAuthorizationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The app's secret is the first line of this file. For development only.",
-            valueName: "file"))
+            valueName: "file"), completion: .file())
     var secretFile: String?
 
     @Option(

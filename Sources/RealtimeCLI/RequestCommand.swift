@@ -71,7 +71,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
             "A file with the body, which is read while it is sent; - is standard input. A pipe "
                 + "cannot be read again, so the request is not repeated once some of it was sent.",
             valueName: "file",
-            visibility: Method.hasBody ? .default : .hidden))
+            visibility: Method.hasBody ? .default : .hidden), completion: .file())
     var dataFile: String?
 
     @Option(
@@ -83,7 +83,8 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
 
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("Write the response's body to this file.", valueName: "file"))
+        help: ArgumentHelp("Write the response's body to this file.", valueName: "file"),
+        completion: .file())
     var output: String?
 
     @Flag(

@@ -25,7 +25,7 @@ struct SharedOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The token from a file's first line, which keeps it out of the list of processes.",
-            valueName: "file"))
+            valueName: "file"), completion: .file())
     var bearerFile: String?
 
     @OptionGroup(title: "Connection")
@@ -94,13 +94,18 @@ struct SharedOptions: ParsableArguments {
 
 struct NetworkOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("Authorities to trust (PEM), not the system's.", valueName: "file"))
+        help: ArgumentHelp("Authorities to trust (PEM), not the system's.", valueName: "file"),
+        completion: .file())
     var caFile: String?
 
-    @Option(help: ArgumentHelp("Send this client certificate (PEM).", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Send this client certificate (PEM).", valueName: "file"),
+        completion: .file())
     var certificate: String?
 
-    @Option(help: ArgumentHelp("Its private key, if that is in another file.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Its private key, if that is in another file.", valueName: "file"),
+        completion: .file())
     var certificateKey: String?
 
     @Flag(help: "Accept any certificate; others on the network can then read and change data.")
@@ -109,7 +114,8 @@ struct NetworkOptions: ParsableArguments {
     @Option(help: ArgumentHelp("http, https, socks4(a) or socks5(h); or none.", valueName: "url"))
     var proxy: String?
 
-    @Option(help: ArgumentHelp("Connect to this Unix socket.", valueName: "path"))
+    @Option(
+        help: ArgumentHelp("Connect to this Unix socket.", valueName: "path"), completion: .file())
     var unixSocket: String?
 
     @Option(
@@ -167,7 +173,7 @@ private func parseHeader(_ text: String) throws -> (name: String, value: String)
 
 /// The parts before and after the first colon. Searches bytes, because a colon with a combining
 /// character after it is another Character.
-private func atColon(_ text: String) -> (Substring, Substring)? {
+func atColon(_ text: String) -> (Substring, Substring)? {
     guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
     return (text[..<colon], text[text.utf8.index(after: colon)...])
 }

@@ -6,20 +6,24 @@ import Realtime
 @main struct Tool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "realtime",
-        abstract: "Talks to realtime servers: WebSocket, events, long polling, Pusher, requests.",
+        abstract:
+            "Talks to realtime servers: WebSocket, events, long polls, Pusher, Meteor, requests.",
         discussion: """
             Received data goes to standard output, one line for each message; everything else \
             goes to standard error. With --json everything goes to standard output, one JSON \
             object a line, whose "event" says what happened.
 
-            Ctrl-C or SIGTERM closes the connection properly, which takes up to 12 seconds; a \
-            second one ends the command at once.
+            Ctrl-C, SIGTERM or SIGHUP closes the connection properly, which takes up to 12 \
+            seconds; a second one ends the command at once.
 
             EXAMPLES, against the server that `python -m librealtime.demo_server` starts
               realtime ws ws://127.0.0.1:8080/echo
               realtime sse http://127.0.0.1:8080/events
               realtime listen http://127.0.0.1:8080/channel/news
               realtime post http://127.0.0.1:8080/channel/news --data hello
+
+            realtime --generate-completion-script bash, zsh or fish prints a script with which \
+            the shell completes commands and options.
 
             EXIT CODES
             \(ExitStatus.table)
@@ -32,7 +36,7 @@ import Realtime
         version: "realtime \(Library.version)",
         subcommands: [
             WebSocketCommand.self, EventSourceCommand.self, LongPollCommand.self,
-            ListenCommand.self, PusherCommand.self,
+            ListenCommand.self, PusherCommand.self, DDPCommand.self,
             RequestCommand<Get>.self, RequestCommand<Post>.self, RequestCommand<Put>.self,
             RequestCommand<Delete>.self,
         ])
