@@ -3,7 +3,7 @@ import PackageDescription
 
 let examples = [
     "chat", "events", "eventsource_app", "fetch", "listen", "poll", "read_channel", "read_events",
-    "read_messages", "readme", "request", "subscribe",
+    "read_messages", "read_todos", "readme", "request", "subscribe", "todo_models", "todos",
 ]
 let apps = ["pusher_app", "spreadbot_app"]
 
