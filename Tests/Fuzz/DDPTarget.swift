@@ -75,6 +75,8 @@ final class DDPFuzzRun {
     private var now = Instant(nanoseconds: 0)
     private var handles: [DDPSession.SubscriptionHandle] = []
     private var loader: DDPSession.LoaderID
+    /// How often the user, or the network, has done something.
+    private var deeds = 0
     /// The session is inside one of its calls.
     private var isActing = false
 
@@ -120,6 +122,7 @@ final class DDPFuzzRun {
 
     /// Whatever does not come from the server: the first letter says what, the rest with whom.
     func happen(_ text: String) {
+        deeds += 1
         let rest = String(text.dropFirst())
         switch text.first {
         case "o": open()
@@ -149,11 +152,38 @@ final class DDPFuzzRun {
 
     /// The client is closed, and nothing may be left.
     func end() {
+        checkGrowth()
         change { $0.close(now: now) }
         require(session.isSettled, "something waits after the end")
         require(session.wakeUp == nil, "something is due after the end")
         require(number == nil, "a socket is left")
         ledger.end()
+    }
+
+    /// Besides documents and messages that are held back, which have limits of their own, the
+    /// session keeps nothing that the server has made up: only what belongs to the user's deeds.
+    private func checkGrowth() {
+        let kept = DDPFuzzRun.elements(Mirror(reflecting: session))
+        let limit = 100 + 20 * deeds
+        require(kept <= limit, "\(kept) things are kept for \(deeds) deeds of the user")
+    }
+
+    /// How many elements all collections in a value have, without those that may grow.
+    private static func elements(_ value: Mirror) -> Int {
+        value.children.reduce(0) { count, child in
+            switch child.label {
+            case "store", "held", "configuration": return count
+            default: break
+            }
+            // A message counts once.
+            if child.value is [UInt8] { return count }
+            let mirror = Mirror(reflecting: child.value)
+            switch mirror.displayStyle {
+            case .collection?, .dictionary?, .set?:
+                return count + mirror.children.count + elements(mirror)
+            default: return count + elements(mirror)
+            }
+        }
     }
 
     // MARK: Time and sockets
@@ -352,7 +382,7 @@ final class DDPFuzzRun {
             session.enterStub("inner")
             _ = session.callInStub(DDPRequest("/c/insert", [everything]), drawing: &ids)
             session.leaveStub()
-        case "t", "T": throw DDPError(.stub, .text("thrown"))
+        case "t", "T": throw DDPError(.stub, "thrown")
         default: _ = session.draw(from: "x", drawing: &ids) { $0.fraction() }
         }
     }

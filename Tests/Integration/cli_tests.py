@@ -3,9 +3,11 @@
 import base64
 import contextlib
 import json
+import pathlib
 import re
 import signal
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -56,6 +58,40 @@ def test_help_lists_the_exit_codes(tool: Tool) -> None:
         about = tool.run(command, "--help").stdout
         expect("EXAMPLES" in about and f"realtime {command} " in about, about)
     expect(re.fullmatch(r"realtime \d+\.\d+\.\d+\n", tool.run("--version").stdout) is not None, "")
+
+
+def test_shells_complete(tool: Tool, tmp_path: pathlib.Path) -> None:
+    script, file = tmp_path / "script", tmp_path / "token"
+    script.write_text(tool.run("--generate-completion-script", "bash").stdout)
+    file.touch()
+    # What bash does when the tab key is typed after these words.
+    call = """
+        source "$0"
+        COMP_WORDS=(realtime "$@") COMP_CWORD=$# COMP_LINE="realtime $*" COMP_POINT=${#COMP_LINE}
+        _realtime realtime "${@: -1}" "${COMP_WORDS[-2]}"
+        echo "${COMPREPLY[@]}"
+    """
+    begin = str(file)[:-2]
+    for words, wanted in [
+        (["dd"], "ddp"),
+        (["ddp", "http://127.0.0.1", ""], "sub call"),
+        (["ddp", "--wat"], "--watch"),
+        *([[*words, begin], str(file)] for words in FILES),
+    ]:
+        result = subprocess.run(
+            ["bash", "-c", call, str(script), *words], capture_output=True, text=True
+        )
+        expect(result.stdout == f"{wanted}\n" and result.stderr == "", f"{words}: {result}")
+
+
+#: Options whose values are files.
+FILES = [
+    *(["ddp", option] for option in ("--token-file", "--password-file", "--unix-socket")),
+    *(["ws", option] for option in ("--ca-file", "--certificate", "--certificate-key")),
+    *(["post", option] for option in ("--data-file", "--output", "-o", "--bearer-file")),
+    ["pusher", "--secret-file"],
+    ["sse", "--id-file"],
+]
 
 
 def test_invalid_arguments(tool: Tool) -> None:

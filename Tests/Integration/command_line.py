@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import subprocess
+import sys
 import termios
 import threading
 import time
@@ -35,7 +36,7 @@ class Tool:
     ) -> subprocess.Popen[bytes]:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         return subprocess.Popen(
-            [*prefix, self.program, *arguments], env=self.environment, **{**pipes, **options}
+            [*prefix, self.program, *arguments], **{"env": self.environment, **pipes, **options}
         )
 
     def run(
@@ -92,10 +93,21 @@ def ends(process: subprocess.Popen[bytes], status: int) -> None:
 class Terminal:
     """A pseudo-terminal that the tool runs in."""
 
-    def __init__(self, tool: Tool, *arguments: str) -> None:
+    def __init__(
+        self,
+        tool: Tool,
+        *arguments: str,
+        rows: int = 24,
+        columns: int = 80,
+        echo: bool = False,
+        **options: Any,
+    ) -> None:
         self._master, slave = pty.openpty()
+        self._name = os.ttyname(slave)
+        self.resize(rows, columns)
         attributes = termios.tcgetattr(slave)
-        attributes[3] &= ~termios.ECHO
+        if not echo:
+            attributes[3] &= ~termios.ECHO
         termios.tcsetattr(slave, termios.TCSANOW, attributes)
 
         def control() -> None:
@@ -103,9 +115,9 @@ class Terminal:
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
-        self.process = tool.start(
-            *arguments, stdin=slave, stdout=slave, stderr=slave, preexec_fn=control
-        )
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), slave)
+        options = {"env": {**tool.environment, "TERM": "xterm"}, **options}
+        self.process = tool.start(*arguments, preexec_fn=control, **pipes, **options)
         os.close(slave)
         self.said = ""
 
@@ -115,21 +127,54 @@ class Terminal:
     def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.wait()
-        os.close(self._master)
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Closes it, as a window is closed; the kernel sends the tool a signal."""
+        with contextlib.suppress(OSError):
+            os.close(self._master)
+        self._master = -1
 
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
 
-    def expect(self, text: str) -> None:
+    @property
+    def echoes(self) -> bool:
+        """Whether the terminal shows what is typed."""
+        return bool(termios.tcgetattr(self._master)[3] & termios.ECHO)
+
+    @property
+    def unread(self) -> int:
+        """How many bytes were typed and not read; without those of an unfinished line."""
+        terminal = os.open(self._name, os.O_RDONLY | os.O_NOCTTY)
+        count = fcntl.ioctl(terminal, termios.FIONREAD, bytes(4))
+        os.close(terminal)
+        return int.from_bytes(count, sys.byteorder)
+
+    def wait_for_unread(self, condition: Callable[[int], bool]) -> None:
+        """Waits until this holds of `unread`."""
         end = time.monotonic() + PATIENCE_S
-        while text not in self.said:
+        while not condition(self.unread):
+            expect(time.monotonic() < end, f"{self.unread} bytes were typed and not read")
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Gives the terminal another size; the kernel sends the tool a signal."""
+        termios.tcsetwinsize(self._master, (rows, columns))
+
+    def expect(self, text: str) -> None:
+        self.wait_until(lambda: text in self.said, repr(text))
+
+    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
+        """Reads until this holds of what was said."""
+        end = time.monotonic() + PATIENCE_S
+        while not condition():
             ready, _, _ = select.select([self._master], [], [], max(0, end - time.monotonic()))
             try:
                 more = os.read(self._master, 65536) if ready else b""
             except OSError:
                 more = b""
             if not more:
-                raise Failed(f"{text!r} is not in {self.said!r}")
+                raise Failed(f"{what} is not in {self.said!r}")
             self.said += more.decode()
 
     def read_to_end(self) -> None:

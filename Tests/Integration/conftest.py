@@ -24,8 +24,11 @@ from pusher_server import PusherServer
 from servers import Servers
 from token_server import TokenServer
 
-# Programs started in the background ignore SIGINT, and so do their children; tests send it.
+# Programs started in the background, or by nohup, ignore some signals, and so do their children;
+# tests send them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, signal.SIG_DFL)
 
 for variable in [name for name in os.environ if name.lower().endswith("_proxy")]:
     # Tests must not use this machine's proxies.

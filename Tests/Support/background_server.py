@@ -32,9 +32,10 @@ class BackgroundServer:
     #: Whether the handler of a request is cancelled when its client goes.
     cancels_handlers = False
 
-    def __init__(self, tls: TLS | None = None, host: str = "127.0.0.1") -> None:
+    def __init__(self, tls: TLS | None = None, host: str = "127.0.0.1", port: int = 0) -> None:
         self.host, self.tls = host, tls
-        self.port = 0
+        #: The one that it listens on, after it has started.
+        self.port = port
         self._beginning: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -81,7 +82,7 @@ class BackgroundServer:
             handler_cancellation=self.cancels_handlers,
         )
         await self._runner.setup()
-        self._listener = socket.create_server((self.host, 0), backlog=1000)
+        self._listener = socket.create_server((self.host, self.port), backlog=1000)
         self._listener.setblocking(False)
         self.port = int(self._listener.getsockname()[1])
         self._accepting = asyncio.create_task(self._accept())

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The demo: programs in C, Python and Swift receive the same messages from a real nginx with Nchan
 while they are published, by WebSocket, as Server-Sent Events and by long polling, side by side.
-Then Spreadbot programs listen while one transport after the other is cut off. At last, programs in
-the three languages meet on a presence channel of Pusher. Exit code 0 if each program received
-everything.
+Then Spreadbot programs listen while one transport after the other is cut off. Then programs in the
+three languages meet on a presence channel of Pusher. At last, each of them shares a list of todos
+on a Meteor server between two clients. Exit code 0 if each program received everything.
 
     demo.py [--library FOLDER] [--count N]
 """
@@ -20,7 +20,8 @@ import tempfile
 import threading
 import time
 
-from demo_chat import chat, commands
+import demo_chat
+import demo_todos
 from fault_proxy import Then
 from leg_gate import Leg, LegGate, Treat
 from nchan import Nchan, NchanError
@@ -156,14 +157,14 @@ class Listener(Subscriber):
 def build(library: pathlib.Path, folder: pathlib.Path) -> list[Program]:
     print("Building examples-c and examples-swift ...", flush=True)
     compiler = os.environ.get("CC", "cc")
-    for name in ("subscribe", "events", "poll", "listen", "chat"):
+    for name in ("subscribe", "events", "poll", "listen", "chat", "todos"):
         command = [compiler, "-std=c11", "-O2", "-Wall", "-Wextra", f"-I{ROOT / 'include'}"]
         command += [str(C_SOURCES / f"{name}.c"), "-o", str(folder / name)]
         run([*command, f"-L{library}", "-lrealtime"])
     swift = ["swift", "build", "--package-path", str(SWIFT_PACKAGE)]
     swift += ["--scratch-path", str(SWIFT_SCRATCH)]
     # A cached plan misses files that were added to or removed from the library.
-    for name in ("subscribe", "chat"):
+    for name in ("subscribe", "chat", "todos"):
         run([*swift, "--disable-build-manifest-caching", "--product", name])
     if not PYTHON_SOURCE.exists():
         raise DemoError(f"{PYTHON_SOURCE.relative_to(ROOT)} is missing")
@@ -330,8 +331,10 @@ def main() -> int:
             programs = build(library, pathlib.Path(folder))
             passed = show(programs, library, arguments.count)
             passed = ladder(library, pathlib.Path(folder), arguments.count) and passed
-            visitors = commands(pathlib.Path(folder), SWIFT_PRODUCTS)
-            passed = chat(visitors, library, pathlib.Path(folder)) and passed
+            visitors = demo_chat.commands(pathlib.Path(folder), SWIFT_PRODUCTS)
+            passed = demo_chat.chat(visitors, library, pathlib.Path(folder)) and passed
+            sharing = demo_todos.commands(pathlib.Path(folder), SWIFT_PRODUCTS)
+            passed = demo_todos.todos(sharing, library) and passed
             return 0 if passed else 1
     except (DemoError, NchanError, OSError) as error:
         print(f"demo: FAILED: {error}", file=sys.stderr)

@@ -84,8 +84,9 @@ class App:
         is_wrapped = len(parts) == 3 and parts[2] == "websocket"
         if path is not None and not is_wrapped and parts != ["websocket"]:
             return await sockjs.answer(self, request)
+        _, headers = self.route(request)
         if not self.settings.websocket:
-            raise web.HTTPNotFound
+            raise web.HTTPNotFound(headers=headers)
         ws = web.WebSocketResponse(
             autoping=False,
             autoclose=False,
@@ -93,9 +94,22 @@ class App:
             compress=self.settings.compression,
             max_msg_size=64 << 20,
         )
+        ws.headers.update(headers)
         await ws.prepare(request)
         await WebSocketLink(self, ws, is_wrapped).run(request)
         return ws
+
+    def route(self, request: web.Request) -> tuple[str, dict[str, str]]:
+        """A load balancer's cookie, and the headers of the response, which may set it.
+
+        It is "" unless the setting `sticky` wants it.
+        """
+        if not self.settings.sticky:
+            return "", {}
+        if known := request.cookies.get("route"):
+            return known, {}
+        route = f"r{self.new_number()}"
+        return route, {"Set-Cookie": f"route={route}; Path=/; HttpOnly"}
 
     async def _fail(self, request: web.Request, fault: Fault) -> web.StreamResponse | None:
         if fault.do == "status":

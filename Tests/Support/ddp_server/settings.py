@@ -17,6 +17,7 @@ class Settings:
     compression: bool = True  # whether the server accepts permessage-deflate
     websocket: bool = True  # False: requests for a WebSocket get 404, as behind some proxies
     sockjs: bool = True  # False: 404
+    sticky: bool = False  # a load balancer: the cookie of a SockJS session, or 404
     sockjs_heartbeat: float = 45
     sockjs_timeout: float = 5  # a SockJS session without a poll ends after this time
 

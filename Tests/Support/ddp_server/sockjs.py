@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -32,8 +33,15 @@ class PollingLink(Link):
         self._poll: web.Request | None = None
         self._timeout: asyncio.TimerHandle | None = None
         self._has_opened = False
+        #: The cookie of a load balancer, which leads to this session; "" without one.
+        self.route = ""
 
-    async def poll(self, request: web.Request) -> web.Response:
+    def is_reached(self, request: web.Request) -> bool:
+        return not self.route or request.cookies.get("route") == self.route
+
+    async def poll(
+        self, request: web.Request, headers: Mapping[str, str] | None = None
+    ) -> web.Response:
         """Answers with the next frame."""
         if self._poll is not None:
             return _frame("c" + text_of([2010, "Another connection still open"]))
@@ -42,6 +50,7 @@ class PollingLink(Link):
             self._timeout.cancel()
         try:
             response = _frame(await self._next())
+            response.headers.update(headers or {})
             # Before the messages that may follow, the answer must be written.
             await response.prepare(request)
             await response.write_eof()
@@ -136,8 +145,11 @@ async def answer(app: App, request: web.Request) -> web.StreamResponse:
             if link is None:
                 link = app.polling[key] = PollingLink(app)
                 link.begin("xhr", request)
-            return await link.poll(request)
-        if path[2] == "xhr_send" and link is not None:
+                link.route, headers = app.route(request)
+                return await link.poll(request, headers)
+            if link.is_reached(request):
+                return await link.poll(request)
+        if path[2] == "xhr_send" and link is not None and link.is_reached(request):
             return await link.send_in(request)
     raise web.HTTPNotFound(text="404 Error: Page not found\n")
 
