@@ -90,7 +90,7 @@ def _versions() -> Iterator[tuple[str, str]]:
         yield "Python", _found(r"([\d.]+)", _first(str(python), "--version"))
         wanted = (
             *("picows", "uvloop", "websockets", "aiohttp", "httpx", "httpx-sse", "pysher"),
-            "websocket-client",
+            *("websocket-client", "ddp-asyncio", "python-ddp", "python-meteor"),
         )
         listed = _first(str(python), "-m", "pip", "list", "--format", "json")
         for package in json.loads(listed or "[]"):

@@ -25,6 +25,12 @@ PANELS = (
         ("c-events", "python-events", "httpx-sse", "aiohttp-sse"),
     ),
     ("Pusher events", "pusher", CPU, ("c-pusher", "python-pusher", "pysher")),
+    (
+        "Load Meteor documents",
+        "ddp-load",
+        CPU,
+        ("c-ddp", "python-ddpclient", "ddp-asyncio", "python-meteor"),
+    ),
 )
 LABELS = {
     "c": "librealtime",
@@ -41,9 +47,13 @@ LABELS = {
     "c-pusher": "librealtime",
     "python-pusher": "librealtime (Python)",
     "pysher": "pysher (Python)",
+    "c-ddp": "librealtime",
+    "python-ddpclient": "librealtime (Python)",
+    "ddp-asyncio": "ddp-asyncio (Python)",
+    "python-meteor": "python-meteor (Python)",
 }
 #: The floors of rows that are not receive floods.
-FLOORS = {"events-228": ("floor-events",), "pusher": ("floor-pusher",)}
+FLOORS = {"events-228": ("floor-events",), "pusher": ("floor-pusher",), "ddp-load": ("floor-ddp",)}
 
 WIDTH, PANEL, BAR, STEP, NAMES, BARS = 900, 450, 14, 20, 140, 170
 
@@ -71,7 +81,7 @@ def panel_bars(results: Results, row: str, metric: str, faces: tuple[str, ...]) 
     floor = best(cells, floors, CPU) if metric == CPU else None
     bars: list[Bar] = []
     for face in faces:
-        value = cells[face].median(metric) if face in cells else None
+        value = cells[face].value(metric) if face in cells else None
         if value is None:
             continue
         text = f"{number(value)} B" if metric == IDLE else f"{number(value)} ns"
@@ -121,7 +131,7 @@ def svg(results: Results) -> str:
         y += 40 + STEP * max(len(bars) for _, _, bars in pair)
     note = (
         "Less is better. Logarithmic scale. Floors: recv, header parser and UTF-8 check; "
-        "SSE: libcurl and memchr; Pusher: frame and JSON parser."
+        "SSE: libcurl and memchr; Pusher and Meteor: frame and JSON parser."
     )
     parts.append(f'<text class="note" x="10" y="{y}">{escape(note)}</text>')
     return (

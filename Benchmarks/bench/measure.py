@@ -36,15 +36,19 @@ class Cell:
     samples: list[Sample] = field(default_factory=list)
     #: Why there are no samples.
     reason: str = ""
+    #: Whether the lowest sample counts, not the median.
+    takes_lowest: bool = False
 
-    def median(self, metric: str) -> float | None:
-        """The median of a metric; times are per message."""
+    def value(self, metric: str) -> float | None:
+        """The median of a metric, or the lowest value; times are per message."""
         values = [
             sample[metric] / (sample["messages"] if metric in (CPU, WALL) else 1)
             for sample in self.samples
             if metric in sample
         ]
-        return statistics.median(values) if values else None
+        if not values:
+            return None
+        return min(values) if self.takes_lowest else statistics.median(values)
 
     def spread(self) -> float:
         """The range of the runs' CPU times, as a fraction of their median."""
@@ -105,8 +109,9 @@ def missing(face: Face) -> str:
 
 
 @functools.cache
-def expected(row: Row, count: int) -> tuple[int, int | None]:
-    """The bytes of payload, and the sum of last bytes if the server makes the messages."""
+def expected(row: Row, count: int, keeps_documents: bool) -> tuple[int, int | None]:
+    """The bytes of payload, and the sum of last bytes if the server makes the messages. For
+    documents, the bytes of titles and the sum of numbers."""
     if row.flood:
         # Each idle connection receives the first message as a greeting.
         each = 1 if row.mode == "greet" else count
@@ -114,6 +119,8 @@ def expected(row: Row, count: int) -> tuple[int, int | None]:
         line = subprocess.run(
             [program, "expect", row.flood, str(each)], capture_output=True, text=True, check=True
         ).stdout.split()
+        if row.is_ddp:
+            return int(line[0]), int(line[3 if keeps_documents else 1])
         times = count if row.mode == "greet" else 1
         return int(line[0]) * times, int(line[1]) * times
     if row.is_answered:
@@ -152,7 +159,7 @@ def run_client(server: Server, face: Face, row: Row, count: int) -> Sample | Non
 
 
 def check(sample: Sample, row: Row, count: int) -> None:
-    size, checksum = expected(row, count)
+    size, checksum = expected(row, count, "documents" in sample)
     if sample["messages"] != count or sample["bytes"] != size:
         raise ClientError(
             f"{sample['messages']} messages of {sample['bytes']} bytes, not {count} of {size}"
@@ -164,7 +171,7 @@ def check(sample: Sample, row: Row, count: int) -> None:
 def calibrate(server: Server, face: Face, row: Row, seconds: float) -> int | None:
     """How many messages take about this long; None if the face cannot do the row."""
     if row.count:
-        return row.count
+        return row.python_count if face.is_python and row.python_count else row.count
     count = row.first
     for _ in range(4):
         sample = run_client(server, face, row, count)
@@ -179,10 +186,15 @@ def calibrate(server: Server, face: Face, row: Row, seconds: float) -> int | Non
 
 
 def measure_row(
-    server: Server, row: Row, faces: list[Face], repetitions: int, seconds: float
+    server: Server,
+    row: Row,
+    faces: list[Face],
+    repetitions: int,
+    seconds: float,
+    takes_lowest: bool = False,
 ) -> dict[str, Cell]:
     """Runs all faces in turn, then all of them again, so that a drift affects all of them."""
-    cells = {face.name: Cell() for face in faces}
+    cells = {face.name: Cell(takes_lowest=takes_lowest) for face in faces}
     counts: dict[str, int] = {}
     for face in faces:
         reason = missing(face)

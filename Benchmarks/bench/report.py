@@ -26,6 +26,8 @@ TABLES = (
      "receive-256-unicode", "receive-4k", "receive-64k", "receive-1m")),
     ("Event stream, CPU ns per event", CPU, ("events-228", "events-4k", "events-tick")),
     ("Pusher, CPU ns per event", CPU, ("pusher", "pusher-json")),
+    ("Meteor, CPU ns per document or change", CPU, ("ddp-load", "ddp-changes", "ddp-stay-10k",
+     "ddp-stay-100k", "ddp-move-10k", "ddp-move-100k")),
     ("Requests, CPU ns each", CPU, ("rest-1", "rest-16")),
     ("permessage-deflate flood, CPU ns per message", CPU, ("deflate-270-kept",
      "deflate-270-reset", "deflate-4k-kept", "deflate-4k-reset")),
@@ -33,6 +35,12 @@ TABLES = (
     ("Echo and connect, CPU ns per round trip or connection", CPU, ("echo-64", "connect",
      "connect-tls")),
 )  # fmt: skip
+
+#: Title, rows of one table of messages per second.
+RATES = (
+    ("Requests a second", ("rest-1", "rest-16")),
+    ("Meteor, documents or changes a second", ("ddp-load", "ddp-changes")),
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,7 @@ FLOORS = tuple(face.name for face in FACES if face.family == "floor")
 
 
 def best(cells: dict[str, Cell], faces: tuple[str, ...], metric: str) -> float | None:
-    values = [cells[face].median(metric) for face in faces if face in cells]
+    values = [cells[face].value(metric) for face in faces if face in cells]
     present = [value for value in values if value is not None]
     return min(present) if present else None
 
@@ -97,7 +105,7 @@ def number(value: float) -> str:
 
 
 def figure(cells: dict[str, Cell], face: str, metric: str, *, ratio: bool = True) -> str:
-    value = cells[face].median(metric) if face in cells else None
+    value = cells[face].value(metric) if face in cells else None
     if value is None:
         return ""
     floor = best(cells, FLOORS, metric) if ratio else None
@@ -128,18 +136,20 @@ def tables(results: Results, rows: list[Row]) -> list[str]:
         ]
         if columns:
             lines += table(title, columns)
-    rates = [
-        (titles[name], [_rate(results[name], face.name) for face in FACES])
-        for name in ("rest-1", "rest-16")
-        if name in results
-    ]
-    lines += table("Requests a second", rates) if rates else []
+    for title, names in RATES:
+        rates = [
+            (titles[name], [_rate(results[name], face.name) for face in FACES])
+            for name in names
+            if name in results
+        ]
+        lines += table(title, rates) if rates else []
     lines += _resubscribing(results)
     echo, flood = results.get("echo-64", {}), results.get("receive-1m", {})
     others = [
         ("echo p50, ns", [figure(echo, face.name, P50) for face in FACES]),
         ("echo p99, ns", [figure(echo, face.name, P99) for face in FACES]),
         ("peak RSS, 1 MiB messages, KiB", _column(flood, PEAK)),
+        ("peak RSS, 100,000 documents, KiB", _column(results.get("ddp-load", {}), PEAK)),
         ("idle, bytes each", _column(results.get("idle", {}), IDLE)),
         ("idle after deflate, bytes each", _column(results.get("idle-deflate", {}), IDLE)),
     ]
@@ -153,8 +163,8 @@ def _resubscribing(results: Results) -> list[str]:
         cell = results.get(row.name, {}).get("c-pusher")
         if not row.mode.startswith("resubscribe") or cell is None or not cell.samples:
             continue
-        cpu, wall = (cell.median(metric) or 0 for metric in (CPU, WALL))
-        requests = cell.median(REQUESTS) or 0
+        cpu, wall = (cell.value(metric) or 0 for metric in (CPU, WALL))
+        requests = cell.value(REQUESTS) or 0
         figures = f"{cpu * row.count / 1e6:.1f} | {wall * row.count / 1e6:.1f} | {requests:.0f}"
         found.append(f"| {row.title} | {figures} |")
     if not found:
@@ -165,7 +175,7 @@ def _resubscribing(results: Results) -> list[str]:
 
 
 def _rate(cells: dict[str, Cell], face: str) -> str:
-    nanoseconds = cells[face].median(WALL) if face in cells else None
+    nanoseconds = cells[face].value(WALL) if face in cells else None
     return number(1e9 / nanoseconds) if nanoseconds else ""
 
 
@@ -216,6 +226,8 @@ METHOD = """\
 - The floor of Pusher's events is a header parser and librealtime's own JSON reader; the README of
   this folder says what each client does with the data. Resubscribing is measured from the new
   attempt to the last confirmation.
+- The floor of Meteor's documents is the same, and keeps none. The number of documents and changes
+  is fixed. Each change of the rows `ddp-stay` and `ddp-move` is applied at once.
 - Every client reports messages, bytes and, in C, C++ and Swift, the sum of each message's last
   byte; the server checks what clients send. A client with a wrong report has no figure.
 - Idle bytes are the growth of the process after its first connection, which includes the one-time

@@ -21,6 +21,8 @@ class Row:
     tls: bool = False
     #: 0 means calibrated.
     count: int = 0
+    #: The count for Python's clients, if they would take minutes otherwise.
+    python_count: int = 0
 
     @property
     def is_memory(self) -> bool:
@@ -38,10 +40,17 @@ class Row:
         return is_events or self.is_answered or self.path.startswith("/app/")
 
     @property
+    def is_ddp(self) -> bool:
+        """Whether the server is a Meteor server."""
+        return self.path.startswith("/ddp-")
+
+    @property
     def flood(self) -> str:
         """The name of the flood at the server; "" for other rows."""
         if self.path.startswith("/app/flood-"):
             return self.path.split("-")[1]
+        if self.is_ddp:
+            return self.path.removeprefix("/").removesuffix("-{n}/websocket")
         parts = self.path.split("/")
         return parts[2] if parts[1] == "flood" else "json270-kept" if parts[1] == "greet" else ""
 
@@ -68,6 +77,11 @@ def _pusher(name: str, title: str) -> Row:
 
 def _resubscribe(name: str, title: str) -> Row:
     return Row(name, title, name, "/app/channels-{n}", 0, count=CHANNELS)
+
+
+def _ddp(name: str, title: str, mode: str, data: str, count: int, python_count: int = 0) -> Row:
+    path = f"/ddp-{data}-{{n}}/websocket"
+    return Row(name, title, mode, path, 0, count=count, python_count=python_count)
 
 
 CHANNELS = 1000
@@ -100,6 +114,16 @@ ROWS = (
     _resubscribe("resubscribe", "1,000 channels again"),
     _resubscribe("resubscribe-private", "1,000 private channels again"),
     _resubscribe("resubscribe-batch", "1,000 private channels again, 100 a request"),
+    _ddp("ddp-load", "load 100,000 documents", "ddp-load", "load", 100_000),
+    _ddp("ddp-changes", "1,000,000 field changes", "ddp-changes", "stay-10000", 1_000_000,
+         100_000),
+    _ddp("ddp-stay-10k", "place kept, 10,000 sorted", "ddp-each", "stay-10000", 100_000, 20_000),
+    _ddp("ddp-stay-100k", "place kept, 100,000 sorted", "ddp-each", "stay-100000", 100_000,
+         20_000),
+    _ddp("ddp-move-10k", "place changed, 10,000 sorted", "ddp-each", "move-10000", 100_000,
+         20_000),
+    _ddp("ddp-move-100k", "place changed, 100,000 sorted", "ddp-each", "move-100000", 100_000,
+         20_000),
     Row("idle", "idle connections", "idle", "/idle", 0, count=IDLE_CONNECTIONS),
     Row("idle-deflate", "idle after a compressed message", "greet", "/greet", 0,
         count=IDLE_CONNECTIONS),
@@ -130,6 +154,7 @@ def _same(*modes: str, **others: str) -> dict[str, str]:
 _NATIVE = ("receive", "send", "echo", "connect", "idle")
 _AWAITED = _same("deflate", "send", "echo", "connect", "idle", "greet", receive="receive-iter")
 _REST = _same("rest-1", "rest-16")
+_DDP = _same("ddp-load", "ddp-changes", "ddp-each")
 _SWIFT = "swift/release/bench-librealtime"
 
 FACES = (
@@ -167,6 +192,15 @@ FACES = (
     Face("python-pusher", "librealtime, Python bind", "ours", "python:librealtime",
          _same("pusher", "pusher-json")),
     Face("pysher", "pysher", "peer", "python:pysher", _same("pusher", "pusher-json")),
+    Face("floor-ddp", "floor, the library's JSON reader", "floor", "bin/bench-floor-ddp",
+         {"ddp-load": "ddp-load", "ddp-changes": "ddp-changes", "ddp-each": "ddp-changes"}),
+    Face("c-ddp", "librealtime, C DDP", "ours", "bin/bench-librealtime-ddp", _DDP),
+    Face("c-ddp-live", "librealtime, C DDP, live query open", "ours",
+         "bin/bench-librealtime-ddp", {"ddp-load": "ddp-load-live"}),
+    Face("python-ddpclient", "librealtime, Python DDPClient", "ours", "python:librealtime", _DDP),
+    Face("ddp-asyncio", "ddp-asyncio, no live queries", "peer", "python:ddp-asyncio", _DDP),
+    Face("python-meteor", "python-meteor, no live queries", "peer", "python:python-meteor", _DDP),
+    Face("python-ddp", "python-ddp, keeps no documents", "peer", "python:python-ddp", _DDP),
     Face("floor-rcvbuf", "floor, SO_RCVBUF 256 KiB", "floor", "bin/bench-floor",
          {"receive": "receive-rcvbuf"}),
     Face("floor-each", "floor, one write a message", "reference", "bin/bench-floor",
@@ -270,6 +304,8 @@ TARGETS = (
            ("pysher",), "pysher"),
     Target("Python, Pusher events, data read as JSON", "pusher-json", CPU, 0.2,
            ("python-pusher",), ("pysher",), "pysher"),
+    Target("load 100,000 documents", "ddp-load", CPU, 4.0, ("c-ddp",), ("floor-ddp",),
+           "the library's JSON reader"),
     Target("idle connection, bytes", "idle", IDLE, 1536),
     Target("idle after a compressed message, bytes", "idle-deflate", IDLE, 45 * 1024),
     Target("peak RSS with 1 MiB messages, KiB", "receive-1m", PEAK, 12 * 1024),

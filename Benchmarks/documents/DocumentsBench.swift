@@ -2,15 +2,16 @@ import Documents
 import Foundation
 import Wire
 
-/// `documents-bench [COUNT [load|find|change …]]` measures reading, storing and querying documents,
-/// without a network, beside reading the same frames as JSON alone. Build it with `-c release`.
+/// `documents-bench [COUNT [load|find|change|wide …]]` measures reading, storing and querying
+/// documents, without a network, beside reading the same frames as JSON alone. Build it with
+/// `-c release`.
 @main
 struct DocumentsBench {
     static func main() {
         let words = CommandLine.arguments.dropFirst()
         let count = words.first.flatMap { Int($0) } ?? 100_000
         let given = Array(words.dropFirst())
-        let parts = given.isEmpty ? ["load", "find", "change"] : given
+        let parts = given.isEmpty ? ["load", "find", "change", "wide"] : given
         let frames = Frames(count: count)
         // First, while the heap has no gaps.
         let before = residentBytes()
@@ -24,6 +25,7 @@ struct DocumentsBench {
             change(one: 10_000)
             change(one: count)
         }
+        if parts.contains("wide") { for count in [2_000, 20_000] { wide(count) } }
     }
 
     // MARK: Loading
@@ -98,12 +100,17 @@ struct DocumentsBench {
         let ids = store.documents(in: "items").map { $0.id }
         for (name, field) in [("stays", "title"), ("moves", "n")] {
             let changes = 20_000
+            var number = 0
             let time = best {
-                for number in 0..<changes {
+                for _ in 0..<changes {
+                    number += 1
                     var fields = EJSONObject()
                     let place = (number &* 7919) % count
+                    // Each value is another one than before, in all five runs.
                     fields[field] =
-                        field == "n" ? .number(Double(place)) : .string("title \(number)")
+                        field == "n"
+                        ? .number(Double(number % 1_009))
+                        : .string("title \(number)")
                     let key = DocumentKey(collection: "items", id: ids[place])
                     _ = store.buffer(.changed(fields: fields, cleared: []), for: key)
                     _ = store.flush()
@@ -125,7 +132,7 @@ struct DocumentsBench {
     // MARK: Measuring
 
     /// The shortest of five runs, in CPU seconds.
-    private static func best(_ work: () -> Void) -> Double {
+    static func best(_ work: () -> Void) -> Double {
         var best = Double.infinity
         for _ in 0..<5 {
             let start = cpuSeconds()
@@ -148,7 +155,7 @@ struct DocumentsBench {
         return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 
-    private static func row(_ name: String, _ seconds: Double, _ floor: Double? = nil) {
+    static func row(_ name: String, _ seconds: Double, _ floor: Double? = nil) {
         let ratio = floor.map { String(format: "  %.2f x", seconds / $0) } ?? ""
         let name = name.padding(toLength: 56, withPad: " ", startingAt: 0)
         print(name + String(format: "%9.0f ns", seconds * 1e9) + ratio)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "ddp.h"
 #include "pusher.h"
 #include "wire.h"
 
@@ -54,7 +55,7 @@ static bool choose_flood(
 }
 
 /// Reads `/flood/KIND/COUNT`, `/sink/SIZE/COUNT`, `/echo`, `/idle`, `/greet`, `/answer/SIZE`,
-/// `/app/flood-KIND-COUNT`, `/app/channels-COUNT` or `/auth`.
+/// `/app/flood-KIND-COUNT`, `/app/channels-COUNT`, `/auth` or `/ddp-…/websocket`.
 static bool choose_mode(struct connection *c, const char *path) {
   char kind[32];
   unsigned long long count, size;
@@ -65,6 +66,12 @@ static bool choose_mode(struct connection *c, const char *path) {
   } else if (sscanf(path, "/app/channels-%llu", &count) == 1) {
     c->expected = count;
     c->mode = PUSHER;
+  } else if (sscanf(path, "/ddp-%31[^/]/websocket", kind) == 1) {
+    char name[40];
+    snprintf(name, sizeof name, "ddp-%s", kind);
+    c->ddp = ddp_data_named(name);
+    c->mode = DDP;
+    return c->ddp != NULL;
   } else if (strcmp(path, "/auth") == 0) {
     c->mode = AUTHORIZE;
   } else if (sscanf(path, "/sink/%llu/%llu", &size, &count) == 2) {
@@ -181,7 +188,7 @@ static void compare(struct connection *c, const uint8_t *data, size_t length) {
 
 static bool payload(struct connection *c, const uint8_t *data, size_t length) {
   bool is_control = c->frame.header[0] & 8;
-  if (is_control || c->mode == ECHO || c->mode == PUSHER) {
+  if (is_control || c->mode == ECHO || c->mode == PUSHER || c->mode == DDP) {
     size_t start = c->text_length;
     if (!keep_text(c, data, length)) return false;
     for (size_t i = start; i < c->text_length; i++) c->text[i] ^= c->frame.key[i & 3];
@@ -206,6 +213,7 @@ static bool end_of_frame(struct connection *c) {
   if (c->mode == ECHO) return connection_frame(c, opcode, c->text, length);
   if (c->mode == FLOOD) return connection_flood(c);
   if (c->mode == PUSHER) return pusher_message(c);
+  if (c->mode == DDP) return ddp_message(c);
   if (c->mode != SINK) return true;
   if (!(c->frame.header[0] & WS_FIN)) return true;
   c->bytes += c->message_at;
@@ -263,6 +271,7 @@ bool connection_received(struct connection *c, const uint8_t *data, size_t lengt
 // MARK: Flood
 
 bool connection_flood(struct connection *c) {
+  if (c->mode == DDP) return ddp_flood(c);
   const struct frames *first = &c->flood->first, *again = &c->flood->again;
   size_t first_size = first->wire[first->count], again_size = again->wire[again->count];
   while (c->flood_at < c->flood_end) {

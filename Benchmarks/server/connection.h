@@ -25,6 +25,8 @@ enum mode {
   PUSHER,
   /// A Pusher server's authorization endpoint.
   AUTHORIZE,
+  /// A Meteor server.
+  DDP,
 };
 
 /// A client frame, parsed as its bytes arrive.
@@ -47,11 +49,13 @@ struct connection {
   uint8_t *text;
   size_t text_length;
 
-  /// The response to each request: a head and `size` bytes.
+  /// The response to each request: a head and `size` bytes; what follows a Meteor server's flood.
   uint8_t *answer;
   size_t answer_length;
+  uint64_t answer_at;
 
   const struct flood *flood;
+  const struct ddp_data *ddp;
   uint64_t flood_at;
   uint64_t flood_end;
 

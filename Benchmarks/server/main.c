@@ -1,7 +1,8 @@
 // The neutral server of the benchmarks: one thread, one epoll, no library except OpenSSL for wss.
 //
 //     server serve CERTIFICATE KEY     prints `PORT TLS-PORT`, then serves until it is killed
-//     server expect KIND COUNT         prints the sums of COUNT messages: payload checksum wire
+//     server expect KIND COUNT         prints the sums of COUNT messages: payload checksum wire;
+//                                      for a Meteor server's: titles sent wire stored (ddp.h)
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "connection.h"
+#include "ddp.h"
 
 enum { READ_BYTES = 1 << 18, EVENTS = 256 };
 
@@ -133,6 +135,18 @@ static _Noreturn void run(const char *certificate, const char *key) {
   }
 }
 
+/// \returns false if no data has this name.
+static bool print_documents(const char *kind, const char *count) {
+  char name[64];
+  snprintf(name, sizeof name, "%s-%s", kind, count);
+  const struct ddp_data *data = ddp_data_named(name);
+  if (!data) return false;
+  printf(
+      "%llu %llu %zu %llu\n", (unsigned long long)data->titles, (unsigned long long)data->sent,
+      data->changes_end, (unsigned long long)data->stored);
+  return true;
+}
+
 int main(int argc, char **argv) {
   if (argc == 4 && strcmp(argv[1], "serve") == 0) run(argv[2], argv[3]);
   if (argc == 4 && strcmp(argv[1], "expect") == 0 && flood_named(argv[2])) {
@@ -142,6 +156,7 @@ int main(int argc, char **argv) {
         (unsigned long long)totals.checksum, (unsigned long long)totals.wire);
     return 0;
   }
+  if (argc == 4 && strcmp(argv[1], "expect") == 0 && print_documents(argv[2], argv[3])) return 0;
   fprintf(stderr, "usage: server serve CERTIFICATE KEY | server expect KIND COUNT\n");
   return 2;
 }

@@ -48,14 +48,6 @@ static size_t write_unicode(uint8_t *out, size_t size, size_t i) {
   return size;
 }
 
-/// A reproducible number for field `field` of record `i` (splitmix64).
-static uint64_t chance(size_t i, unsigned field) {
-  uint64_t z = (i * 16 + field + 1) * 0x9e3779b97f4a7c15;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-  z = (z ^ z >> 27) * 0x94d049bb133111eb;
-  return z ^ z >> 31;
-}
-
 /// One record of a market feed, about 270 bytes.
 static size_t write_record(char *out, size_t room, size_t i) {
   static const char *const symbols[] = {"BTC-EUR", "ETH-EUR", "XMR-BTC", "SOL-USD"};

@@ -35,5 +35,13 @@ struct totals {
 const struct flood *flood_named(const char *name);
 struct totals flood_totals(const struct flood *flood, uint64_t count);
 
+/// A reproducible number for field `field` of record `i` (splitmix64).
+static inline uint64_t chance(size_t i, unsigned field) {
+  uint64_t z = (i * 16 + field + 1) * 0x9e3779b97f4a7c15;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return z ^ z >> 31;
+}
+
 /// Byte i of every payload that clients send.
 static inline uint8_t pattern_at(size_t i) { return (uint8_t)(i * 7 + 3); }

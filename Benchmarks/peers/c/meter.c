@@ -17,7 +17,7 @@ struct meter meter;
 static struct rusage cpu_start, cpu_end;
 static uint64_t wall_start, wall_end, asked;
 static uint64_t *round_trips;
-static long idle_before, idle_after;
+static long idle_before, idle_after, peak_kib;
 static bool is_measured, is_idle;
 
 void meter_fail(const char *what) {
@@ -64,9 +64,19 @@ void meter_start(void) {
   getrusage(RUSAGE_SELF, &cpu_start);
 }
 
+static long peak_resident_kib(void) {
+  char line[256];
+  long kib = 0;
+  FILE *file = fopen("/proc/self/status", "r");
+  while (file && fgets(line, sizeof line, file)) sscanf(line, "VmHWM: %ld", &kib);
+  if (file) fclose(file);
+  return kib;
+}
+
 void meter_stop(void) {
   getrusage(RUSAGE_SELF, &cpu_end);
   wall_end = now();
+  peak_kib = peak_resident_kib();
   is_measured = true;
 }
 
@@ -127,15 +137,6 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static long peak_resident_kib(void) {
-  char line[256];
-  long kib = 0;
-  FILE *file = fopen("/proc/self/status", "r");
-  while (file && fgets(line, sizeof line, file)) sscanf(line, "VmHWM: %ld", &kib);
-  if (file) fclose(file);
-  return kib;
-}
-
 void meter_report(void) {
   if (!is_measured) meter_fail("the connection ended before the last message");
   uint64_t ns = cpu(&cpu_end.ru_utime) + cpu(&cpu_end.ru_stime) - cpu(&cpu_start.ru_utime) -
@@ -143,8 +144,9 @@ void meter_report(void) {
   printf(
       "{\"messages\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"cpu_ns\": %" PRIu64
       ", \"wall_ns\": %" PRIu64 ", \"peak_rss_kib\": %ld",
-      meter.messages, meter.bytes, ns, wall_end - wall_start, peak_resident_kib());
+      meter.messages, meter.bytes, ns, wall_end - wall_start, peak_kib);
   if (meter.checksum) printf(", \"checksum\": %" PRIu64, meter.checksum);
+  if (meter.documents) printf(", \"documents\": %" PRIu64, meter.documents);
   if (meter.requests) printf(", \"requests\": %" PRIu64, meter.requests);
   if (round_trips) {
     qsort(round_trips, task.count, sizeof *round_trips, ascending);

@@ -3,8 +3,8 @@
 //     client MODE URL COUNT [SIZE] [CA-FILE]
 //
 // Modes: receive, receive-batch, receive-rcvbuf, deflate, send, echo, connect, idle, greet; the
-// clients of events, requests and Pusher have others. The URL tells the server what to do. A client
-// that does not know a mode exits with NOT_SUPPORTED.
+// clients of events, requests, Pusher and Meteor have others. The URL tells the server what to do.
+// A client that does not know a mode exits with NOT_SUPPORTED.
 #pragma once
 
 #include <stdbool.h>
@@ -36,6 +36,9 @@ struct meter {
   uint64_t checksum;
   /// HTTP requests, if the client counts them.
   uint64_t requests;
+  /// Documents that the client has kept. If there are any, `checksum` is about them, and otherwise
+  /// about all messages.
+  uint64_t documents;
 };
 
 extern struct task task;

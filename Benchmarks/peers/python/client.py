@@ -2,7 +2,7 @@
 
 Modes: receive (callback), receive-batch, receive-iter, deflate, send, echo, connect, idle, greet,
 events (the peers of events.py), rest-N (N requests at a time, those of rest.py), pusher and
-pusher-json (those of channels.py).
+pusher-json (those of channels.py), ddp-load, ddp-changes and ddp-each (those of documents.py).
 Every library runs on uvloop where that is installed, on asyncio's own loop otherwise.
 """
 
@@ -10,6 +10,7 @@ import asyncio
 import sys
 
 from channels import receive_events
+from documents import receive_documents
 from events import read_events
 from meter import NOT_SUPPORTED, Meter, Task
 from peers import NotSupportedError, Peer, peer_named
@@ -43,6 +44,9 @@ async def run(name: str, meter: Meter) -> None:
         meter.report()
     if meter.task.mode in ("pusher", "pusher-json"):
         await receive_events(name, meter)
+        meter.report()
+    if meter.task.mode.startswith("ddp-"):
+        await receive_documents(name, meter)
         meter.report()
     if meter.task.mode.startswith("rest-"):
         await send_requests(name, meter, int(meter.task.mode.removeprefix("rest-")))

@@ -60,6 +60,7 @@ class Meter:
             "bytes": size,
             "cpu_ns": round(cpu * 1e9),
             "wall_ns": time.perf_counter_ns() - self._wall,
+            "peak_rss_kib": _peak_kib(),
         }
 
     def sent(self, verdict: object) -> None:
@@ -86,11 +87,14 @@ class Meter:
 
     def report(self) -> None:
         """Prints one line of JSON and ends the process."""
-        # In KiB; the peak of this program only, because exec resets it.
-        with open("/proc/self/status") as status:
-            peak = next(line for line in status if line.startswith("VmHWM:"))
-        print(json.dumps(self.fields | {"peak_rss_kib": int(peak.split()[1])}), flush=True)
+        print(json.dumps(self.fields), flush=True)
         os._exit(0)
+
+
+def _peak_kib() -> int:
+    """The peak of this program only, because exec resets it."""
+    with open("/proc/self/status") as status:
+        return int(next(line for line in status if line.startswith("VmHWM:")).split()[1])
 
 
 def _resident() -> int:
