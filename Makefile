@@ -5,13 +5,16 @@ SO := build/librealtime.so
 
 .PHONY: help demo test check-long build lint format autobahn fuzz \
 	simulate sanitize coverage soak bench wheel check-interop abi install clean \
-	sse-contract-service hops hostile random-calls serve
+	sse-contract-service hops hostile random-calls serve serve-meteor
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: build ## C, Python and Swift programs receive the same messages, and meet on a Pusher channel
+demo: build ## C, Python and Swift programs receive the same messages, chat, and share a list
 	$(PYTHON) Tests/Support/demo.py
+
+serve-meteor: install ## A Meteor server for the examples of docs/meteor.md, on PORT=3000
+	@$(PYTHON) Tests/Support/todos_server.py --port $(or $(PORT),3000)
 
 serve: install ## A server to try the library against, on PORT=8080, until Ctrl-C
 	@$(PYTHON) bindings/python/src/librealtime/demo_server.py --port $(or $(PORT),8080)
@@ -62,9 +65,9 @@ simulate: install ## Simulates faults: SEED=n with a trace, or SEEDS=n FROM=m (S
 	build/bin/simulate $(if $(SCENARIO),--scenario $(SCENARIO)) \
 		$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),2000) --from $(or $(FROM),1))
 
-bench: build ## Compares librealtime with its peers, 15–20 minutes; writes Benchmarks/RESULTS.md
+bench: build ## Compares librealtime with its peers, half an hour; writes RESULTS.md; ROWS=names
 	Tests/Support/install --bench
-	$(PYTHON) Benchmarks/run
+	$(PYTHON) Benchmarks/run $(if $(ROWS),--rows $(ROWS))
 
 sanitize: install ## Address and thread sanitizer (KIND=address|thread), 10 minutes
 	$(PYTHON) Tests/Sanitize/run $(if $(KIND),--kind $(KIND)) --seconds $(or $(SECONDS_EACH),20)
