@@ -16,7 +16,7 @@ import Testing
             .map { $0["score"] ?? .null }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aBatchIsOneNotification() async throws {
+    @Test(.timeLimit(.minutes(5))) func aBatchIsOneNotification() async throws {
         let client = try client()
         try await LiveChangesTests.settle(client)
         let (stream, continuation) = AsyncStream.makeStream(of: [DDPChange].self)
@@ -128,7 +128,7 @@ import Testing
         #expect(try scores(client) == [2, 1])
     }
 
-    @Test(.timeLimit(.minutes(1))) func theServerDoesEachWrite() async throws {
+    @Test(.timeLimit(.minutes(5))) func theServerDoesEachWrite() async throws {
         let app = try await MeteorApp()
         try await app.control("collection", ["name": "messages", "insert": false])
         let client = try app.client()

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 @Suite struct DDPClientTests {
-    @Test(.timeLimit(.minutes(1))) func documentsFollowTheServer() async throws {
+    @Test(.timeLimit(.minutes(5))) func documentsFollowTheServer() async throws {
         let app = try await MeteorApp()
         let client = try app.client()
         let players = try client.collection("players")
@@ -26,7 +26,7 @@ import Testing
         #expect(await results.next() == nil)
     }
 
-    @Test(.timeLimit(.minutes(1))) func changesAreReportedInOrder() async throws {
+    @Test(.timeLimit(.minutes(5))) func changesAreReportedInOrder() async throws {
         let app = try await MeteorApp()
         let client = try app.client()
         let players = try client.collection("players")
@@ -46,7 +46,7 @@ import Testing
         loader.close()
     }
 
-    @Test(.timeLimit(.minutes(1))) func stubsRunBeforeTheCallReturns() async throws {
+    @Test(.timeLimit(.minutes(5))) func stubsRunBeforeTheCallReturns() async throws {
         let app = try await MeteorApp()
         try await app.control(
             "method",
@@ -95,7 +95,7 @@ import Testing
         #expect(failure?.kind == .stub && failure?.code == "no")
     }
 
-    @Test(.timeLimit(.minutes(1))) func writesAndFailures() async throws {
+    @Test(.timeLimit(.minutes(5))) func writesAndFailures() async throws {
         let app = try await MeteorApp()
         let client = try app.client()
         let players = try client.collection("players")
@@ -116,7 +116,7 @@ import Testing
         #expect(refused?.code == "404")
     }
 
-    @Test(.timeLimit(.minutes(1))) func callsOfAnOpenConnectionGoFirst() async throws {
+    @Test(.timeLimit(.minutes(5))) func callsOfAnOpenConnectionGoFirst() async throws {
         let app = try await MeteorApp()
         try await app.control(
             "method", ["name": "echo", "ops": [["op": "return", "value": ["$param": 0]]]])
@@ -192,7 +192,7 @@ import Testing
         #expect(try players.find(["a": nested(127)]).isEmpty == false)
     }
 
-    @Test(.timeLimit(.minutes(1))) func loginsThatAreTooDeepAreRefused() async throws {
+    @Test(.timeLimit(.minutes(5))) func loginsThatAreTooDeepAreRefused() async throws {
         let client = try DDPClient("ws://127.0.0.1:1")
         let deep = (0..<129).reduce(EJSON.null) { value, _ in .array([value]) }
         await #expect(throws: RealtimeError.self) { try await client.logIn(method: "m", [deep]) }
@@ -205,7 +205,7 @@ import Testing
     }
 
     /// A call that waits for a connection fails when the client is closed.
-    @Test(.timeLimit(.minutes(1))) func closingEndsWhatWaits() async throws {
+    @Test(.timeLimit(.minutes(5))) func closingEndsWhatWaits() async throws {
         let client = try DDPClient("ws://127.0.0.1:1")
         let call = try client.send("m")
         let subscription = try client.subscribe("s")
@@ -216,7 +216,7 @@ import Testing
         await #expect(throws: RealtimeError.self) { try await client.call("m") }
     }
 
-    @Test(.timeLimit(.minutes(1))) func stoppingEndsTheWaitForASubscription() async throws {
+    @Test(.timeLimit(.minutes(5))) func stoppingEndsTheWaitForASubscription() async throws {
         let client = try DDPClient("ws://127.0.0.1:1")
         let subscription = try client.subscribe("all")
         let waiting = Task { try await subscription.ready() }
@@ -227,7 +227,7 @@ import Testing
         client.close()
     }
 
-    @Test(.timeLimit(.minutes(1))) func usersStayLoggedIn() async throws {
+    @Test(.timeLimit(.minutes(5))) func usersStayLoggedIn() async throws {
         let app = try await MeteorApp()
         let keeper = Keeper()
         var options = DDPClient.Options()

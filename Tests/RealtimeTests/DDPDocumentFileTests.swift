@@ -29,7 +29,7 @@ import Testing
 
     private func end() { try? FileManager.default.removeItem(at: folder) }
 
-    @Test(.timeLimit(.minutes(1))) func documentsAreThereAtOnceAndThenReplaced() async throws {
+    @Test(.timeLimit(.minutes(5))) func documentsAreThereAtOnceAndThenReplaced() async throws {
         defer { end() }
         let app = try await MeteorApp()
         try await keep(app)
@@ -50,7 +50,7 @@ import Testing
         client.close()
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: [0, 22, 30, 100])
+    @Test(.timeLimit(.minutes(5)), arguments: [0, 22, 30, 100])
     func aDamagedFileMeansAFreshStart(_ place: Int) async throws {
         defer { end() }
         let app = try await MeteorApp()

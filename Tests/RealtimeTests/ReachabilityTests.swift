@@ -1,7 +1,7 @@
 import Realtime
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ReachabilityTests {
+@Suite(.timeLimit(.minutes(5))) struct ReachabilityTests {
     @Test func changesAreAwaited() async throws {
         let reachability = try Reachability(.manual)
         #expect(reachability.isOnline)

@@ -11,7 +11,7 @@ import Testing
         var text: String { lines.withLock { $0.joined(separator: " ") } }
     }
 
-    @Test(.timeLimit(.minutes(1))) func handlersRunAtOnceWhenReady() async throws {
+    @Test(.timeLimit(.minutes(5))) func handlersRunAtOnceWhenReady() async throws {
         let app = try await MeteorApp()
         let client = try DDPClient(app.url)
         let log = Log()
@@ -40,7 +40,7 @@ import Testing
         #expect(log.text.hasSuffix("other"))
     }
 
-    @Test(.timeLimit(.minutes(1))) func theFirstErrorIsKept() async throws {
+    @Test(.timeLimit(.minutes(5))) func theFirstErrorIsKept() async throws {
         let app = try await MeteorApp()
         try await app.control("publication", ["name": "bad", "error": ["error": "no-entry"]])
         let client = try app.client()
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func closingReleasesTheSubscriptions() async throws {
+    @Test(.timeLimit(.minutes(5))) func closingReleasesTheSubscriptions() async throws {
         let app = try await MeteorApp()
         var options = DDPClient.Options()
         options.unusedSubscriptionTime = .zero
@@ -86,7 +86,7 @@ import Testing
     }
 
     /// One that is added before the handlers are called, on their thread, is waited for too.
-    @Test(.timeLimit(.minutes(1))) func whatIsAddedMeanwhileIsWaitedFor() async throws {
+    @Test(.timeLimit(.minutes(5))) func whatIsAddedMeanwhileIsWaitedFor() async throws {
         let app = try await MeteorApp()
         try await app.control("publication", ["name": "bad", "error": ["error": "no-entry"]])
         try await app.control("publication", ["name": "slow", "hold": true])

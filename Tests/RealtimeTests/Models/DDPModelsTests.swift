@@ -47,7 +47,7 @@ import Testing
         try EJSON(parsing: try await app.ask("find", ["collection": collection]).text)
     }
 
-    @Test(.timeLimit(.minutes(1))) func objectsOfTheServer() async throws {
+    @Test(.timeLimit(.minutes(5))) func objectsOfTheServer() async throws {
         let app = try await todosApp()
         let client = try app.client()
         let models = try DDPModels(client, Todo.self)
@@ -75,7 +75,7 @@ import Testing
         #expect(try models.find(Todo.self).map { $0.text } == ["milk", "bread"])
     }
 
-    @Test(.timeLimit(.minutes(1))) func whatTheServerRefusesIsUndone() async throws {
+    @Test(.timeLimit(.minutes(5))) func whatTheServerRefusesIsUndone() async throws {
         let app = try await todosApp()
         try await app.control("collection", ["name": "lists", "update": false])
         let client = try app.client()
@@ -107,7 +107,7 @@ import Testing
         query.stop()
     }
 
-    @Test(.timeLimit(.minutes(1))) func aLiveQueryFollowsTheServer() async throws {
+    @Test(.timeLimit(.minutes(5))) func aLiveQueryFollowsTheServer() async throws {
         let app = try await todosApp()
         let client = try app.client()
         let models = try DDPModels(client, Todo.self)
@@ -131,7 +131,7 @@ import Testing
 
     // MARK: Parameters: METCoreDataDDPClientTests
 
-    @Test(.timeLimit(.minutes(1))) func objectsAsParameters() async throws {
+    @Test(.timeLimit(.minutes(5))) func objectsAsParameters() async throws {
         struct Place: Codable { var x = 1.5 }
         struct Choice: Codable { var todo = Todo(id: "t") }
         let app = try await todosApp()
@@ -164,7 +164,7 @@ import Testing
                 .result() == [.bytes([1]), .bytes([2]), true, .null])
     }
 
-    @Test(.timeLimit(.minutes(1))) func objectsAsParametersOfSubscriptions() async throws {
+    @Test(.timeLimit(.minutes(5))) func objectsAsParametersOfSubscriptions() async throws {
         let app = try await todosApp()
         try await app.control(
             "publication",
@@ -185,7 +185,7 @@ import Testing
         #expect(try models.find(Todo.self).count == 2)
     }
 
-    @Test(.timeLimit(.minutes(1))) func resultsAreDecoded() async throws {
+    @Test(.timeLimit(.minutes(5))) func resultsAreDecoded() async throws {
         struct Sum: Codable, Equatable { var total: Int }
         let app = try await todosApp()
         try await app.control(

@@ -97,7 +97,7 @@ import Testing
             "one-way storage", "+b *w", .insert("books", ["_id": "b", "authorId": "w"])),
     ]
 
-    @Test(.timeLimit(.minutes(1)), arguments: cases)
+    @Test(.timeLimit(.minutes(5)), arguments: cases)
     func reports(_ one: Case) async throws {
         let box = try ModelBox(ModelChangesTests.mail + [("writers", ["_id": "w"])])
         try box.client.setStub("write") { stub, _ in
@@ -109,7 +109,7 @@ import Testing
         #expect(ModelChangesTests.text(await reports.next()) == one.report)
     }
 
-    @Test(.timeLimit(.minutes(1))) func aLateTargetUpdatesWhatRefersToIt() async throws {
+    @Test(.timeLimit(.minutes(5))) func aLateTargetUpdatesWhatRefersToIt() async throws {
         let box = try ModelBox([
             ("messages", ["_id": "m1", "senderId": "ada", "receiverIds": ["ada", "bob"]]),
             ("messages", ["_id": "m2", "receiverIds": ["bob"]]),
@@ -129,7 +129,7 @@ import Testing
         #expect(ModelChangesTests.text(await reports.next()) == "+bob *m1")
     }
 
-    @Test(.timeLimit(.minutes(1))) func savingReportsOnce() async throws {
+    @Test(.timeLimit(.minutes(5))) func savingReportsOnce() async throws {
         let box = try ModelBox(ModelBox.players)
         var reports = box.models.objectChanges.makeAsyncIterator()
         let message = Message(id: "m")
@@ -146,7 +146,7 @@ import Testing
         #expect(report?.inserted.first?.collection == "messages")
     }
 
-    @Test(.timeLimit(.minutes(1))) func aSlowReaderMissesNothing() async throws {
+    @Test(.timeLimit(.minutes(5))) func aSlowReaderMissesNothing() async throws {
         let box = try ModelBox(ModelBox.players)
         let sequence = box.models.objectChanges
         // What the loop's thread reports before the barrier is in the queue.
@@ -173,7 +173,7 @@ import Testing
         barrier.stop()
     }
 
-    @Test(.timeLimit(.minutes(1))) func anObservationEnds() async throws {
+    @Test(.timeLimit(.minutes(5))) func anObservationEnds() async throws {
         let box = try ModelBox()
         let count = Mutex(0)
         let observation = box.models.observeObjects { _ in count.withLock { $0 += 1 } }

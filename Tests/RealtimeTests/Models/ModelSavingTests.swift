@@ -108,7 +108,7 @@ import Testing
 
     // MARK: One notification
 
-    @Test(.timeLimit(.minutes(1))) func aSetIsOneNotification() async throws {
+    @Test(.timeLimit(.minutes(5))) func aSetIsOneNotification() async throws {
         let box = try ModelBox(ModelBox.players)
         var changes = box.changes().makeAsyncIterator()
         let save = try box.models.save { changes in
