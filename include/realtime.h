@@ -7400,8 +7400,9 @@ rt_status rt_ddp_set_auto_reconnect(rt_ddp *ddp, bool enabled);
 
 /**
  * The delays between attempts, instead of 10 ms twice, and then 1 s times a power of 2.2, up to 5
- * minutes, within a quarter more or less at random. The backoff's limit of attempts and stable time
- * are not used. The backoff is copied. Default: NULL. Before the client is used.
+ * minutes, within a quarter more or less at random. They begin anew after a connection that lasted
+ * for a second, or for the backoff's stable time. The backoff's limit of attempts is not used. The
+ * backoff is copied. Default: NULL. Before the client is used.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.

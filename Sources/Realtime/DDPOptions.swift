@@ -68,8 +68,9 @@ extension DDPClient {
         /// the client fails, and with it all calls that wait.
         public var autoReconnect = true
         /// The delays between attempts, instead of 10 ms twice, and then 1 s times a power of 2.2,
-        /// up to 5 minutes, within a quarter more or less at random. The backoff's limit of
-        /// attempts and stable time are not used.
+        /// up to 5 minutes, within a quarter more or less at random. They begin anew after a
+        /// connection that lasted for a second, or for the backoff's stable time. The backoff's
+        /// limit of attempts is not used.
         public var backoff: Backoff?
         /// How long the connection may be silent before the server is asked for a sign of life;
         /// zero for ever. nil means no limit.

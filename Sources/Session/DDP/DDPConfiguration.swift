@@ -17,17 +17,22 @@ package struct DDPConfiguration: Sendable {
     /// - Option: auto_reconnect, flag
     package var mayReconnect = true
     /// The delays between attempts, instead of 10 ms twice, and then 1 s times a power of 2.2, up
-    /// to 5 minutes, within a quarter more or less at random. The backoff's limit of attempts and
-    /// stable time are not used.
+    /// to 5 minutes, within a quarter more or less at random. They begin anew after a connection
+    /// that lasted for a second, or for the backoff's stable time. The backoff's limit of attempts
+    /// is not used.
     /// - Option: backoff, backoff
     package var backoff: BackoffConfiguration?
 
     /// The delays between attempts (ddp.md §4).
     package var delays: BackoffConfiguration {
         guard var delays = backoff else {
-            return BackoffConfiguration(
+            var delays = BackoffConfiguration(
                 quick: 2, delay: .milliseconds(10), initial: .seconds(1), factor: 2.2,
                 maximum: .seconds(300))
+            // A server that confirms connections and ends them at once must not be asked all the
+            // time.
+            delays.stableTime = .seconds(1)
+            return delays
         }
         delays.attemptLimit = 0
         return delays

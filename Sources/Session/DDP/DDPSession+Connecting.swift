@@ -69,7 +69,7 @@ extension DDPSession {
         if isReachable, isChange, !isInBackground {
             dial(now)
         } else if status != old {
-            act(.status(DDPStatusChange(status: status, retryCount: attempts.failures)))
+            act(.status(DDPStatusChange(status: status, retryCount: retryCount)))
         }
     }
 
@@ -105,6 +105,8 @@ extension DDPSession {
     /// Starts an attempt.
     mutating func dial(_ now: Instant) {
         let number = nextSocket()
+        // A connection that the user replaces counts as well.
+        _ = attempts.closed(now: now)
         attempts.begin()
         enter(.dialing(number))
         if configuration.connectTimeout > .zero { stageDue = now + configuration.connectTimeout }
@@ -229,7 +231,6 @@ extension DDPSession {
     /// The server has confirmed the connection.
     mutating func versionAccepted(_ number: UInt64, _ now: Instant) {
         negotiation.accepted()
-        attempts.forgetFailures()
         attempts.opened(now: now)
         enter(.connected(number))
         if negotiation.version != "pre1" {

@@ -114,8 +114,8 @@ package struct DDPSession: ActionMachine, Sendable {
     /// False before `connect`, and after `disconnect`.
     package var isConnectionWanted: Bool { stage != .offline }
 
-    /// Failed attempts in a row.
-    package var retryCount: Int { attempts.failures }
+    /// Failed attempts in a row; 0 when connected.
+    package var retryCount: Int { connection == nil ? attempts.failures : 0 }
 
     /// When the next attempt is made; nil if none is scheduled.
     package var retryDue: Instant? { status == .waiting ? attempts.wakeUp : nil }
@@ -258,7 +258,7 @@ package struct DDPSession: ActionMachine, Sendable {
         act(
             .status(
                 DDPStatusChange(
-                    status: status, retryCount: attempts.failures, retryIn: retryIn,
+                    status: status, retryCount: retryCount, retryIn: retryIn,
                     reason: reason, error: error)))
     }
 

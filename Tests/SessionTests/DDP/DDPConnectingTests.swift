@@ -183,6 +183,45 @@ struct DDPConnectingTests {
         #expect(model.session.retryCount == 0)
     }
 
+    /// A server that confirms each connection and ends it soon is not asked all the time.
+    @Test(arguments: [(0.999, 4.84), (1, 0.01)])
+    func briefConnectionsAreFailures(_ seconds: Double, _ third: Double) {
+        let model = DDPModel()
+        model.session.connect(now: model.now)
+        var delay = 0.0
+        for round in 0..<3 {
+            _ = model.done()
+            model.open()
+            model.confirm("S\(round)")
+            #expect(model.session.retryCount == 0)
+            model.pass(.seconds(seconds))
+            model.lose()
+            let due = model.session.retryDue ?? model.now
+            delay = (due - model.now) / .seconds(1)
+            model.pass(due - model.now)
+        }
+        #expect(delay >= third * 0.7499 && delay <= third * 1.2501)
+    }
+
+    /// A connection that the user replaces ends a row of failures, if it lasted.
+    @Test func aReplacedConnectionThatLastedCounts() {
+        let model = DDPModel()
+        model.session.connect(now: model.now)
+        for _ in 0..<3 {
+            _ = model.done()
+            model.lose()
+            model.pass((model.session.retryDue ?? model.now) - model.now)
+        }
+        _ = model.done()
+        model.open()
+        model.confirm("S")
+        model.pass(.seconds(2))
+        model.session.reconnect(now: model.now)
+        _ = model.done()
+        model.lose()
+        #expect(model.session.retryCount == 1)
+    }
+
     @Test func withoutANetworkNothingIsTriedUntilItIsBack() {
         let model = DDPModel.connected()
         model.session.networkChanged(isReachable: false, now: model.now)

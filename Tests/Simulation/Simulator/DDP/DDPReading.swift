@@ -9,6 +9,7 @@ final class DDPReading {
     private var failures = 0
     /// The user has connected since: it is not defined what that does to the count.
     private var mayForget = false
+    private var connectedAt: Instant?
     private var dialAt: Instant?
     /// An event that may start an attempt has happened in this instant.
     private var mayDialAt: Instant?
@@ -54,12 +55,13 @@ final class DDPReading {
         world.require(
             change.status != status || change.retryIn != nil, "the status \(status) twice")
         world.require(status != .failed, "leaves the end")
+        if status == .connected { disconnects() }
         status = change.status
         world.require((change.status == .waiting) == (change.retryIn != nil), "a delay, or none")
         switch change.status {
         case .connected:
-            failures = 0
-            mayForget = false
+            world.require(change.retryCount == 0, "counts failures when connected")
+            connectedAt = world.now
         case .waiting: waits(change)
         case .failed:
             world.count("failed for good")
@@ -75,6 +77,16 @@ final class DDPReading {
             failures = change.retryCount
         case .connecting: break
         }
+    }
+
+    /// A connection that has lasted for a second ends a row of failures.
+    private func disconnects() {
+        let isStable = connectedAt.map { world.now - $0 >= .seconds(1) } ?? false
+        connectedAt = nil
+        world.count(isStable ? "stable" : "ended before it was stable")
+        guard isStable else { return }
+        failures = 0
+        mayForget = false
     }
 
     private func waits(_ change: DDPStatusChange) {
