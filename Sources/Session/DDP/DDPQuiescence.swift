@@ -10,6 +10,9 @@ struct DDPQuiescence: Sendable {
     /// In their order.
     private(set) var held: [DDPMessage] = []
     private(set) var heldBytes = 0
+    /// What a message takes besides its content: the list's element, and the allocations of its
+    /// texts and fields.
+    private static let messageBytes = 256
     /// All documents are removed when the messages are applied.
     var isResetting = false
     /// When the wait ends in any case; nil unless messages are held back.
@@ -20,7 +23,7 @@ struct DDPQuiescence: Sendable {
     /// - Parameter bytes: how long the message was.
     mutating func hold(_ message: DDPMessage, bytes: Int) {
         held.append(message)
-        heldBytes += bytes
+        heldBytes += bytes + DDPQuiescence.messageBytes
         switch message {
         case .nosub(let id, _): reviving.remove(id)
         case .ready(let ids): for id in ids { reviving.remove(id) }

@@ -13,30 +13,35 @@ package struct DDPReader: ~Copyable {
                 DDPReader.frame(DDPMembers(root), names)
             }
         } catch {
-            return tooDeepResult(text, error) ?? .ignored(reason: error.message, isMessage: false)
+            return unreadable(text, error)
         }
     }
 
-    /// A result that is nested too deeply is a failure, so that its call ends.
-    private mutating func tooDeepResult(
+    /// A text that is not JSON, or a message that is nested too deeply. That counts as a message,
+    /// and ends the call or the subscription that waits for it.
+    private mutating func unreadable(
         _ text: UnsafeRawBufferPointer, _ error: RealtimeError
-    ) -> DDPFrame? {
-        do throws(RealtimeError) {
-            return try document.readTop(text) { root throws(RealtimeError) in
-                guard let msg = root.member("msg")?.withString({ Kind($0) }), msg == .result,
-                    let id = root.member("id")?.string
-                else { return nil }
-                return .message(.result(id: id, .failure(DDPReader.unreadable(error))))
+    ) -> DDPFrame {
+        let frame = try? document.readTop(text) { root throws(RealtimeError) -> DDPFrame? in
+            guard let msg = root.member("msg"), msg.kind == .string else { return nil }
+            let id = root.member("id")?.string
+            switch (msg.withString { Kind($0) } ?? nil, id) {
+            case (.result?, let id?):
+                return .message(.result(id: id, .failure(DDPReader.unreadable("result", error))))
+            case (.nosub?, let id?):
+                return .message(.nosub(id: id, DDPReader.unreadable("error", error)))
+            case (.ping?, _), (.pong?, _): return nil
+            default: return .ignored(reason: error.message, isMessage: true)
             }
-        } catch {
-            return nil
         }
+        return (frame ?? nil) ?? .ignored(reason: error.message, isMessage: false)
     }
 
-    private static func unreadable(_ error: RealtimeError) -> DDPError {
+    /// - Parameter what: of the server cannot be read: `result` or `error`.
+    private static func unreadable(_ what: String, _ error: RealtimeError) -> DDPError {
         DDPError(
-            .server, "invalid-result",
-            reason: "the server's result cannot be read: \(error.message)")
+            .server, "invalid-\(what)",
+            reason: "the server's \(what) cannot be read: \(error.message)")
     }
 
     private static func frame(_ members: DDPMembers, _ names: KnownFieldNames) -> DDPFrame {
@@ -113,7 +118,7 @@ package struct DDPReader: ~Copyable {
         do throws(RealtimeError) {
             return .success(try EJSON(result, names))
         } catch {
-            return .failure(unreadable(error))
+            return .failure(unreadable("result", error))
         }
     }
 }

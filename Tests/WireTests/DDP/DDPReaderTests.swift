@@ -1,0 +1,49 @@
+import Testing
+import Wire
+
+struct DDPReaderTests {
+    private func read(_ text: String) -> DDPFrame {
+        var reader = DDPReader()
+        return Array(text.utf8).withUnsafeBytes { reader.read($0) }
+    }
+
+    private func nested(_ depth: Int) -> String {
+        String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+    }
+
+    /// The server has counted it, and what waits for it must end.
+    @Test(arguments: [129, 100_000])
+    func messagesThatAreNestedTooDeeplyCount(depth: Int) {
+        let deep = nested(depth)
+        for text in [
+            #"{"msg":"added","collection":"c","id":"-","fields":{"x":\#(deep)}}"#,
+            #"{"msg":"new","x":\#(deep)}"#, #"{"msg":"result","result":\#(deep)}"#,
+        ] {
+            guard case .ignored(_, isMessage: true) = read(text) else {
+                Issue.record("\(read(text))")
+                continue
+            }
+        }
+        for text in [deep, #"{"msg":"ping","id":\#(deep)}"#, #"{"msg":7,"x":\#(deep)}"#] {
+            #expect(!read(text).counts)
+        }
+        let result = read(#"{"msg":"result","id":"1","result":\#(deep)}"#)
+        if case .message(.result(id: "1", .failure(let error))) = result {
+            #expect(error.code == "invalid-result")
+        } else {
+            Issue.record("\(result)")
+        }
+        let nosub = read(#"{"msg":"nosub","id":"s","error":{"error":1,"details":\#(deep)}}"#)
+        if case .message(.nosub(id: "s", let error?)) = nosub {
+            #expect(error.code == "invalid-error" && error.kind == .server)
+        } else {
+            Issue.record("\(nosub)")
+        }
+    }
+
+    @Test func whatIsNotJSONDoesNotCount() {
+        for text in ["", "{", #"{"msg":"added""#, #"{"msg":"ready","subs":[1e}"#] {
+            #expect(!read(text).counts)
+        }
+    }
+}
