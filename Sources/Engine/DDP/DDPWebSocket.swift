@@ -6,6 +6,8 @@ final class DDPWebSocket: DDPSocket {
     private let webSocket: WebSocketConnection
     private let loop: Loop
     private var owner: (any DDPSocketOwner)?
+    /// The end if more waits to be sent than may.
+    private let full: DDPSocketEnd
     /// Why it failed, until its end is reported.
     private var failure: RealtimeError?
 
@@ -29,12 +31,18 @@ final class DDPWebSocket: DDPSocket {
             options.pingInterval = .zero
             options.closeTimeout = SockJSSession.closeTimeout
         }
-        self.init(webSocket, on: loop, owner)
+        self.init(
+            webSocket, on: loop, owner,
+            full: .full(
+                limit: configuration.unsentLimit,
+                server: configuration.address.webSocket.displayName))
     }
 
     private init(
-        _ webSocket: WebSocketConnection, on loop: Loop, _ owner: any DDPSocketOwner
+        _ webSocket: WebSocketConnection, on loop: Loop, _ owner: any DDPSocketOwner,
+        full: DDPSocketEnd
     ) {
+        self.full = full
         self.webSocket = webSocket
         self.loop = loop
         self.owner = owner
@@ -94,7 +102,7 @@ final class DDPWebSocket: DDPSocket {
         } catch {
             // Otherwise it is closing, and its end is reported.
             guard error.code == .bufferFull else { return }
-            loop.enqueue { [self] in report(DDPSocketEnd(error: error)) }
+            loop.enqueue { [self] in report(full) }
         }
     }
 

@@ -13,4 +13,13 @@ package struct DDPSocketEnd: Sendable, Equatable {
         self.reason = reason
         self.error = error
     }
+
+    /// More bytes would wait to be sent than may.
+    /// - Parameter server: its name, for the message.
+    package static func full(limit: Int, server: String) -> DDPSocketEnd {
+        DDPSocketEnd(
+            error: RealtimeError(
+                .bufferFull,
+                "more than \(limit) bytes wait to be sent to \(server) (max_unsent_bytes)"))
+    }
 }

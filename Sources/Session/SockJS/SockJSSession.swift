@@ -73,9 +73,7 @@ package struct SockJSSession: ActionMachine {
         guard phase == .opening || phase == .open else { return }
         let unsent = waitingBytes + bytesOnTheWay
         guard unsent == 0 || message.count <= unsentLimit - unsent else {
-            let error = RealtimeError(
-                .bufferFull, "more than \(unsentLimit) bytes wait to be sent to \(name)")
-            return end(DDPSocketEnd(error: error))
+            return end(.full(limit: unsentLimit, server: name))
         }
         waiting.append(message)
         waitingBytes += message.count

@@ -9,7 +9,7 @@ package struct DDPAddress: Sendable, Equatable {
 
     /// - Throws: `.unsupportedScheme`, or `.invalidURL` with advice what to change.
     package init(parsing text: String) throws(RealtimeError) {
-        let given = try HTTPURL(parsing: DDPAddress.withScheme(text), as: .webSocket)
+        let given = try HTTPURL(parsing: try DDPAddress.withScheme(text), as: .webSocket)
         let path = given.target.withoutQuery
         let query = Substring(given.target.utf8.dropFirst(path.utf8.count))
         var prefix = path.utf8[...]
@@ -42,12 +42,18 @@ package struct DDPAddress: Sendable, Equatable {
     /// The key under which what belongs to this server is kept.
     package var key: String { webSocket.text.withoutQuery }
 
-    private static func withScheme(_ text: String) -> String {
+    private static func withScheme(_ text: String) throws(RealtimeError) -> String {
         let scheme = text.upTo(UInt8(ascii: ":"))
         let rest = text.utf8.dropFirst(scheme.utf8.count)
         guard rest.starts(with: "://".utf8) else { return "ws://" + text }
         if scheme.equalsIgnoringASCIICase("http") { return "ws" + Substring(rest) }
         if scheme.equalsIgnoringASCIICase("https") { return "wss" + Substring(rest) }
+        guard scheme.equalsIgnoringASCIICase("ws") || scheme.equalsIgnoringASCIICase("wss") else {
+            throw RealtimeError(
+                .unsupportedScheme,
+                "The URL \(HTTPURL.redacted(text)) has the scheme \(scheme.quoted(upTo: 30)); "
+                    + "http, https, ws or wss is expected")
+        }
         return text
     }
 }

@@ -82,4 +82,12 @@ struct DDPAddressTests {
         let error = #expect(throws: RealtimeError.self) { try DDPAddress(parsing: given) }
         #expect([.invalidURL, .unsupportedScheme].contains(error?.code))
     }
+    @Test func anErrorNamesAllSchemes() {
+        let error = #expect(throws: RealtimeError.self) {
+            try DDPAddress(parsing: "ftp://me:secret@example.com")
+        }
+        #expect(error?.code == .unsupportedScheme)
+        #expect(error?.message.contains("http, https, ws or wss") == true)
+        #expect(error?.message.contains("secret") == false)
+    }
 }
