@@ -2,6 +2,19 @@
  * options are refused. */
 #include "contract_ddp.h"
 
+/* The server hears the end, though the client and its loop are freed without another turn. The first
+ * test: no other client has disconnected. */
+static void the_server_hears_the_end(const char *server) {
+  heard h;
+  rt_loop *loop = new_loop();
+  rt_ddp *ddp = new_ddp(&h, loop, server);
+  CHECK_OK(rt_ddp_connect(ddp));
+  TURN_UNTIL(loop, h.connected == 1);
+  rt_ddp_free(ddp);
+  rt_loop_free(loop);
+  control(server, "wait", "{'what': 'in', 'msg': 'disconnect'}");
+}
+
 static void connects_and_disconnects(rt_loop *loop, const char *server) {
   heard h;
   char text[32];
@@ -337,6 +350,7 @@ static void options_are_checked(rt_loop *loop) {
 int main(int argc, char **argv) {
   rt_loop *loop;
   CHECK(argc == 2);
+  the_server_hears_the_end(argv[1]);
   loop = new_loop();
   connects_and_disconnects(loop, argv[1]);
   documents_follow_the_server(loop, argv[1]);

@@ -270,9 +270,11 @@ package final class DDPConnection:
     /// still be running.
     package func close() {
         guard !loop.isForked, gate.close() else { return }
+        // A stub has the lock.
+        if shared.isOwned { return loop.enqueue { [self] in closeNow() } }
         // Not later: a program may end before the loop turns again.
-        if !shared.isOwned { keepLastDocuments() }
-        loop.enqueue { [self] in closeNow() }
+        keepLastDocuments()
+        loop.perform { [self] in closeNow() }
     }
 }
 
