@@ -17,6 +17,7 @@ package enum DDPScenario: Scenario {
             "loaded", "background", "waits for the network", "acted in a callback", "emptied",
             "observed", "moved", "drew the same id", "equal", "too much queued", "logged in",
             "logged out", "logged in at the end", "logged out by the server", "too many logins",
+            "stable", "ended before it was stable",
             "token refused", "converged", "greeted", "called while greeting",
         ]
     }
