@@ -101,19 +101,25 @@ class HTTP2Server:
         with contextlib.suppress(OSError, ssl.SSLError), plain:
             with self._context.wrap_socket(plain, server_side=True) as connection:
                 self._connections.append(connection)
-                self._speak(connection, number)
-                # A socket that is closed with unread bytes resets the connection, and the client
-                # may lose what it has not read. So the client's last frames are read, whenever
-                # they come.
-                with contextlib.suppress(ssl.SSLError):
-                    connection.unwrap()
-                with socket.socket(fileno=connection.detach()) as left:
-                    self._connections.append(left)
-                    left.shutdown(socket.SHUT_WR)
-                    while left.recv(4096):
-                        pass
+                if not self._speak(connection, number):
+                    self._end(connection)
 
-    def _speak(self, connection: ssl.SSLSocket, number: int) -> None:
+    def _end(self, connection: ssl.SSLSocket) -> None:
+        """Ends a connection, and reads what the client still sends.
+
+        A socket that is closed with unread bytes resets the connection, and the client may lose
+        what it has not read.
+        """
+        with contextlib.suppress(ssl.SSLError):
+            connection.unwrap()
+        with socket.socket(fileno=connection.detach()) as left:
+            self._connections.append(left)
+            left.shutdown(socket.SHUT_WR)
+            while left.recv(4096):
+                pass
+
+    def _speak(self, connection: ssl.SSLSocket, number: int) -> bool:
+        """Returns whether the client has ended the connection, not the script."""
         received = connection.makefile("rb")
         received.read(PREFACE_BYTES)
         connection.sendall(frame(SETTINGS, 0, 0))
@@ -129,4 +135,5 @@ class HTTP2Server:
             if kind in (DATA, HEADERS) and flags & END_STREAM:
                 self.seen.append((number, stream, bodies.get(stream, 0)))
                 if not self._script(connection, stream, len(self.seen)):
-                    return
+                    return False
+        return True
