@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import json
@@ -50,17 +49,6 @@ def test_documents_follow_the_server(run, app, face):
             assert not subscription.is_ready
         assert [change.status for change in heard.rest()][:2] == ["connecting", "connected"]
         assert client.status == "offline"
-
-    run(main())
-
-
-def test_closing_tells_the_server(run, app):
-    async def main():
-        async with opened(librealtime.DDPClient, app):
-            connection = app.control.log(what="in", msg="connect")[-1]["connection"]
-        # A server that keeps sessions forgets this one.
-        wait = functools.partial(app.control.wait, what="in", msg="disconnect")
-        await asyncio.to_thread(wait, connection=connection)
 
     run(main())
 

@@ -188,6 +188,11 @@ class BaseDDPClient(Accounts, Configured):
 
     # What C reports.
 
+    def _tell(self, name: str, *arguments: object) -> None:
+        # A client that was closed, but is still referred to, ends its connection in last turns.
+        if not self._is_closed:
+            super()._tell(name, *arguments)
+
     def _status_changed(self, change: DDPStatusChange) -> None:
         if change.status == "failed":
             reason = change.reason or "the client gave up"
@@ -382,8 +387,9 @@ class BaseDDPClient(Accounts, Configured):
     # The end.
 
     def close(self) -> None:
-        """Drops the connection. Calls that have no result yet fail, and nothing is reported any
-        more. The file for the documents (`document_file`) is complete when this returns."""
+        """Ends the connection, and tells the server, which then does not keep the session. Calls
+        that have no result yet fail, and nothing is reported any more. The file for the documents
+        (`document_file`) is complete when this returns."""
         if not self._is_closed:
             self._ended()
 
