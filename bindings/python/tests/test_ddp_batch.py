@@ -151,5 +151,5 @@ def test_misuse_of_batches():
             batch.completed(0.01)
     with pytest.raises(DDPError, match="the client is closed"):
         call.result()
-    with pytest.raises(librealtime.StreamEnded), client.batch() as batch:
+    with pytest.raises(DDPError, match="the client is closed"), client.batch() as batch:
         batch.insert("players", {})

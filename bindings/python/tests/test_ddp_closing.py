@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 import time
 
 import pytest
-from meteor import FACES, opened
+from meteor import FACES, NOWHERE, do, opened
 
 import librealtime
-from librealtime import sync
+from librealtime import DDPError, sync
 
 
 def connection_of(app):
@@ -75,7 +76,7 @@ def test_the_server_hears_of_the_end_in_a_handler(app, waits):
     client.collection("players").observe(end)
     subscription = client.subscribe("all", wait=False)
     if waits:
-        with pytest.raises(librealtime.DDPError, match="the client is closed"):
+        with pytest.raises(DDPError, match="the client is closed"):
             subscription.ready()
     assert closed.wait(60)
     check_that_it_ended(app, connection)
@@ -90,3 +91,75 @@ def test_the_server_hears_of_the_end_by_an_exception(app):
         client.collection("players").find({"name": {"$no": 1}})
     check_that_it_ended(app, connection)
     assert not statuses
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_what_a_closed_client_raises(run, face):
+    async def main():
+        client = face(NOWHERE)
+        players = client.collection("players")
+        call = client.send("m")
+        subscription = await do(client.subscribe, "all", wait=False)
+        connecting = asyncio.ensure_future(do(client.connect))
+        while not client._is_on:
+            await asyncio.sleep(0.001)
+        changes = players.find().observe()
+        client.close()
+        with pytest.raises(DDPError, match="the client is closed") as raised:
+            await connecting
+        assert (raised.value.kind, raised.value.code) == ("closed", "closed")
+        assert raised.value.name == "RT_ERROR_CLOSED"
+        uses = [client.disconnect, client.reconnect, lambda: client.network_changed(True)]
+        uses += [client.enter_background, client.enter_foreground, lambda: len(players)]
+        uses += [lambda: client.send("m"), lambda: players.insert({}), lambda: players.get("a")]
+        uses += [players.find, players.find_one, lambda: players.observe(print), players.results]
+        uses += [lambda: client.collection("other"), lambda: client.set_stub("m", None)]
+        uses += [lambda: client.set_user_id("u")]
+        for use in uses:
+            with pytest.raises(DDPError, match="the client is closed") as raised:
+                use()
+            assert raised.value.kind == "closed"
+        for wait in (
+            client.connect,
+            subscription.ready,
+            call.result,
+            functools.partial(client.subscribe, "all"),
+            functools.partial(client.load, ["all"]),
+            functools.partial(client.call, "m"),
+            functools.partial(client.log_in, "ada", "secret"),
+            client.log_out,
+        ):
+            with pytest.raises(DDPError, match="the client is closed") as raised:
+                await do(wait)
+            assert raised.value.kind == "closed"
+        # Iterations end, as they do when they are closed themselves.
+        if face is sync.DDPClient:
+            assert list(changes) == []
+            with pytest.raises(librealtime.StreamEnded):
+                changes.recv()
+        else:
+            assert [change async for change in changes] == []
+        client.close()
+
+    run(main())
+
+
+def test_what_a_thread_raises_that_uses_a_client_while_it_is_closed():
+    def use():
+        try:
+            while True:
+                players.insert({})
+                client.subscribe("all", wait=False)
+                client.connect(wait=False)
+        except DDPError as error:
+            raised.append(error.kind)
+
+    raised = []
+    for count in range(1, 101):
+        client = sync.DDPClient(NOWHERE)
+        players = client.collection("players")
+        thread = threading.Thread(target=use)
+        thread.start()
+        client.close()
+        thread.join()
+        assert raised == ["closed"] * count

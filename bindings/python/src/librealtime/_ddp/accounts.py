@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from .._core.endpoint import Endpoint
-from .._core.errors import check
 from .._core.kind import read_text
 from .._core.values import encode, invalid, text
 from .callbacks import DDP, asked
+from .checking import check
 from .stub import encoded
 
 #: How a user is named: a text, or a dict with one of these.

@@ -9,10 +9,10 @@ from .._core.abi import rt_ddp_call_options, rt_ddp_stage, rt_status
 from .._core.errors import RealtimeError
 from .._core.hints import hint
 from .._core.outcome import Outcome, Result
-from .._core.registry import Registration
 from .._core.values import milliseconds
 from .callbacks import DDP, LOADED, OUTCOME, STAGES, SUBSCRIPTION, ensure_room
-from .errors import DDPError
+from .checking import Registration
+from .errors import DDPError, closed
 from .stub import raise_interrupt
 
 _OPTIONS = ("wait", "no_retry", "throw_stub_errors", "call_timeout")
@@ -42,10 +42,6 @@ def call_options(
     return options
 
 
-def _closed(reason: str) -> DDPError:
-    return DDPError("closed", reason, kind="closed", status=rt_status.ERROR_CLOSED)
-
-
 class Awaited:
     """Something that C reports on. The client refers to it until nothing more will come."""
 
@@ -67,10 +63,8 @@ class Awaited:
         client = self._client
         if not client._is_closed:
             return None
-        if client._failure is not None:
-            failure: RealtimeError = client._failure
-            return failure
-        return _closed("the client is closed")
+        error: RealtimeError = client._end()
+        return error
 
 
 class BaseCall(Awaited):
@@ -176,7 +170,7 @@ class BaseSubscription(Awaited):
         if handle is not None:
             function(handle, self._number)
         if self._known is None:  # nothing more will be heard of it
-            self._known = _closed("the subscription was given up")
+            self._known = closed("the subscription was given up")
             self._client._changed()
 
     def _happened(self, is_ready: bool, error: DDPError | None) -> None:

@@ -11,7 +11,7 @@ from weakref import WeakSet
 from .._core import abi
 from .._core.abi import rt_ddp_account, rt_ddp_ids, rt_ddp_status, rt_status
 from .._core.awaiting import at_once, check_function, handlers_of, plain
-from .._core.errors import InvalidState, RealtimeError, StreamEnded, check
+from .._core.errors import InvalidState, RealtimeError
 from .._core.handle import Handle
 from .._core.handlers import Handler
 from .._core.headers import header_pairs
@@ -19,12 +19,12 @@ from .._core.inbox import Inbox
 from .._core.kind import Callback, read_text
 from .._core.outcome import Outcome, Result
 from .._core.parameters import Configured, Given, Setup
-from .._core.registry import Registration
 from .._core.values import milliseconds, text
 from .accounts import Accounts
 from .callbacks import ALWAYS, DDP, ON_CHANGE, ON_DEBUG, ON_LOAD_TOKEN, STATUSES, STUB, asked
 from .calls import BaseCall, BaseLoader, BaseSubscription, call_options
-from .errors import DDPError
+from .checking import Registration, check
+from .errors import DDPError, closed
 from .model_coding import parameter
 from .model_tracking import Hub
 from .objects import DDPChange, DDPStatusChange, Status
@@ -409,7 +409,7 @@ class BaseDDPClient(Accounts, Configured):
         if self._failure is not None:
             return self._failure
         if self._is_closed:
-            return StreamEnded(rt_status.ERROR_CLOSED, "the client is closed")
+            return closed("the client is closed")
         return InvalidState(rt_status.ERROR_STATE, "it is disconnected")
 
     def _describe(self) -> str:

@@ -6,9 +6,9 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from .._core.errors import check
 from .._core.values import text
 from .callbacks import DDP, documents
+from .checking import check
 from .feeds import DocumentFeed, Feed, IndexFeed, LatestFeed
 from .live import DDPLiveQuery
 from .objects import DDPChange, DDPIndexChanges

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from .._core.abi import rt_status
 from .._core.errors import RealtimeError
 
 __all__ = ["DDPError", "DDPModelError"]
@@ -43,6 +44,11 @@ class DDPError(RealtimeError):
         self.reason = reason
         self.details = details
         self.source = source
+
+
+def closed(reason: str) -> DDPError:
+    """The error of what ends with a client, or because the program gave it up."""
+    return DDPError("closed", reason, kind="closed", status=rt_status.ERROR_CLOSED)
 
 
 class DDPModelError(RealtimeError, ValueError):

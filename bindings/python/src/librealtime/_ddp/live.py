@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from .._core import abi
-from .._core.errors import RealtimeError, check
+from .._core.errors import RealtimeError
 from .._core.kind import trampoline
 from .._core.loader import lib
-from .._core.registry import Registration
 from .._core.values import text
 from .callbacks import DDP, INDEXES, LIVE
 from .calls import Awaited
+from .checking import Registration, check
 from .feeds import Feed
 from .query import query
 from .stub import required_function
