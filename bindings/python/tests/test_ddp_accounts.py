@@ -108,6 +108,23 @@ def test_ways_to_log_in(run, app, face):
 
 
 @pytest.mark.parametrize("face", FACES)
+def test_a_login_whose_result_names_no_user_fails(run, app, face):
+    async def main():
+        async with opened(face, app) as client:
+            for result in ({"token": "t"}, {"id": 5, "token": "t"}, None, "u"):
+                app.control.method("custom", [{"op": "return", "value": result}])
+                with pytest.raises(DDPError, match="names no user") as raised:
+                    await do(client.log_in_by, "custom")
+                assert (raised.value.kind, raised.value.code) == ("server", "no-user")
+                assert client.user_id is None and not client.is_logging_in
+            app.control.method("custom", [{"op": "return", "value": {"id": "u"}}])
+            assert await do(client.log_in_by, "custom") == {"id": "u"}
+            assert client.user_id == "u"
+
+    run(main())
+
+
+@pytest.mark.parametrize("face", FACES)
 def test_tokens_of_mails(run, app, face):
     async def main():
         name = name_for(face, "dan")

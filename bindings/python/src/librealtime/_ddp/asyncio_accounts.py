@@ -31,7 +31,11 @@ class AsyncAccounts(Accounts):
         return await self._checked(self._log_in_with_token(token))
 
     async def log_in_by(self, method: str, *params: Any) -> Any:
-        """Calls any method that logs a user in: its result is a dict with ``id`` and ``token``."""
+        """Calls any method that logs a user in: its result is a dict with ``id`` and ``token``.
+
+        :raises DDPError: if the server refuses it, or if the result has no ``id``, so that nobody
+            is logged in.
+        """
         return await self._checked(self._log_in_by(method, params))
 
     async def create_user(

@@ -37,7 +37,11 @@ class BlockingAccounts(Accounts):
         return self._log_in_with_token(token).completed(timeout)
 
     def log_in_by(self, method: str, *params: Any, timeout: float | None = None) -> Any:
-        """Calls any method that logs a user in: its result is a dict with ``id`` and ``token``."""
+        """Calls any method that logs a user in: its result is a dict with ``id`` and ``token``.
+
+        :raises DDPError: if the server refuses it, or if the result has no ``id``, so that nobody
+            is logged in.
+        """
         return self._log_in_by(method, params).completed(timeout)
 
     def create_user(
