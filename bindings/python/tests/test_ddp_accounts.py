@@ -125,6 +125,25 @@ def test_a_login_whose_result_names_no_user_fails(run, app, face):
 
 
 @pytest.mark.parametrize("face", FACES)
+def test_a_known_user_is_logged_in_again_unnoticed(run, app, face):
+    async def main():
+        kept, seen = [], []
+        options = {"store_token": kept.append, "load_token": lambda: kept[-1] if kept else None}
+        async with opened(face, app, **options) as client:
+            made = await do(client.create_user, "secret", name=name_for(face, "eve"))
+            client.on_open = lambda: seen.append((client.user_id, client.is_logging_in))
+            client.reconnect()
+            await do(client.connect)
+            # The login was sent before.
+            await do(client.subscribe, "all")
+        async with opened(face, app, **options) as client:
+            seen.append((client.user_id, client.is_logging_in))
+        assert seen == [(made["id"], False)] * 2
+
+    run(main())
+
+
+@pytest.mark.parametrize("face", FACES)
 def test_tokens_of_mails(run, app, face):
     async def main():
         name = name_for(face, "dan")

@@ -31,7 +31,8 @@ class Accounts(Endpoint):
 
     @property
     def is_logging_in(self) -> bool:
-        """Whether a login is in progress."""
+        """Whether a login is in progress. It stays False while a user who is known (`user_id`) is
+        logged in again, on a new connection or with a token that was kept."""
         handle = self._handle
         return handle is not None and asked(DDP.is_logging_in, handle) == 1
 
