@@ -14,6 +14,7 @@ static rt_longpoll *longpoll;
 static rt_spreadbot *spreadbot;
 static rt_rest *rest;
 static rt_pusher *pusher;
+static rt_ddp *ddp;
 
 static struct {
   void *object;
@@ -33,6 +34,7 @@ static void free_rest(void *object) { rt_rest_free(object); }
 static void free_spreadbot(void *object) { rt_spreadbot_free(object); }
 
 static void free_pusher(void *object) { rt_pusher_free(object); }
+static void free_ddp(void *object) { rt_ddp_free(object); }
 
 static rt_network *network_of(const struct victim *victim) {
   rt_network *network = NULL;
@@ -328,6 +330,46 @@ static void attack_pusher(struct victim *victim, const char *url) {
   check(rt_pusher_connect(pusher), "rt_pusher_connect");
 }
 
+/* Meteor. */
+
+static void on_ddp_status(const rt_ddp_status_change *change, void *user) {
+  struct victim *victim = user;
+  bool is_final = change->new_status == RT_DDP_FAILED;
+  victim->opens += change->new_status == RT_DDP_CONNECTED;
+  victim->attempts += change->new_status == RT_DDP_CONNECTING;
+  if (change->status == RT_OK && !is_final) return;
+  const char *text = *change->message ? change->message : change->reason;
+  report(victim, "status", change->status, 0, is_final, text);
+}
+
+static void on_ddp_change(const rt_ddp_change *change, void *user) {
+  struct victim *victim = user;
+  victim->messages += 1;
+  victim->bytes += change->fields_length;
+}
+
+static void attack_ddp(struct victim *victim, const char *url) {
+  check(rt_ddp_new(victim->loop, url, &ddp), "rt_ddp_new");
+  keep(ddp, free_ddp);
+  rt_network *network = network_of(victim);
+  check(rt_ddp_set_network(ddp, network), "rt_ddp_set_network");
+  rt_network_free(network);
+  check(rt_ddp_set_connect_timeout_ms(ddp, number(victim, "timeout", 1000)), "connect_timeout");
+  check(rt_ddp_set_sockjs_fallback(ddp, number(victim, "sockjs", 0)), "sockjs_fallback");
+  if (option(victim, "max", NULL))
+    check(rt_ddp_set_max_message_bytes(ddp, (size_t)number(victim, "max", 0)), "max");
+  if (option(victim, "documents", NULL))
+    check(rt_ddp_set_max_document_bytes(ddp, (size_t)number(victim, "documents", 0)), "documents");
+  if (option(victim, "unsent", NULL))
+    check(rt_ddp_set_max_unsent_bytes(ddp, (size_t)number(victim, "unsent", 0)), "unsent");
+  check(rt_ddp_on_status(ddp, on_ddp_status, victim, NULL), "on_status");
+  check(rt_ddp_on_change(ddp, on_ddp_change, victim, NULL), "on_change");
+  uint64_t subscription = 0;
+  check(rt_ddp_subscribe(ddp, "attack", NULL, -1, NULL, NULL, NULL, &subscription), "subscribe");
+  check(rt_ddp_call(ddp, "attack", NULL, NULL, NULL, NULL, NULL), "rt_ddp_call");
+  check(rt_ddp_connect(ddp), "rt_ddp_connect");
+}
+
 bool attack(struct victim *victim, const char *transport, const char *url) {
   static const struct {
     const char *name;
@@ -337,7 +379,8 @@ bool attack(struct victim *victim, const char *transport, const char *url) {
              {"poll", attack_poll},
              {"rest", attack_rest},
              {"spreadbot", attack_spreadbot},
-             {"pusher", attack_pusher}};
+             {"pusher", attack_pusher},
+             {"ddp", attack_ddp}};
   int count = (int)number(victim, "count", 1);
   if (count > MAX_OBJECTS) return false;
   victim->unfinished = count;

@@ -3,8 +3,8 @@
  *
  *   victim TRANSPORT URL SECONDS [NAME=VALUE...]
  *
- * TRANSPORT is websocket, events, poll, rest, spreadbot or pusher. The program drives the loop like
- * a host, by rt_loop_fd() and rt_loop_dispatch(). It ends SECONDS after the start, `tail`
+ * TRANSPORT is websocket, events, poll, rest, spreadbot, pusher or ddp. The program drives the loop
+ * like a host, by rt_loop_fd() and rt_loop_dispatch(). It ends SECONDS after the start, `tail`
  * milliseconds after the last object or request ended, or `settle` milliseconds after the first
  * outcome, and prints one line of JSON.
  *

@@ -140,6 +140,35 @@ class Victim:
             async for message in bot:
                 self.took(len(message.data))
 
+    async def ddp(self) -> None:
+        over = asyncio.Event()
+
+        def changed(change: librealtime.DDPStatusChange) -> None:
+            is_final = change.status == "failed"
+            self.opens += change.status == "connected"
+            if change.error is not None:
+                name = change.error.name
+                self.report("status", name, 0, is_final, str(change.error))
+            elif is_final:
+                self.report("status", "RT_OK", 0, True, change.reason)
+            if is_final:
+                over.set()
+
+        client = librealtime.DDPClient(
+            self.url,
+            network=self.network,
+            connect_timeout=self.timeout,
+            sockjs_fallback=self.options.get("sockjs") == "1",
+            max_document_bytes=int(self.options.get("documents", 1 << 30)),
+            on_status=changed,
+            on_change=lambda change: self.took(len(change.fields)),
+        )
+        with contextlib.closing(client):
+            await client.subscribe("attack", wait=False)
+            client.send("attack")
+            await client.connect(wait=False)
+            await over.wait()
+
     async def attack(self, transport: str) -> None:
         try:
             await getattr(self, transport)()

@@ -1,0 +1,83 @@
+"""The cases of Meteor clients; otherwise see table.py."""
+
+from __future__ import annotations
+
+from cases import Result
+from table import LIMITED, LOST, MIB, NONE, PYTHON, each
+
+DDP = ("ddp",)
+
+PYTHON |= {
+    "ddp-malformed": DDP,
+    "ddp-unknown-messages": (),
+    "ddp-unknown-ids": (),
+    "ddp-confirms-again": (),
+    "ddp-nested": (),
+    "ddp-nested-deep": DDP,
+    "ddp-pings": (),
+    "ddp-large-documents": DDP,
+    "ddp-before-ready": DDP,
+    "ddp-drops": DDP,
+    "ddp-versions": DDP,
+    "sockjs-bad-array": DDP,
+    "sockjs-messages": (),
+}
+
+
+def messages() -> None:
+    """What has no meaning, is nested too deep, or wants an answer."""
+    for attack in ("malformed", "nested-deep", "unknown-ids"):
+        each(DDP, f"ddp-{attack}", cpu="none", seconds=1)
+    for attack in ("unknown-messages", "confirms-again", "nested", "pings"):
+        each(DDP, f"ddp-{attack}", NONE, cpu="none")
+    unsent = {"unsent": MIB}
+    full = {"status": ("RT_ERROR_BUFFER_FULL",), "options": unsent, "cpu": "none"}
+    each(DDP, "ddp-pings-unread", **full)
+
+
+def is_full(result: Result) -> list[str]:
+    """More documents than `max_document_bytes` end the client."""
+    last = [one["text"] for one in result["outcomes"]][-1:]
+    met = last and "the documents of the server take more than 8 MiB" in last[0]
+    return [] if met else [f"the documents were not refused; the client ended with {last}"]
+
+
+def documents() -> None:
+    few: dict[str, object] = {"options": {"documents": 8 * MIB}, "ends": True, "also": is_full}
+    each(DDP, "ddp-small-documents", **few, seconds=4)
+    each(DDP, "ddp-collections", **few, seconds=4)
+    each(DDP, "ddp-large-documents", **few, seconds=3)
+    # First the connection is lost, as the server wants it.
+    held = {**few, "status": LOST}
+    each(DDP, "ddp-before-ready", **held, seconds=4)
+
+
+def connections() -> None:
+    # A connection that is lost at once is not a success: the delays grow.
+    rare: dict[str, object] = {"cpu": "all", "quiet": True, "seconds": 3, "long_seconds": 3}
+    each(DDP, "ddp-drops", status=LOST, max_connections=20, **rare)
+    each(DDP, "ddp-versions", text="version negotiation failed", status=("RT_OK",), **rare)
+    for attack in ("hangs-up", "resets", "refusals", "silent"):
+        each(DDP, attack, max_connections=12, **rare)
+    for attack in ("ws-huge-frame", "ws-masked", "garbage", "ws-head"):
+        each(DDP, attack, max_connections=12, status=(*LIMITED, "RT_ERROR_HANDSHAKE"), seconds=2)
+    each(DDP, "ws-byte-fragments", NONE, cpu="none")
+
+
+def polls() -> None:
+    fallback = {"sockjs": 1}
+    # First comes a WebSocket, which is refused.
+    rare: dict[str, object] = {"options": fallback, "cpu": "all", "quiet": True}
+    rare |= {"seconds": 2, "long_seconds": 2}
+    refused = ("RT_ERROR_HTTP_STATUS",)
+    for attack in ("garbage", "bad-array", "nested", "nothing", "opens"):
+        each(DDP, f"sockjs-{attack}", status=refused, max_requests=30, **rare)
+    for attack in ("no-messages", "heartbeats"):
+        each(DDP, f"sockjs-{attack}", status=refused, max_requests=40, **rare)
+    each(DDP, "sockjs-messages", options=fallback, status=refused, cpu="none")
+    small = {**fallback, "max": MIB}
+    each(DDP, "sockjs-endless", options=small, status=refused, max_requests=30, seconds=2)
+
+
+for group in (messages, documents, connections, polls):
+    group()
