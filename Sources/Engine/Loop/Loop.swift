@@ -343,13 +343,14 @@ package final class Loop: @unchecked Sendable {
         jobCount.subtract(jobs.count, ordering: .releasing)
         let callers = callerTimers.withLock { $0.removeAll() }
         timers.removeAll()
+        // Residents first: they may still have something to send by their sources.
+        let residents = residents.values
+        self.residents = [:]
+        for resident in residents { resident.loopClosed() }
         for source in sources.all { source.loopClosed() }
         let waiting = scheduled
         scheduled = []
         for source in waiting { source.loopClosed() }
-        let residents = residents.values
-        self.residents = [:]
-        for resident in residents { resident.loopClosed() }
         multiplexer?.close()
         multiplexer = nil
         isMultiplexerScheduled = false

@@ -23,9 +23,6 @@ _logger = logging.getLogger("librealtime")
 #: The longest wait in one call of the library, which takes milliseconds in 32 bits.
 _LONGEST_TURN_MS = 2**31 - 1
 
-#: How long the end of an object waits for the thread that drives its loop.
-_END_S = 1.0
-
 
 def deadline_after(timeout: float | None) -> float | None:
     """The deadline for a wait in several rounds: another thread may take the awaited item first."""
@@ -114,7 +111,6 @@ class Driven:
             wait_ms = -1 if timeout is None else min(math.ceil(timeout * 1000), _LONGEST_TURN_MS)
             # No local variable: a traceback that is kept would keep the loop's descriptors open.
             status = deferring(lambda: lib.rt_loop_dispatch(self._loop_handle, wait_ms))
-            wheel.finish()
             # Taken before our turn ends: later errors belong to the next turn.
             errors, wheel.errors = wheel.errors, []
         finally:
@@ -151,22 +147,6 @@ class Driven:
         super()._ended()  # type: ignore[misc]
         self._end_keeper()
         self._rouse(loop)
-
-    def _make_last_turns(self, loop: Handle) -> None:
-        """Lets the loop of this closed object send what is said at the end, before it is freed. If
-        a thread is driving the loop, also this one, that happens at the end of its turn."""
-        wheel = self._wheel
-        wheel.ending = loop
-        deadline = time.monotonic() + _END_S
-        while wheel.ending is not None and not self._is_inside_callback():
-            turn = threading.RLock()
-            with turn:
-                driving = wheel.claim(turn)
-                if driving is turn:
-                    wheel.finish()
-            left = deadline - time.monotonic()
-            if driving is not turn and (left <= 0 or not wait_for(driving, left)):
-                return
 
     def _rouse(self, loop: Handle | None) -> None:
         """Ends the current or next turn, so that waiting threads check their conditions."""

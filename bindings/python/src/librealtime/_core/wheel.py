@@ -28,10 +28,6 @@ IDLE_S = 0.05
 #: have ended the turn.
 _LONGEST_TURN_MS = 60_000
 
-#: How often a loop turns, without waiting, for an object that is closed: one turn performs what was
-#: asked of the loop, the next one sends what results. The others are a reserve.
-_LAST_TURNS = 4
-
 #: How long interpreter exit waits in total for callbacks that run in such threads.
 _EXIT_S = 1.0
 
@@ -55,8 +51,6 @@ class Wheel:
         self.errors: list[BaseException] = []
         #: What callbacks raised in the keeper's turns, for the next call that waits.
         self.late_errors: list[BaseException] = []
-        #: The loop of an object that is closed, until it has made its last turns.
-        self.ending: Handle | None = None
         self._keeper: Keeper | None = None
         _wheels.add(self)
 
@@ -90,14 +84,6 @@ class Wheel:
         keeper = self._keeper
         if keeper is not None and keeper.turn is turn:
             keeper.leave()
-
-    def finish(self) -> None:
-        """Lets the loop of a closed object send what is said at the end. Only the thread that
-        drives calls it."""
-        loop, self.ending = self.ending, None
-        if loop is not None:
-            for _ in range(_LAST_TURNS):
-                lib.rt_loop_dispatch(loop, 0)
 
     def forked(self) -> None:
         """Called in a child process, where no other thread exists to release a lock."""
@@ -186,11 +172,8 @@ class Keeper:
         return wheel is not None and wheel.claim(turn) is turn
 
     def _is_alive(self) -> bool:
-        """Called after a turn: whether wheel and owner still exist. Makes the last turns of an
-        owner that was closed, and saves errors for later."""
+        """Called after a turn: whether wheel and owner still exist. Saves errors for later."""
         wheel = self._wheel()
-        if wheel is not None:
-            wheel.finish()
         if wheel is None or self._owner() is None:
             return False
         if wheel.errors:
