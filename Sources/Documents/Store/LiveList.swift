@@ -46,6 +46,9 @@ struct LiveList: Sendable {
     private let order: LiveOrder
     private var chunks: [[LiveEntry]] = []
     private var counts = ChunkCounts()
+    /// The prefixes of the chunks' last entries, together in memory, where they are searched; nil
+    /// without a sort.
+    private var ends: [SortPrefix?] = []
     var count: Int { counts.total }
 
     /// A fuller chunk is divided.
@@ -103,6 +106,7 @@ struct LiveList: Sendable {
         let (chunk, offset) = place(of: entry)
         chunks[chunk].insert(entry, at: offset)
         counts.add(1, to: chunk)
+        if offset + 1 == counts[chunk] { ends[chunk] = entry.key?.prefix }
         let index = counts.start(of: chunk) + offset
         if counts[chunk] > LiveList.maximumChunk { divide(chunk) }
         return index
@@ -136,7 +140,10 @@ struct LiveList: Sendable {
         counts.add(-1, to: chunk)
         if counts[chunk] == 0 {
             chunks.remove(at: chunk)
+            ends.remove(at: chunk)
             counts.replace(chunk, by: [])
+        } else if offset == counts[chunk] {
+            ends[chunk] = chunks[chunk][offset - 1].key?.prefix
         }
     }
 
@@ -173,6 +180,7 @@ struct LiveList: Sendable {
             chunks.append(Array(entries[start..<end]))
             start = end
         }
+        ends = chunks.map { $0.last?.key?.prefix }
         counts = ChunkCounts(chunks.map { $0.count })
     }
 
@@ -181,6 +189,7 @@ struct LiveList: Sendable {
         let second = Array(chunks[chunk][middle...])
         chunks[chunk].removeSubrange(middle...)
         chunks.insert(second, at: chunk + 1)
+        ends.insert(chunks[chunk].last?.key?.prefix, at: chunk)
         counts.replace(chunk, by: [middle, second.count])
     }
 
@@ -189,7 +198,12 @@ struct LiveList: Sendable {
         chunks.withUnsafeBufferPointer { chunks in
             // The first chunk whose last entry does not precede this one, otherwise the last chunk.
             let chunk = LiveList.first(in: 0..<chunks.count - 1) { number in
-                chunks[number].withUnsafeBufferPointer { entries in
+                if let end = ends[number], let prefix = entry.key?.prefix,
+                    let order = SortPrefix.order(end, prefix), order != 0
+                {
+                    return order > 0
+                }
+                return chunks[number].withUnsafeBufferPointer { entries in
                     guard let first = entries.baseAddress else { return true }
                     return !order.precedes(first + (entries.count - 1), entry)
                 }
