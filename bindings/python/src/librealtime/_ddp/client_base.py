@@ -188,11 +188,6 @@ class BaseDDPClient(Accounts, Configured):
 
     # What C reports.
 
-    def _tell(self, name: str, *arguments: object) -> None:
-        # A client that was closed, but is still referred to, ends its connection in last turns.
-        if not self._is_closed:
-            super()._tell(name, *arguments)
-
     def _status_changed(self, change: DDPStatusChange) -> None:
         if change.status == "failed":
             reason = change.reason or "the client gave up"

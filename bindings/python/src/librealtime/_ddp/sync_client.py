@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -220,19 +219,6 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
 
     def _leave(self, in_order: bool) -> None:
         self.close()
-
-    def _ended(self) -> None:
-        loop, handle = self._loop_handle, self._handle
-        client = None if handle is None else weakref.ref(handle)
-        del handle
-        super()._ended()
-        # Usually freed by now, which tells the server. The frames of an exception may still refer
-        # to it.
-        kept = None if client is None else client()
-        if kept is not None:
-            DDP.disconnect(kept)
-        if loop is not None:
-            self._make_last_turns(loop)
 
     # Overrides of the base classes.
 
