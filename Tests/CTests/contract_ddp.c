@@ -2,8 +2,8 @@
  * options are refused. */
 #include "contract_ddp.h"
 
-/* The server hears the end, though the client and its loop are freed without another turn. The first
- * test: no other client has disconnected. */
+/* The server hears the end, though the client and its loop are freed without another turn. This is
+ * the first test: no other client has disconnected. */
 static void the_server_hears_the_end(const char *server) {
   heard h;
   rt_loop *loop = new_loop();

@@ -43,6 +43,7 @@ def is_full(result: Result) -> list[str]:
 
 
 def documents() -> None:
+    each(DDP, "ddp-same-document", cpu="none", messages=1, seconds=1)
     few: dict[str, object] = {"options": {"documents": 8 * MIB}, "ends": True, "also": is_full}
     each(DDP, "ddp-small-documents", **few, seconds=4)
     each(DDP, "ddp-collections", **few, seconds=4)
@@ -50,6 +51,7 @@ def documents() -> None:
     # First the connection is lost, as the server wants it.
     held = {**few, "status": LOST}
     each(DDP, "ddp-before-ready", **held, seconds=4)
+    each(DDP, "ddp-late-ready", messages=200_000, cpu="all", seconds=3)
 
 
 def connections() -> None:

@@ -67,8 +67,8 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         }
     }
 
-    private func dropSocket() {
-        socket?.drop()
+    private func dropSocket(saying last: [UInt8]? = nil) {
+        socket?.drop(saying: last)
         socket = nil
     }
 
@@ -210,8 +210,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         keepLastDocuments()
         // So that the server does not keep the session.
         let isConnected = shared.locked { shared.session.status == .connected }
-        if isConnected { socket?.send(DDPWriter.disconnect) }
-        dropSocket()
+        dropSocket(saying: isConnected ? DDPWriter.disconnect : nil)
         disarm()
         reachability?.remove(self)
         shared.removeAll(DDPSession(configuration.session))

@@ -12,7 +12,12 @@ protocol DDPSocket: AnyObject {
     /// Ends it once all messages are sent, or some seconds later; then `ended` is called.
     func close()
     /// Ends it at once, without a further call.
-    func drop()
+    /// - Parameter last: a message to send before, if that is possible at once.
+    func drop(saying last: [UInt8]?)
+}
+
+extension DDPSocket {
+    func drop() { drop(saying: nil) }
 }
 
 /// What the cookies of a server are sent in, and taken from.

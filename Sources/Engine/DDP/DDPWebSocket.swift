@@ -110,8 +110,8 @@ final class DDPWebSocket: DDPSocket {
         try? webSocket.close(code: CloseCode.normal.rawValue, reason: "")
     }
 
-    func drop() {
+    func drop(saying last: [UInt8]?) {
         owner = nil
-        webSocket.abandon()
+        webSocket.abandon(saying: last)
     }
 }

@@ -216,10 +216,11 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
     }
 
     /// Drops the connection. No callback begins after this has returned. Any thread.
-    package func abandon() {
+    /// - Parameter last: a text that is sent before, if the kernel takes it at once.
+    package func abandon(saying last: [UInt8]? = nil) {
         guard !loop.isForked else { return }
         gate.close()
-        loop.perform { [self] in abandonNow() }
+        loop.perform { [self] in abandonNow(saying: last) }
     }
 
     /// Returns false if another thread closed the connection meanwhile.

@@ -132,9 +132,10 @@ extension WebSocketConnection {
         scheduleTurn()
     }
 
-    func abandonNow() {
+    func abandonNow(saying last: [UInt8]? = nil) {
         if let transport = openTransport {
             if session?.pointee.state == .open {
+                last?.withUnsafeBytes { try? session?.pointee.send(.text, $0) }
                 session?.pointee.close(.goingAway, reason: "", now: Loop.now())
             }
             // Best effort: send what the kernel takes at once, including an earlier close frame.

@@ -152,23 +152,39 @@ def ddp_large_documents(peer: Peer) -> None:
         peer.send(message(one % number))
 
 
+def held_back(peer: Peer) -> bytes:
+    """Makes the client hold documents back: it was connected before, and waits until its
+    subscription is ready again and its call is done. Returns the messages that end this."""
+    handshake(peer)
+    session = CONNECTED if peer.number == 1 else CONNECTED.replace(b'"s"', b'"t"')
+    peer.send(message(session))
+    messages = received(peer)
+    number = next(one["id"] for one in messages if one["msg"] == "sub")
+    ready = message(b'{"msg":"ready","subs":["%s"]}' % number.encode())
+    if peer.number == 1:
+        # The answer shows that the client has read this.
+        peer.send(ready + message(b'{"msg":"ping"}'))
+        next(one for one in messages if one["msg"] == "pong")
+        peer.finish()
+        raise Gone
+    peer.drain()
+    return ready + message(b'{"msg":"updated","methods":["1"]}')
+
+
 @attack
 def ddp_before_ready(peer: Peer) -> None:
-    """Small documents without end, which the client holds back: after it was connected again, it
-    waits until its subscription is ready."""
-    handshake(peer)
-    if peer.number == 1:
-        peer.send(message(CONNECTED))
-        for one in received(peer):
-            if one["msg"] == "sub":
-                peer.send(message(b'{"msg":"ready","subs":["%s"]}' % one["id"].encode()))
-                # The answer shows that the client has read this.
-                peer.send(message(b'{"msg":"ping"}'))
-            elif one["msg"] == "pong":
-                return peer.finish()
-    peer.drain()
-    peer.send(message(CONNECTED.replace(b'"s"', b'"t"')))
+    """Small documents without end, which the client holds back."""
+    held_back(peer)
     send_all(peer, map(small, itertools.count()))
+
+
+@attack
+def ddp_late_ready(peer: Peer) -> None:
+    """200,000 small documents, which the client holds back, and then applies."""
+    ready = held_back(peer)
+    send_all(peer, map(small, range(200_000)))
+    peer.send(ready)
+    peer.hold()
 
 
 # Connections.
