@@ -109,6 +109,21 @@ extension DDPSession {
         act(.account(.loggingIn(false)))
     }
 
+    /// The result of a call; a failure if it should log a user in, but names none.
+    func checkedLogin(
+        _ method: DDPMethod, _ result: Result<EJSON, DDPError>
+    ) -> Result<EJSON, DDPError> {
+        switch (method.purpose, result) {
+        case (.login, .success(let value)), (.resume, .success(let value)):
+            guard value.userID == nil else { return result }
+            return .failure(
+                DDPError(
+                    .server, "no-user",
+                    reason: "the result of the login names no user: it has no id"))
+        default: return result
+        }
+    }
+
     /// The result of a call has arrived. From now on new connections log in with its token.
     mutating func loginAnswered(_ method: DDPMethod, _ result: Result<EJSON, DDPError>) {
         switch method.purpose {
@@ -146,9 +161,7 @@ extension DDPSession {
     }
 
     private mutating func loggedIn(_ result: EJSON) {
-        guard case .object(let fields) = result, case .string(let id)? = fields["id"] else {
-            return log("the result of a login has no user id")
-        }
+        guard let id = result.userID else { return }
         // The token went with a logout that was called before, and completed after its result.
         if accounts.token == nil {
             accounts.token = DDPLoginToken(result, wallClock: wallClock)
@@ -201,5 +214,15 @@ extension DDPSession {
             }
             if !wasReported { act(.completed(id, result)) }
         }
+    }
+}
+
+extension EJSON {
+    /// The user in the result of a login.
+    fileprivate var userID: String? {
+        guard case .object(let fields) = self, case .string(let id)? = fields["id"] else {
+            return nil
+        }
+        return id
     }
 }

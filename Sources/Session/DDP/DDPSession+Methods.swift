@@ -95,6 +95,7 @@ extension DDPSession {
     private mutating func answered(
         _ method: DDPMethod, _ result: Result<EJSON, DDPError>, _ now: Instant
     ) {
+        let result = checkedLogin(method, result)
         methods.answered(method.id, result)
         if !method.isReported { act(.result(method.id, result)) }
         loginAnswered(method, result)

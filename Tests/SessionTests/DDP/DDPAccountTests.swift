@@ -40,6 +40,24 @@ struct DDPAccountTests {
         #expect(model.reopen().contains(#"> method 3 login [{"resume":"T"}]"#))
     }
 
+    /// Also if the login is that of a new connection.
+    @Test(arguments: ["null", #"{"token":"T"}"#, #"{"id":7,"token":"T"}"#])
+    func aLoginThatNamesNoUserFails(result: String) {
+        let model = DDPModel.connected()
+        model.logIn()
+        model.result(1, result)
+        model.updated(1)
+        #expect(
+            model.done().suffix(3) == ["result 1 no-user", "logged in or not", "done 1 no-user"])
+        #expect(model.session.userID == nil)
+        let known = loggedIn()
+        _ = known.reopen()
+        known.result(2, result)
+        known.updated(2)
+        #expect(known.session.userID == nil)
+        #expect(!known.reopen().contains { $0.contains("login") })
+    }
+
     @Test func aLoginIsABarrier() {
         let model = DDPModel.connected()
         model.call("before")

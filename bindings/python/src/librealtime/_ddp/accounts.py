@@ -41,19 +41,15 @@ class Accounts(Endpoint):
         said = None if user_id is None else text(user_id, "user_id")
         check(DDP.set_user_id(self._require_handle(), said))
 
-    def _make_account_call(self, function: Any, *arguments: Any, logs_in: bool = False) -> Any:
+    def _make_account_call(self, function: Any, *arguments: Any) -> Any:
         call = self._call_type(self)
-        call._logs_in = logs_in
         call._start(function, *arguments)
         return call
-
-    def _make_login(self, function: Any, *arguments: Any) -> Any:
-        return self._make_account_call(function, *arguments, logs_in=True)
 
     def _log_in(self, user: str | Mapping[str, str], password: str, code: str | None) -> Any:
         if isinstance(user, Mapping):
             return self._log_in_by("login", (_credentials(user, password, code),))
-        return self._make_login(
+        return self._make_account_call(
             DDP.log_in_with_password,
             text(user, "user"),
             text(password, "password"),
@@ -61,13 +57,13 @@ class Accounts(Endpoint):
         )
 
     def _log_in_with_token(self, token: str) -> Any:
-        return self._make_login(DDP.log_in_with_token, text(token, "token"))
+        return self._make_account_call(DDP.log_in_with_token, text(token, "token"))
 
     def _log_in_by(self, method: str, params: tuple[Any, ...]) -> Any:
-        return self._make_login(DDP.log_in, text(method, "method"), encoded(params))
+        return self._make_account_call(DDP.log_in, text(method, "method"), encoded(params))
 
     def _create_user(self, password: str, name: str | None, email: str | None, profile: Any) -> Any:
-        return self._make_login(
+        return self._make_account_call(
             DDP.create_user,
             _optional(name, "name"),
             _optional(email, "email"),
@@ -84,10 +80,10 @@ class Accounts(Endpoint):
 
     def _reset_password(self, token: str, new: str) -> Any:
         said = text(token, "token"), text(new, "new")
-        return self._make_login(DDP.reset_password, *said)
+        return self._make_account_call(DDP.reset_password, *said)
 
     def _verify_email(self, token: str) -> Any:
-        return self._make_login(DDP.verify_email, text(token, "token"))
+        return self._make_account_call(DDP.verify_email, text(token, "token"))
 
 
 def _credentials(user: Mapping[str, str], password: str, code: str | None) -> dict[str, Any]:

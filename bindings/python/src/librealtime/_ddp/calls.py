@@ -42,11 +42,6 @@ def call_options(
     return options
 
 
-def _names_user(result: Any) -> bool:
-    """Whether the result of a login has the id of a user."""
-    return isinstance(result, dict) and isinstance(result.get("id"), str)
-
-
 class Awaited:
     """Something that C reports on. The client refers to it until nothing more will come."""
 
@@ -83,8 +78,6 @@ class BaseCall(Awaited):
     _result: tuple[Any] | DDPError | None = None
     _completed: tuple[Any] | DDPError | None = None
     _stub_error: DDPError | None = None
-    #: Whether it is to log a user in.
-    _logs_in = False
     #: Why it cannot be waited for.
     _hindrance: RealtimeError | None = None
 
@@ -113,10 +106,6 @@ class BaseCall(Awaited):
             raise_interrupt()
 
     def _reached(self, stage: int, _: int, value: Any, error: DDPError | None) -> None:
-        if error is None and self._logs_in and not _names_user(value):
-            # The library logs nobody in, and reports the result all the same.
-            reason = "the result of the login names no user: it has no id"
-            error = DDPError("no-user", reason, kind="server", status=rt_status.ERROR_METHOD)
         outcome: tuple[Any] | DDPError = (value,) if error is None else error
         if stage == rt_ddp_stage.STUB:
             self.stub_value, self._stub_error = value, error
