@@ -19,6 +19,9 @@ extension DocumentStore {
     /// Whether updates wait for the next flush.
     package var isBuffering: Bool { !buffer.entries.isEmpty }
 
+    /// How many updates wait.
+    package var bufferedCount: Int { buffer.entries.count }
+
     /// Keeps an update for the next flush.
     /// - Returns: false if the documents, or the updates that wait, take as much memory as they
     ///   may. The update is dropped then, so the store differs from what the server means it to be.

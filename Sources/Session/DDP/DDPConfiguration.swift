@@ -68,6 +68,8 @@ package struct DDPConfiguration: Sendable {
     /// memory, and no longer fit into the processor's cache. Changes may wait, because those of one
     /// document become one.
     package static let unappliedAdditionsLimit = 4096
+    /// So many changes of any kind are applied without waiting for more.
+    package static let unappliedLimit = 65_536
     /// How many stubs may run inside each other.
     package static let deepestStub = 50
     /// How many bytes of messages may be held back before they are applied early.

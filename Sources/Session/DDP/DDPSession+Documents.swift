@@ -22,6 +22,7 @@ extension DDPSession {
         }
         if let flushBy, flushBy < now { return flush(now) }
         if unappliedAdditions >= DDPConfiguration.unappliedAdditionsLimit { return flush(now) }
+        if store.bufferedCount >= DDPConfiguration.unappliedLimit { return flush(now) }
         if flushBy == nil { flushBy = now + configuration.bufferMaxAge }
         flushDue = now + configuration.bufferInterval
     }

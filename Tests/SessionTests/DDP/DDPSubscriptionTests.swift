@@ -17,6 +17,18 @@ struct DDPSubscriptionTests {
         #expect(model.done() == ["later {}"])
     }
 
+    /// Otherwise a server that changes one document all the time would fill the memory.
+    @Test func manyChangesAreAppliedEarly() {
+        let model = DDPModel.connected { $0.bufferInterval = .milliseconds(5) }
+        let limit = DDPConfiguration.unappliedLimit
+        for number in 1...limit + 1 {
+            if number == limit { #expect(model.done() == []) }
+            model.server(
+                #"{"msg":"changed","collection":"c","id":"d","fields":{"n":\#(number)}}"#)
+        }
+        #expect(model.done() == [#"d {"n":\#(limit)}"#])
+    }
+
     @Test func readyIsReportedOnce() {
         let model = DDPModel.connected()
         let handle = model.subscribe("all", [["a": 1]])
