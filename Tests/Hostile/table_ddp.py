@@ -16,7 +16,6 @@ PYTHON |= {
     "ddp-nested-deep": DDP,
     "ddp-pings": (),
     "ddp-large-documents": DDP,
-    "ddp-before-ready": DDP,
     "ddp-drops": DDP,
     "ddp-versions": DDP,
     "sockjs-bad-array": DDP,
@@ -51,7 +50,7 @@ def documents() -> None:
     # First the connection is lost, as the server wants it.
     held = {**few, "status": LOST}
     each(DDP, "ddp-before-ready", **held, seconds=4)
-    each(DDP, "ddp-late-ready", messages=200_000, cpu="all", seconds=3)
+    each(DDP, "ddp-late-ready", messages=100_000, cpu="all", seconds=3)
 
 
 def connections() -> None:

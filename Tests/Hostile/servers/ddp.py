@@ -180,9 +180,9 @@ def ddp_before_ready(peer: Peer) -> None:
 
 @attack
 def ddp_late_ready(peer: Peer) -> None:
-    """200,000 small documents, which the client holds back, and then applies."""
+    """100,000 small documents, which the client holds back, and then applies."""
     ready = held_back(peer)
-    send_all(peer, map(small, range(200_000)))
+    send_all(peer, map(small, range(100_000)))
     peer.send(ready)
     peer.hold()
 
