@@ -69,7 +69,7 @@ package struct DDPConfiguration: Sendable {
     /// document become one.
     package static let unappliedAdditionsLimit = 4096
     /// So many changes of any kind are applied without waiting for more.
-    package static let unappliedLimit = 65_536
+    package static let unappliedLimit = 262_144
     /// How many stubs may run inside each other.
     package static let deepestStub = 50
     /// How many bytes of messages may be held back before they are applied early.
