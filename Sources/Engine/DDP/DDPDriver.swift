@@ -107,7 +107,8 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         guard socket === self.socket, !isClosed else { return }
         let frame = reader.read(text)
         shared.locked {
-            shared.session.wallClock = Loop.wallClockMilliseconds()
+            // Only logins need it.
+            if frame.isResult { shared.session.wallClock = Loop.wallClockMilliseconds() }
             shared.session.received(
                 frame, bytes: text.count, on: socketNumber, now: Loop.now())
         }

@@ -45,6 +45,10 @@ package enum DDPFrame: Sendable, Equatable {
     ///   - isMessage: has a `msg`, and so counts as a message of the session.
     case ignored(reason: String, isMessage: Bool)
 
+    package var isResult: Bool {
+        if case .message(.result) = self { true } else { false }
+    }
+
     /// Whether the server counts it as a message of the session.
     package var counts: Bool {
         switch self {
