@@ -6606,8 +6606,7 @@ rt_status rt_ddp_log_in_with_token(
     rt_ddp *ddp, const char *token, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Calls any method that logs a user in: its result is an object with `id` and `token`. With the
- * method `getNewToken`, it replaces the token of the user who is logged in. Any thread.
+ * Calls any method that logs a user in: its result is an object with `id` and `token`. Any thread.
  *
  * params: an EJSON array; NULL for none.
  * Returns: as `rt_ddp_log_in_with_password`, and RT_ERROR_PROTOCOL for what is not an EJSON text.
@@ -6678,7 +6677,17 @@ rt_status rt_ddp_verify_email(
 rt_status rt_ddp_log_out(rt_ddp *ddp, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Logs all other clients of the user out. Any thread.
+ * Replaces the token of the user who is logged in by a new one, which the client keeps and uses
+ * from now on. Any thread.
+ *
+ * fn: the value is an object with `id` and `token`.
+ * Returns: as `rt_ddp_log_in_with_password`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_new_token(rt_ddp *ddp, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Logs all other clients of the user out. This one gets a new token first. Any thread.
  *
  * Returns: as `rt_ddp_log_in_with_password`.
  * Since 0.1.
@@ -6914,6 +6923,15 @@ rt_status rt_ddp_verify_email_and_wait(
  * Since 0.1.
  */
 rt_status rt_ddp_log_out_and_wait(rt_ddp *ddp, int64_t timeout_ms, rt_ddp_outcome **outcome);
+
+/**
+ * Replaces the token of the user who is logged in, as `rt_ddp_new_token` does, and waits until that
+ * is completed. Any thread.
+ *
+ * Returns: as `rt_ddp_call_and_wait`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_new_token_and_wait(rt_ddp *ddp, int64_t timeout_ms, rt_ddp_outcome **outcome);
 
 /**
  * Logs all other clients of the user out, as `rt_ddp_log_out_others` does, and waits until that is
@@ -7990,7 +8008,8 @@ rt_status rt_ddp_get_reason(rt_ddp *ddp, char *buffer, size_t size, size_t *out_
 int32_t rt_ddp_has_stale_documents(rt_ddp *ddp);
 
 /**
- * Returns whether a login is in progress. Any thread.
+ * Returns whether a login is in progress; not while a user who is known is logged in again, on a
+ * new connection or with a token that was kept. Any thread.
  *
  * Returns: 1 or 0; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
  * Since 0.1.

@@ -19,6 +19,8 @@ extension DDPClient {
     /// the token that was kept.
     public var userID: String? { engine.userID }
 
+    /// Whether a login is in progress; not while a user who is known is logged in again, on a new
+    /// connection or with a token that was kept.
     public var isLoggingIn: Bool { engine.isLoggingIn }
 
     /// Called on the loop's thread with each change of the account. The last handler counts.
@@ -91,7 +93,7 @@ extension DDPClient {
     /// uses from now on.
     /// - Returns: an object with `id` and `token`.
     @discardableResult
-    public func newToken() async throws -> EJSON { try await logIn(method: "getNewToken", []) }
+    public func newToken() async throws -> EJSON { try await logIn(.newToken) }
 
     /// Logs all other clients of the user out. This one gets a new token first.
     public func logOutOthers() async throws {

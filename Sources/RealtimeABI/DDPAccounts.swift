@@ -32,8 +32,8 @@ public func rt_ddp_log_in_with_token(
     ddpLogInWithToken(ddp, token, .callback(CallbackBox(fn, user, destroy)))
 }
 
-/// Calls any method that logs a user in: its result is an object with `id` and `token`. With the
-/// method `getNewToken`, it replaces the token of the user who is logged in. Any thread. Since 0.1.
+/// Calls any method that logs a user in: its result is an object with `id` and `token`. Any thread.
+/// Since 0.1.
 /// - Parameter params: an EJSON array; NULL for none.
 /// - Returns: as `rt_ddp_log_in_with_password`, and RT_ERROR_PROTOCOL for what is not an EJSON
 ///   text.
@@ -111,7 +111,19 @@ public func rt_ddp_log_out(
     ddpLogOut(ddp, .callback(CallbackBox(fn, user, destroy)))
 }
 
-/// Logs all other clients of the user out. Any thread. Since 0.1.
+/// Replaces the token of the user who is logged in by a new one, which the client keeps and uses
+/// from now on. Any thread. Since 0.1.
+/// - Parameter fn: the value is an object with `id` and `token`.
+/// - Returns: as `rt_ddp_log_in_with_password`.
+@_cdecl("rt_ddp_new_token")
+public func rt_ddp_new_token(
+    _ ddp: rt_ddp?, _ fn: rt_ddp_outcome_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    ddpNewToken(ddp, .callback(CallbackBox(fn, user, destroy)))
+}
+
+/// Logs all other clients of the user out. This one gets a new token first. Any thread. Since 0.1.
 /// - Returns: as `rt_ddp_log_in_with_password`.
 @_cdecl("rt_ddp_log_out_others")
 public func rt_ddp_log_out_others(
@@ -216,6 +228,12 @@ func ddpLogOut(
     accountCall(ddp, reply) { (client, handlers) throws(RealtimeError) in
         .success(try client.logOut(handlers))
     }
+}
+
+func ddpNewToken(
+    _ ddp: rt_ddp?, _ reply: DDPReply
+) -> rt_status {
+    logIn(ddp, reply) { () throws(RealtimeError) in .newToken }
 }
 
 func ddpLogOutOthers(

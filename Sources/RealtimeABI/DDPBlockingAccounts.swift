@@ -105,6 +105,17 @@ public func rt_ddp_log_out_and_wait(
     ddpLogOut(ddp, .wait(timeout_ms, outcome))
 }
 
+/// Replaces the token of the user who is logged in, as `rt_ddp_new_token` does, and waits until that
+/// is completed. Any thread. Since 0.1.
+/// - Returns: as `rt_ddp_call_and_wait`.
+@_cdecl("rt_ddp_new_token_and_wait")
+public func rt_ddp_new_token_and_wait(
+    _ ddp: rt_ddp?, _ timeout_ms: Int64,
+    _ outcome: UnsafeMutablePointer<UnsafeMutablePointer<rt_ddp_outcome>?>?
+) -> rt_status {
+    ddpNewToken(ddp, .wait(timeout_ms, outcome))
+}
+
 /// Logs all other clients of the user out, as `rt_ddp_log_out_others` does, and waits until that is
 /// completed. Any thread. Since 0.1.
 /// - Returns: as `rt_ddp_call_and_wait`.

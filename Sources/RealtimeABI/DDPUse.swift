@@ -105,7 +105,8 @@ public func rt_ddp_has_stale_documents(_ ddp: rt_ddp?) -> Int32 {
     ddpValue(ddp) { $0.hasStaleDocuments ? 1 : 0 }
 }
 
-/// Returns whether a login is in progress. Any thread. Since 0.1.
+/// Returns whether a login is in progress; not while a user who is known is logged in again, on a
+/// new connection or with a token that was kept. Any thread. Since 0.1.
 /// - Returns: 1 or 0; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
 @_cdecl("rt_ddp_is_logging_in")
 public func rt_ddp_is_logging_in(_ ddp: rt_ddp?) -> Int32 {

@@ -20,7 +20,7 @@ static void expect(heard *h, const char *text) {
 
 static void users_log_in_and_out(rt_loop *loop, const char *server) {
   heard h, second;
-  char id[64], again[64], token[64];
+  char id[64], again[64], token[64], old[sizeof h.token];
   const char *begin;
   rt_ddp *ddp = new_ddp(&h, loop, server), *other;
   CHECK_OK(rt_ddp_on_load_token(ddp, load_token, &h, NULL));
@@ -33,6 +33,10 @@ static void users_log_in_and_out(rt_loop *loop, const char *server) {
   CHECK(strlen(id) == 17 && h.users == 1 && strstr(h.token, id));
   CHECK_OK(rt_ddp_change_password(ddp, "secret-1", "secret-2", heard_end, &h, NULL));
   expect(&h, "ok;");
+  memcpy(old, h.token, sizeof old);
+  CHECK_OK(rt_ddp_new_token(ddp, heard_end, &h, NULL));
+  expect(&h, "ok;");
+  CHECK(h.token[0] && strcmp(h.token, old) != 0);
   CHECK_OK(rt_ddp_log_out_others(ddp, heard_end, &h, NULL));
   expect(&h, "ok;");
   /* Another client begins with the token that was kept. */

@@ -282,6 +282,7 @@ static void accounts(rt_loop *loop, const char *server) {
   CHECK_OK(rt_ddp_get_user_id(ddp, id, sizeof id, NULL));
   CHECK(strlen(id) == 17);
   CHECK_OK(rt_ddp_change_password_and_wait(ddp, "one", "two", PATIENCE_MS, NULL));
+  CHECK_OK(rt_ddp_new_token_and_wait(ddp, PATIENCE_MS, NULL));
   CHECK_OK(rt_ddp_log_out_others_and_wait(ddp, PATIENCE_MS, NULL));
   CHECK_OK(rt_ddp_log_out_and_wait(ddp, PATIENCE_MS, NULL));
   CHECK_OK(rt_ddp_get_user_id(ddp, id, sizeof id, NULL));

@@ -34,6 +34,9 @@ extension DDPRequest {
         return DDPRequest("login", [.object(login)])
     }
 
+    /// Replaces the token of the user who is logged in.
+    package static var newToken: DDPRequest { DDPRequest("getNewToken") }
+
     /// Creates a user, and logs in.
     /// - Parameter profile: null for none.
     package static func createUser(

@@ -19,7 +19,7 @@ extension DDPSession {
     /// Logs all other clients of the user out. This one gets a new token first.
     /// - Returns: the call that ends last. It fails if the other clients stay logged in.
     package mutating func logOutOthers(now: Instant) -> DDPCall {
-        _ = callAccounts(DDPRequest("getNewToken"), .newToken, now)
+        _ = callAccounts(.newToken, .newToken, now)
         return callAccounts(DDPRequest("removeOtherTokens"), .application, now)
     }
 

@@ -2955,6 +2955,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_ddp_outcome_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
+    "rt_ddp_new_token": (
+        (ctypes.c_void_p, rt_ddp_outcome_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
     "rt_ddp_log_out_others": (
         (ctypes.c_void_p, rt_ddp_outcome_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
@@ -3110,6 +3114,14 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_ddp_log_out_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_new_token_and_wait": (
         (
             ctypes.c_void_p,
             ctypes.c_int64,
@@ -4517,6 +4529,8 @@ class Library:
     # (ddp, fn, user, destroy)
     rt_ddp_log_out: Callable[[Any, Any, Any, Any], int]
     # (ddp, fn, user, destroy)
+    rt_ddp_new_token: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
     rt_ddp_log_out_others: Callable[[Any, Any, Any, Any], int]
     # (ddp, user_id)
     rt_ddp_set_user_id: Callable[[Any, bytes | None], int]
@@ -4581,6 +4595,8 @@ class Library:
     rt_ddp_verify_email_and_wait: Callable[[Any, bytes | None, int, Any], int]
     # (ddp, timeout_ms, outcome)
     rt_ddp_log_out_and_wait: Callable[[Any, int, Any], int]
+    # (ddp, timeout_ms, outcome)
+    rt_ddp_new_token_and_wait: Callable[[Any, int, Any], int]
     # (ddp, timeout_ms, outcome)
     rt_ddp_log_out_others_and_wait: Callable[[Any, int, Any], int]
     # (ddp, fn, user, destroy)

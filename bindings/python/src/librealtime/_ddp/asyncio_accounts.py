@@ -72,7 +72,7 @@ class AsyncAccounts(Accounts):
 
         :returns: a dict with ``id`` and ``token``.
         """
-        return await self._checked(self._log_in_by("getNewToken", ()))
+        return await self._checked(self._make_account_call(DDP.new_token))
 
     async def log_out(self) -> None:
         """Logs the user out: here once the server has."""

@@ -79,7 +79,7 @@ class BlockingAccounts(Accounts):
 
         :returns: a dict with ``id`` and ``token``.
         """
-        return self._log_in_by("getNewToken", ()).completed(timeout)
+        return self._make_account_call(DDP.new_token).completed(timeout)
 
     def log_out(self, *, timeout: float | None = None) -> None:
         """Logs the user out: here once the server has."""
