@@ -37,7 +37,7 @@ def test_errors_name_limits_as_in_python():
     """Users of Python do not know the names of the C interface."""
     faces = (librealtime.connect, librealtime.EventSource, librealtime.LongPoll)
     faces += (librealtime.RESTClient, librealtime.EventStreamParser, librealtime.Spreadbot)
-    faces += (librealtime.Pusher,)
+    faces += (librealtime.Pusher, librealtime.DDPClient)
     known = {name for face in faces for name in parameters(face)}
     root = Path(__file__).parents[3] / "Sources"
     strings = re.compile(r'"[^"\n]*?\b([a-z_]+_(?:bytes|timeout|capacity|ttl))\b')
