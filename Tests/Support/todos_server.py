@@ -19,9 +19,13 @@ def serve_todos(control: Any, before_adding: dict[str, Any]) -> None:
 
     :param before_adding: what the method `addTodo` does first.
     """
-    mine = {"list": {"$param": 0}}
-    control.collection("todos")
-    control.publication("todos", cursors=[{"collection": "todos", "selector": mine}])
+    for name in ("lists", "todos"):
+        control.collection(name)
+    control.publication("lists", cursors=[{"collection": "lists"}])
+    # By the list's name, or by its id in the examples with models.
+    selectors = ({field: {"$param": 0}} for field in ("list", "listId"))
+    cursors = [{"collection": "todos", "selector": selector} for selector in selectors]
+    control.publication("todos", cursors=cursors)
     insert = {"op": "insert", "collection": "todos", "doc": {"$param": 0}}
     control.method("addTodo", [before_adding, {**insert, "save": "id"}, RETURN_ID])
 
