@@ -105,8 +105,8 @@ public func rt_ddp_log_out_and_wait(
     ddpLogOut(ddp, .wait(timeout_ms, outcome))
 }
 
-/// Replaces the token of the user who is logged in, as `rt_ddp_new_token` does, and waits until that
-/// is completed. Any thread. Since 0.1.
+/// Replaces the token of the user who is logged in, as `rt_ddp_new_token` does, and waits until
+/// that is completed. Any thread. Since 0.1.
 /// - Returns: as `rt_ddp_call_and_wait`.
 @_cdecl("rt_ddp_new_token_and_wait")
 public func rt_ddp_new_token_and_wait(
