@@ -46,9 +46,10 @@ private func options(
         for try await message in poll {
             count += 1
             #expect(message.id == String(count))
-            // One is taken, two are in the mailbox, one waits after them.
+            // One is taken, two are in the mailbox, one waits after them. Once the last message has
+            // arrived, more polls follow.
             let asked = asked.withLock { $0 }
-            #expect(asked <= count + 4, "\(asked) polls for \(count) messages")
+            #expect(asked <= count + 4 || count > 96, "\(asked) polls for \(count) messages")
             if count == 100 { break }
         }
     }
