@@ -25,7 +25,7 @@ extension DDPConnection {
         try checkOpen()
         if isInStub {
             return try checked(plan(shared.session.store)).map { write in
-                nested(callInStub(write.request), handlers())
+                nested(writeInStub(write), handlers())
             }
         }
         return try change { shared throws(RealtimeError) in
@@ -104,7 +104,13 @@ extension DDPDocumentWrite {
         }
     }
 
-    fileprivate var request: DDPRequest {
+    var collection: String {
+        switch self {
+        case .insert(let name, _), .update(let name, _, _), .remove(let name, _): name
+        }
+    }
+
+    var request: DDPRequest {
         switch self {
         case .insert(let collection, let document):
             DDPRequest("/\(collection)/insert", [document])

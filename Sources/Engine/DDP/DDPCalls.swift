@@ -44,7 +44,7 @@ extension DDPConnection: DDPStubCaller {
         _ collection: String, _ document: EJSON, options: DDPCallOptions = .init(),
         _ handlers: DDPCallHandlers = .init()
     ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
-        try write("/\(collection)/insert", [document], handlers) { shared throws(DDPError) in
+        try write(.insert(collection, document), handlers) { shared throws(DDPError) in
             try shared.session.insert(
                 collection, document, options: options, drawing: &shared.entropy, now: Loop.now())
         }
@@ -57,8 +57,7 @@ extension DDPConnection: DDPStubCaller {
         _ collection: String, id: EJSON, _ modifier: EJSON, options: DDPCallOptions = .init(),
         _ handlers: DDPCallHandlers = .init()
     ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
-        try DDPDocumentWrite.update(collection, id: id, modifier: modifier).check()
-        return try write("/\(collection)/update", [id, modifier], handlers) {
+        try write(.update(collection, id: id, modifier: modifier), handlers) {
             shared throws(DDPError) in
             try shared.session.update(
                 collection, id: id, modifier, options: options, drawing: &shared.entropy,
@@ -71,22 +70,26 @@ extension DDPConnection: DDPStubCaller {
         _ collection: String, id: EJSON, options: DDPCallOptions = .init(),
         _ handlers: DDPCallHandlers = .init()
     ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
-        try DDPDocumentWrite.remove(collection, id: id).check()
-        return try write("/\(collection)/remove", [id], handlers) { shared throws(DDPError) in
+        try write(.remove(collection, id: id), handlers) { shared throws(DDPError) in
             try shared.session.remove(
                 collection, id: id, options: options, drawing: &shared.entropy, now: Loop.now())
         }
     }
 
     private func write(
-        _ method: String, _ params: [EJSON], _ handlers: DDPCallHandlers,
+        _ write: DDPDocumentWrite, _ handlers: DDPCallHandlers,
         _ body: (DDPSharedSession) throws(DDPError) -> DDPCall
     ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
         try checkOpen()
-        let request = DDPRequest(method, params)
-        try request.check()
-        if isInStub { return nested(callInStub(request), handlers) }
+        try write.check()
+        if isInStub { return nested(writeInStub(write), handlers) }
         return made(handlers, body)
+    }
+
+    /// Writes as a part of the running stub.
+    func writeInStub(_ write: DDPDocumentWrite) -> DDPStubOutcome {
+        shared.session.declareForWriting(write.collection)
+        return callInStub(write.request)
     }
 
     // MARK: Accounts

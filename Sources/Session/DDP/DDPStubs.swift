@@ -241,6 +241,11 @@ extension DDPSession {
         store.declare(collection, ids: ids)
     }
 
+    /// A collection that is written needs these stubs.
+    package mutating func declareForWriting(_ collection: String) {
+        if !store.isDeclared(collection) { store.declare(collection) }
+    }
+
     /// Inserts a document here and at the server. Not inside a stub.
     /// - Parameter document: an object. If it has no `_id`, both draw the same one.
     /// - Returns: the call; its value is the document's id.
@@ -250,7 +255,7 @@ extension DDPSession {
         drawing source: inout some DDPRandomSource, now: Instant
     ) throws(DDPError) -> DDPCall {
         let fields = try DDPSession.insertable(document)
-        if !store.isDeclared(collection) { store.declare(collection) }
+        declareForWriting(collection)
         let made = try call(
             DDPRequest("/\(collection)/insert", [document], options), drawing: &source, now: now)
         guard made.value == .null else { return made }
@@ -265,7 +270,7 @@ extension DDPSession {
         _ collection: String, id: EJSON, _ modifier: EJSON, options: DDPCallOptions = .init(),
         drawing source: inout some DDPRandomSource, now: Instant
     ) throws(DDPError) -> DDPCall {
-        if !store.isDeclared(collection) { store.declare(collection) }
+        declareForWriting(collection)
         return try call(
             DDPRequest("/\(collection)/update", [DDPSession.selector(id), modifier], options),
             drawing: &source, now: now
@@ -277,7 +282,7 @@ extension DDPSession {
         _ collection: String, id: EJSON, options: DDPCallOptions = .init(),
         drawing source: inout some DDPRandomSource, now: Instant
     ) throws(DDPError) -> DDPCall {
-        if !store.isDeclared(collection) { store.declare(collection) }
+        declareForWriting(collection)
         return try call(
             DDPRequest("/\(collection)/remove", [DDPSession.selector(id)], options),
             drawing: &source, now: now

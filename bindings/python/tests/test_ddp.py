@@ -33,9 +33,8 @@ def test_documents_follow_the_server(run, app, face):
                 players.find({"name": {"$no": 1}})
             with pytest.raises(TypeError, match="'field'"):
                 players.find(field={"_id": 0})
-            with pytest.raises(DDPError, match=r"the field name a\.b begins with") as refused:
+            with pytest.raises(librealtime.InvalidArgument, match=r"the field name a\.b begins"):
                 await do(players.insert, {"a.b": 1})
-            assert (refused.value.kind, refused.value.code) == ("stub", "400")
             changes = Heard()
             live = players.observe(changes, sort={"name": 1})
             first, second = await changes.next(), await changes.next()
