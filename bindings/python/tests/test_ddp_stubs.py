@@ -85,6 +85,17 @@ def test_stubs_run_before_the_call_returns(run, app, face):
     run(main())
 
 
+def test_the_decorator_needs_a_name():
+    client = sync.DDPClient(NOWHERE)
+    with pytest.raises(TypeError, match="method"):
+
+        @client.stub
+        def rename(stub):
+            pass
+
+    client.close()
+
+
 @pytest.mark.parametrize("face", FACES)
 def test_stubs_draw_what_the_server_draws(run, app, face):
     async def main():

@@ -108,8 +108,8 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
         for example after `timeout` seconds, the subscription is released.
 
         :param wait: False returns at once.
-        :param keep: how long it is kept after its last use. Default None:
-            `unused_subscription_time`.
+        :param keep: how many seconds it is kept after its last use; 0 ends it at once. Default
+            None: `unused_subscription_time`.
         :param on_stopped: called with a ``DDPError`` or None when the server ends it.
         :raises DDPError: if the server refuses it.
         """
