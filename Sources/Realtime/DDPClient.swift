@@ -69,7 +69,7 @@ public final class DDPClient: Sendable {
             }
             // Released, with the handler, when the client is closed.
             let end = DDPStreamEnd { [changeObservers] in changeObservers.end() }
-            handlers.changed = { [changeObservers] notification in
+            handlers.changed = { [changeObservers] notification, _ in
                 withExtendedLifetime(end) { changeObservers.report(notification.changes) }
             }
         }

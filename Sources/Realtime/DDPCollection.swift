@@ -84,7 +84,8 @@ public struct DDPCollection: Sendable {
         _ handler: @escaping @Sendable ([DDPChange]) -> Void
     ) throws(RealtimeError) -> DDPLiveQuery {
         let query = try Query(selector: selector, options: .object(options))
-        let id = try client.engine.observeFromStart(query, in: name) { [name] change, isInitial in
+        let id = try client.engine.observeFromStart(query, in: name) {
+            [name] change, isInitial, _ in
             handler(change.changes.map { DDPChange($0, in: name, isInitial: isInitial) })
         }
         return DDPLiveQuery(client, id.number)
@@ -102,7 +103,7 @@ public struct DDPCollection: Sendable {
             of: [DDPDocument].self, bufferingPolicy: .bufferingNewest(1))
         let end = DDPStreamEnd { continuation.finish() }
         let engine = client.engine
-        let id = try engine.observeFromStart(query, in: name) { [name, unowned engine] _, _ in
+        let id = try engine.observeFromStart(query, in: name) { [name, unowned engine] _, _, _ in
             withExtendedLifetime(end) {
                 _ = continuation.yield(engine.find(query, in: name).map { DDPDocument($0) })
             }

@@ -47,7 +47,8 @@ extension DDPCollection {
     ) throws(RealtimeError) -> DDPLiveQuery {
         let query = try Query(selector: selector, options: .object(options))
         let result = LiveResult()
-        let id = try client.engine.observeFromStart(query, in: name, indexes: true) { change, _ in
+        let id = try client.engine.observeFromStart(query, in: name, indexes: true) {
+            change, _, _ in
             result.report(change)
             if let change = result.take() { handler(DDPListChange(documents: change)) }
         }
@@ -77,7 +78,7 @@ final class LiveChangesQuery: Sendable {
     ) throws(RealtimeError) {
         let end = DDPStreamEnd { result.finish() }
         let id = try client.engine.observeFromStart(query, in: collection, indexes: true) {
-            change, _ in
+            change, _, _ in
             withExtendedLifetime(end) {
                 result.report(change)
                 changed?(result)

@@ -85,7 +85,7 @@ public func rt_ddp_on_change(
     let box = CallbackBox(fn, user, destroy)
     return ddpHandlers(ddp) {
         $0.changed = box.function.map { function in
-            { show($0.changes, to: function, box.user) }
+            { show($0.changes, to: function, box.user, while: $1) }
         }
     }
 }

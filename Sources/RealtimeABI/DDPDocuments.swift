@@ -112,12 +112,13 @@ public func rt_ddp_observe(
         let out = try required(out, "out")
         let collection = try text(collection, "collection")
         let query = try ddpQuery(selector, options)
-        let id = try client.observeFromStart(query, in: collection) { change, isInitial in
+        let id = try client.observeFromStart(query, in: collection) { change, isInitial, isWanted in
             for (index, step) in change.changes.enumerated() {
                 DDPChangeView(
                     query: UInt64(change.query.number), isInitial: isInitial,
                     isLast: index == change.changes.count - 1, collection: collection
                 ).show(step, to: function, box.user)
+                guard isWanted() else { return }
             }
         }
         out.pointee = UInt64(id.number)
@@ -145,7 +146,7 @@ public func rt_ddp_observe_indexes(
         let collection = try text(collection, "collection")
         let query = try ddpQuery(selector, options)
         let id = try client.observeFromStart(query, in: collection, indexes: true) {
-            change, isInitial in
+            change, isInitial, _ in
             guard let indexes = change.indexes else { return }
             let number = UInt64(change.query.number)
             show(indexes, of: number, isInitial: isInitial, to: function, box.user)

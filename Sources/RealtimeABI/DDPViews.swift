@@ -253,12 +253,15 @@ struct DDPChangeView {
 }
 
 /// Shows changes that were made together.
+/// - Parameter isWanted: whether to show the next one.
 func show(
-    _ changes: [DocumentChange], to function: rt_ddp_change_fn, _ user: UnsafeMutableRawPointer?
+    _ changes: [DocumentChange], to function: rt_ddp_change_fn, _ user: UnsafeMutableRawPointer?,
+    while isWanted: () -> Bool
 ) {
     for (index, change) in changes.enumerated() {
         DDPChangeView(isLast: index == changes.count - 1, collection: change.key.collection)
             .show(change, to: function, user)
+        guard isWanted() else { return }
     }
 }
 

@@ -176,6 +176,89 @@ static void attempts_are_described(rt_loop *loop) {
   rt_backoff_free(backoff);
 }
 
+/* Ends the reports of a change while its first document is reported. */
+typedef struct ending {
+  enum { FREES, REMOVES, STOPS } how;
+  rt_ddp *ddp;
+  uint64_t query;
+  int calls;
+} ending;
+
+static void end_reports(const rt_ddp_change *change, void *user) {
+  ending *e = user;
+  CHECK(!change->last);
+  e->calls++;
+  if (e->how == FREES) rt_ddp_free(e->ddp);
+  if (e->how == REMOVES) CHECK_OK(rt_ddp_on_change(e->ddp, NULL, NULL, NULL));
+  if (e->how == STOPS) CHECK_OK(rt_ddp_stop_observing(e->ddp, e->query));
+}
+
+static void write_three(rt_ddp *ddp) {
+  CHECK_OK(rt_ddp_write(ddp,
+                        "[{\"insert\":\"tasks\",\"document\":{}},"
+                        "{\"insert\":\"tasks\",\"document\":{}},"
+                        "{\"insert\":\"tasks\",\"document\":{}}]",
+                        NULL, NULL, NULL, NULL));
+}
+
+static void callbacks_end_their_own_reports(rt_loop *loop, const char *server) {
+  ending e;
+  int how, observes, first;
+  for (how = FREES; how <= STOPS; how++) {
+    for (observes = how == STOPS; observes <= (how != REMOVES); observes++) {
+      for (first = 0; first <= observes; first++) {
+        memset(&e, 0, sizeof e);
+        e.how = how;
+        CHECK_OK(rt_ddp_new(loop, server, &e.ddp));
+        if (first) write_three(e.ddp);
+        if (observes) {
+          CHECK_OK(rt_ddp_observe(e.ddp, "tasks", NULL, NULL, end_reports, &e, NULL, &e.query));
+        } else {
+          CHECK_OK(rt_ddp_on_change(e.ddp, end_reports, &e, NULL));
+        }
+        if (!first) write_three(e.ddp);
+        TURN_UNTIL(loop, e.calls);
+        settle(loop);
+        CHECK(e.calls == 1);
+        if (how != FREES) rt_ddp_free(e.ddp);
+      }
+    }
+  }
+}
+
+static void write_in_stub(rt_ddp_stub *stub, const char *params, size_t length, void *user) {
+  heard *h = user;
+  (void)params, (void)length;
+  CHECK_OK(rt_ddp_insert(h->ddp, "fresh", "{\"_id\":\"a\"}", NULL, NULL, NULL, NULL));
+  CHECK_OK(rt_ddp_write(h->ddp, "[{\"insert\":\"new\",\"document\":{\"_id\":\"b\"}}]", NULL, NULL,
+                        NULL, NULL));
+  CHECK_OK(rt_ddp_update(h->ddp, "new", "\"b\"", "{\"$set\":{\"n\":1}}", NULL, NULL, NULL, NULL));
+  CHECK_OK(rt_ddp_stub_return(stub, "1"));
+}
+
+/* Nobody has declared the collections. */
+static void stubs_write_to_any_collection(rt_loop *loop, const char *server) {
+  heard h;
+  rt_ddp *ddp = new_ddp(&h, loop, server);
+  CHECK_OK(rt_ddp_set_stub(ddp, "fill", write_in_stub, &h, NULL));
+  CHECK_OK(rt_ddp_call(ddp, "fill", NULL, NULL, NULL, NULL, NULL));
+  CHECK_OK(rt_ddp_find(ddp, "fresh", NULL, NULL, heard_document, &h));
+  CHECK_OK(rt_ddp_find(ddp, "new", NULL, NULL, heard_document, &h));
+  CHECK(strcmp(h.text, "{\"_id\":\"a\"};{\"_id\":\"b\",\"n\":1};") == 0);
+  rt_ddp_free(ddp);
+}
+
+static void documents_are_checked(rt_loop *loop, const char *server) {
+  const char *wrong[] = {"[]", "5", "{\"_id\":5}", "{\"$a\":5}"};
+  size_t each;
+  heard h;
+  rt_ddp *ddp = new_ddp(&h, loop, server);
+  for (each = 0; each < sizeof wrong / sizeof *wrong; each++)
+    CHECK_STATUS(rt_ddp_insert(ddp, "tasks", wrong[each], NULL, NULL, NULL, NULL),
+                 RT_ERROR_INVALID_ARGUMENT);
+  rt_ddp_free(ddp);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop;
   CHECK(argc == 2);
@@ -185,6 +268,9 @@ int main(int argc, char **argv) {
   stubs_draw_and_write(loop, argv[1]);
   stubs_inside_each_other_end(loop, argv[1]);
   attempts_are_described(loop);
+  callbacks_end_their_own_reports(loop, argv[1]);
+  stubs_write_to_any_collection(loop, argv[1]);
+  documents_are_checked(loop, argv[1]);
   rt_loop_free(loop);
   return 0;
 }

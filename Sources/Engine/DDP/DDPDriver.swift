@@ -197,7 +197,10 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
     }
 
     private func report(_ notification: Notification) {
-        handlers.changed?(notification)
+        let count = handlers.changedCount
+        handlers.changed?(notification) {
+            !isClosed && sharedHandlers.current.value.changedCount == count
+        }
         for change in notification.live {
             // A handler may end a query whose change follows, or free the client.
             guard !isClosed else { return }

@@ -12,8 +12,13 @@ package struct DDPHandlers: EndpointHandlers, @unchecked Sendable {
     /// after the login with a token.
     package var open: (() -> Void)?
     package var account: ((DDPAccountEvent) -> Void)?
-    /// Documents have changed.
-    package var changed: ((Notification) -> Void)?
+    /// Documents have changed. Between its parts, the handler asks whether it is still wanted: its
+    /// caller may have removed it, or closed the client.
+    package var changed: ((Notification, _ isWanted: () -> Bool) -> Void)? {
+        didSet { changedCount &+= 1 }
+    }
+    /// How often `changed` was set.
+    private(set) var changedCount = 0
     /// The documents of an earlier run are replaced by those of the server.
     package var current: (() -> Void)?
     /// The server did not understand a message, which is a JSON text if the server repeats it.
@@ -57,15 +62,18 @@ package struct DDPSubscriptionHandlers: @unchecked Sendable {
     }
 }
 
-/// Called with each change of a live query's result; see `DDPHandlers` for its threads.
-package typealias DDPLiveHandler = (LiveChange) -> Void
+/// Called with each change of a live query's result; see `DDPHandlers` for its threads, and for
+/// `isWanted`.
+package typealias DDPLiveHandler = (LiveChange, _ isWanted: () -> Bool) -> Void
 
 /// Called once: all subscriptions of a loader are ready, or have failed with this first error.
 package typealias DDPLoadHandler = (DDPError?) -> Void
 
 /// Called on the loop's thread with each change of a live query's result; the first one is the
-/// present result.
-package typealias DDPStartedLiveHandler = (_ change: LiveChange, _ isInitial: Bool) -> Void
+/// present result. See `DDPHandlers` for `isWanted`.
+package typealias DDPStartedLiveHandler = (
+    _ change: LiveChange, _ isInitial: Bool, _ isWanted: () -> Bool
+) -> Void
 
 /// What a live query reports to.
 struct DDPLiveObserver {

@@ -41,7 +41,7 @@ extension DDPConnection {
             let start = DDPLiveStart(
                 LiveChange(beginning: live.id, live.found, indexes: indexes), handler.value)
             shared.queries[live.id.number] = DDPLiveObserver(start: start) {
-                start.changed($0, false)
+                start.changed($0, false, $1)
             }
             return (live.id, start)
         }
@@ -56,13 +56,14 @@ extension DDPConnection {
             begin(start)
             guard isObserving(change.query) else { return }
         }
-        observer?.value.changed(change)
+        observer?.value.changed(change) { isObserving(change.query) }
     }
 
     /// Reports the present result, unless that has been done.
     private func begin(_ start: DDPLiveStart) {
         guard let beginning = exchange(&start.beginning, with: nil) else { return }
-        if isObserving(beginning.query) { start.changed(beginning, true) }
+        guard isObserving(beginning.query) else { return }
+        start.changed(beginning, true) { isObserving(beginning.query) }
     }
 
     private func isObserving(_ id: LiveQueryID) -> Bool {

@@ -13,8 +13,8 @@ struct DDPConnectionTests {
         try meteor.makePlayers()
         var changes: [ListChange] = []
         let live = try meteor.client.observe(Query(selector: .object(EJSONObject())), in: "players")
-        {
-            changes += $0.changes
+        { change, _ in
+            changes += change.changes
         }
         #expect(live.found.isEmpty)
         try meteor.connect()
@@ -174,7 +174,8 @@ struct DDPConnectionTests {
         try meteor.subscribe("all")
         var changes: [ListChange] = []
         _ = try meteor.client.observe(Query(selector: .object(EJSONObject())), in: "players") {
-            changes += $0.changes
+            change, _ in
+            changes += change.changes
         }
         try meteor.server.control("end", ["how": "reset"])
         try meteor.run { meteor.client.status != .connected }

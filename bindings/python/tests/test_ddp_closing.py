@@ -96,6 +96,43 @@ def test_the_server_hears_of_the_end_after_an_exception(app):
 
 
 @pytest.mark.parametrize("face", FACES)
+def test_nothing_is_reported_after_the_end(run, face):
+    """Also the other changes of those that were made together."""
+
+    async def main():
+        heard = []
+
+        def end(change):
+            heard.append(change.id)
+            client.close()
+
+        client = face(NOWHERE)
+        client.on_change = end
+        with client.batch() as batch:
+            for name in ("a", "b", "c"):
+                batch.insert("players", {"_id": name})
+        while not heard:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
+        assert heard == ["a"]
+
+    run(main())
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_a_subscription_can_end_at_once(run, app, face):
+    async def main():
+        async with opened(face, app) as client:
+            subscription = await do(client.subscribe, "all", keep=0)
+            connection = connection_of(app)
+            subscription.release()
+            wait = functools.partial(app.control.wait, what="in", msg="unsub")
+            await asyncio.to_thread(wait, connection=connection)
+
+    run(main())
+
+
+@pytest.mark.parametrize("face", FACES)
 def test_what_a_closed_client_raises(run, face):
     async def main():
         client = face(NOWHERE)

@@ -188,6 +188,11 @@ class BaseDDPClient(Accounts, Configured):
 
     # What C reports.
 
+    def _tell(self, name: str, *arguments: object) -> None:
+        # C continues as long as something refers to the handle.
+        if not self._is_closed:
+            super()._tell(name, *arguments)
+
     def _status_changed(self, change: DDPStatusChange) -> None:
         if change.status == "failed":
             reason = change.reason or "the client gave up"
@@ -299,6 +304,7 @@ class BaseDDPClient(Accounts, Configured):
 
     def stub(self, method: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """A decorator for ``set_stub``."""
+        text(method, "method")
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             required_function(function, "a stub")
@@ -339,7 +345,7 @@ class BaseDDPClient(Accounts, Configured):
     ) -> Any:
         check_function(on_stopped, "on_stopped")
         said, list_ = text(name, "name"), self._encoded(params)
-        keep_ms = -1 if keep is None else milliseconds(keep, "keep")
+        keep_ms = -1 if keep is None else milliseconds(keep, "keep", least=0)
         handle = self._require_handle()
         made: BaseSubscription = self._subscription_type(self, name, params, on_stopped)
         number = ctypes.c_uint64()
