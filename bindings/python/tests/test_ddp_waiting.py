@@ -166,3 +166,32 @@ def test_a_client_waits_on_its_own_loop():
         return changes.__anext__
 
     asyncio.run(use(*asyncio.run(make())))
+
+
+def test_a_wait_for_a_connection_names_the_last_error():
+    client = sync.DDPClient(NOWHERE)
+    with pytest.raises(TimeoutError, match=r"0\.2 s: .*127\.0\.0\.1:1") as raised:
+        client.connect(timeout=0.2)
+    assert isinstance(raised.value.__cause__, librealtime.RealtimeError)
+    client.close()
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_waiting_for_what_has_ended_says_why(run, app, face):
+    async def main():
+        app.control.publication("brief", ready=True)
+        async with opened(face, app) as client:
+            stopped = asyncio.Event()
+            loop = asyncio.get_running_loop()
+            subscription = await do(
+                client.subscribe,
+                "brief",
+                on_stopped=lambda error: loop.call_soon_threadsafe(stopped.set),
+            )
+            app.control.publish("brief", "stop")
+            await stopped.wait()
+            assert not subscription.is_ready
+            with pytest.raises(DDPError, match="has ended it"):
+                await do(subscription.ready)
+
+    run(main())

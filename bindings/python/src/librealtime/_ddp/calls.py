@@ -178,7 +178,8 @@ class BaseSubscription(Awaited):
             self._known = self._known or True
         else:
             stopped = error or DDPError("stopped", "the server has ended it", kind="server")
-            self._known = self._known or stopped
+            if not isinstance(self._known, DDPError):
+                self._known = stopped
             self._finish()
             if self._on_stopped is not None:
                 self._client._call(self._on_stopped, error)

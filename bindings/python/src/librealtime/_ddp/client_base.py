@@ -193,7 +193,12 @@ class BaseDDPClient(Accounts, Configured):
         if not self._is_closed:
             super()._tell(name, *arguments)
 
+    #: Why the last attempt failed; None once it is connected.
+    _attempt_error: RealtimeError | None = None
+
     def _status_changed(self, change: DDPStatusChange) -> None:
+        if change.status == "connected" or change.error is not None:
+            self._attempt_error = change.error
         if change.status == "failed":
             reason = change.reason or "the client gave up"
             self._failure = change.error or RealtimeError(rt_status.ERROR_HANDSHAKE, reason)

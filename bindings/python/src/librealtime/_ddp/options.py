@@ -37,8 +37,9 @@ class Keywords(SafeHeaderKeywords, RouteKeywords, DDPClientKeywords, total=False
 
     :param headers: of the WebSocket's handshake and of requests: a mapping or pairs. Default None.
     :param backoff: a ``Backoff``: the delays between attempts, instead of 10 ms twice, and then 1 s
-        times a power of 2.2, up to 5 minutes, within a quarter more or less at random. Its limit of
-        attempts and its stable time are not used. Default None.
+        times a power of 2.2, up to 5 minutes, within a quarter more or less at random. They begin
+        anew after a connection that lasted for a second, or for its stable time. Its limit of
+        attempts is not used. Default None.
     :param versions: the protocol versions to offer, the preferred one first. Default None: ``"1"``,
         ``"pre2"`` and ``"pre1"``.
     :param load_token: returns what `store_token` was called with last, or None, for programs that

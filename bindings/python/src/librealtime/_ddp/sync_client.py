@@ -89,10 +89,19 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
         :param wait: False returns at once.
         :raises RealtimeError: why the client gave up; ``StoreError`` if `token_file` cannot be
             used.
+        :raises TimeoutError: if it is not connected within `timeout` seconds; it names the error
+            of the last attempt.
         """
         outcome = self._begin_connecting()
-        if wait:
+        if not wait:
+            return
+        try:
             self._reach(outcome, timeout)
+        except TimeoutError as error:
+            cause = self._attempt_error
+            if cause is None:
+                raise
+            raise TimeoutError(f"{error}: {cause}") from cause
 
     def subscribe(
         self,
