@@ -52,6 +52,18 @@ def test_documents_follow_the_server(run, app, face):
     run(main())
 
 
+@pytest.mark.parametrize(
+    "option, value",
+    [("auth", ("ada", "secret")), ("bearer_token", "t")],
+)
+def test_credentials_are_sent(app, option, value):
+    with sync.DDPClient(app.url, **{option: value}):
+        sent = app.control.log(what="open")[-1]["headers"]["Authorization"]
+    assert sent == ("Basic YWRhOnNlY3JldA==" if option == "auth" else "Bearer t")
+    with pytest.raises(librealtime.InvalidArgument, match="give one of them"):
+        sync.DDPClient(app.url, auth=("a", "b"), bearer_token="t")
+
+
 @pytest.mark.parametrize("face", FACES)
 def test_results_are_iterated(run, app, face):
     async def main():

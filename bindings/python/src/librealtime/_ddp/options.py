@@ -10,8 +10,10 @@ from .._core.headers import HeadersLike
 from .._core.option_tables import DDP_OPTIONS, DDPClientKeywords
 from .._core.parameters import Given, Options, Setup
 from .._core.shared_options import (
+    CREDENTIAL,
     ROUTE,
     SAFE_HEADERS,
+    CredentialKeywords,
     RouteKeywords,
     SafeHeaderKeywords,
     set_backoff,
@@ -32,7 +34,9 @@ LoadToken = Optional[Callable[[], Optional[str]]]
 StoreToken = Optional[Callable[[Optional[str]], object]]
 
 
-class Keywords(SafeHeaderKeywords, RouteKeywords, DDPClientKeywords, total=False):
+class Keywords(
+    CredentialKeywords, SafeHeaderKeywords, RouteKeywords, DDPClientKeywords, total=False
+):
     """All options of a Meteor client.
 
     :param headers: of the WebSocket's handshake and of requests: a mapping or pairs. Default None.
@@ -85,7 +89,11 @@ def _add_versions(setup: Setup, given: Given) -> None:
 
 
 OPTIONS = Options(
-    Keywords, set_backoff, _add_versions, shared=(SAFE_HEADERS, ROUTE), plain=DDP_OPTIONS
+    Keywords,
+    set_backoff,
+    _add_versions,
+    shared=(CREDENTIAL, SAFE_HEADERS, ROUTE),
+    plain=DDP_OPTIONS,
 )
 
 #: The user's functions.
