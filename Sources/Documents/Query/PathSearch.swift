@@ -29,23 +29,30 @@ struct PathSearch {
     }
 
     /// Calls `visit` with each value until it returns true.
-    /// - Parameter id: the document's id, nil for an object inside a document.
+    /// - Parameters:
+    ///   - value: a document's fields, or a value inside a document. A value that is neither an
+    ///     object nor an array has no fields.
+    ///   - id: the document's id, nil for a value inside a document.
     /// - Returns: whether `visit` returned true.
     mutating func first(
-        in fields: EJSONObject, id: DocumentID?, where visit: (PathBranch) -> Bool
+        in value: EJSON, id: DocumentID? = nil, where visit: (PathBranch) -> Bool
     ) -> Bool {
         if path.isID, let id { return follow(id.value, fromArray: false, part: 0, visit) }
-        return search(fields, part: 0, visit)
-    }
-
-    /// Like the other one, for a value inside a document. A value that is neither an object nor an
-    /// array has no fields.
-    mutating func first(in value: EJSON, where visit: (PathBranch) -> Bool) -> Bool {
-        switch value {
+        return switch value {
         case .object(let fields): search(fields, part: 0, visit)
         case .array(let elements): search(elements, part: 0, visit)
         default: visit(PathBranch(value: nil, isExplicitArray: false, indexes: indexes))
         }
+    }
+
+    /// All values, with the same parameters.
+    mutating func all(in value: EJSON, id: DocumentID? = nil) -> [PathBranch] {
+        var branches: [PathBranch] = []
+        _ = first(in: value, id: id) {
+            branches.append($0)
+            return false
+        }
+        return branches
     }
 
     private mutating func search(
@@ -66,7 +73,8 @@ struct PathSearch {
         return follow(value, fromArray: true, part: part, visit)
     }
 
-    /// Continues with what the part led to.
+    /// Continues with what the part led to. Inlined, the recursion would become large.
+    @inline(never)
     private mutating func follow(
         _ value: EJSON?, fromArray: Bool, part: Int, _ visit: (PathBranch) -> Bool
     ) -> Bool {

@@ -176,15 +176,20 @@ struct SelectorCompiler {
             throw .selector("$all needs a list of values")
         }
         if values.isEmpty { return .nothing }
+        var required = RequiredValues()
         var tests: [ValueTest] = []
         for value in values {
             if case .pattern = value {
                 tests.append(try self.value(value))
-            } else {
-                tests.append(.any(try equality(value)))
+                continue
             }
+            let test = try equality(value)
+            if case .equals(let value) = test { required.insert(value) }
+            tests.append(.any(test))
         }
-        return .all(tests)
+        // Otherwise each value is looked for by itself, which is faster for a few.
+        guard required.count == tests.count, required.isMany else { return .all(tests) }
+        return .includes(required)
     }
 
     private func pattern(

@@ -46,24 +46,12 @@ package struct SortOrder: Sendable {
 
     /// - Parameter fields: the document's fields without its `_id`.
     package func key(of fields: EJSONObject, id: DocumentID) -> Key {
-        key { criterion, visit in
-            var search = PathSearch(criterion.path, isSorting: true)
-            _ = search.first(in: fields, id: id) {
-                visit($0)
-                return false
-            }
-        }
+        key(of: .object(fields), id: id)
     }
 
     /// The key of an array element, for `$push` with `$sort`.
     func key(of element: EJSON) -> Key {
-        key { criterion, visit in
-            var search = PathSearch(criterion.path, isSorting: true)
-            _ = search.first(in: element) {
-                visit($0)
-                return false
-            }
-        }
+        key(of: element, id: nil)
     }
 
     /// - Returns: a negative number if `first` comes first, a positive one if `second` does, 0 if
@@ -97,12 +85,12 @@ package struct SortOrder: Sendable {
 
     /// A document has several keys if paths lead through an array: one for each element. Its first
     /// in this order counts.
-    private func key(
-        _ search: (Criterion, (PathBranch) -> Void) -> Void
-    ) -> Key {
+    /// - Parameter id: the document's id, nil for an array element.
+    private func key(of value: EJSON, id: DocumentID?) -> Key {
         let found = criteria.map { criterion in
+            var search = PathSearch(criterion.path, isSorting: true)
             var values: Values = []
-            search(criterion) { SortOrder.append($0, to: &values) }
+            for branch in search.all(in: value, id: id) { SortOrder.append(branch, to: &values) }
             return values.isEmpty ? [([], nil)] : values
         }
         guard let leading = found.first(where: { !$0[0].indexes.isEmpty }) else {

@@ -7,6 +7,8 @@ indirect enum ValueTest: Sendable {
     case not(ValueTest)
     /// Different values may pass the different tests.
     case all([ValueTest])
+    /// Together they equal all of these.
+    case includes(RequiredValues)
 
     static var nothing: ValueTest { .not(.all([])) }
 
@@ -20,30 +22,24 @@ indirect enum ValueTest: Sendable {
             if path.isID, let id { return matches(field: id.value, &budget) }
             return matches(field: path.parts[0].bytes.withUnsafeBytes { fields[$0] }, &budget)
         }
-        switch self {
-        case .any(let test):
-            var search = PathSearch(path)
-            return search.first(in: fields, id: id) {
-                test.matches($0.value, isExplicitArray: $0.isExplicitArray, &budget)
-            }
-        case .not(let test): return !test.matches(path, in: fields, id: id, &budget)
-        case .all(let tests):
-            return tests.allSatisfy { $0.matches(path, in: fields, id: id, &budget) }
-        }
+        return matches(path, in: .object(fields), id: id, &budget)
     }
 
-    /// Tests the values of a path below an array element, which is an object or an array.
+    /// Tests the values of a path below a value.
+    /// - Parameter id: the id of a document, whose fields the value is.
     func matches(
-        _ path: FieldPath, in value: EJSON, _ budget: inout MatchBudget
+        _ path: FieldPath, in value: EJSON, id: DocumentID? = nil, _ budget: inout MatchBudget
     ) -> Bool {
+        var search = PathSearch(path)
         switch self {
         case .any(let test):
-            var search = PathSearch(path)
-            return search.first(in: value) {
+            return search.first(in: value, id: id) {
                 test.matches($0.value, isExplicitArray: $0.isExplicitArray, &budget)
             }
-        case .not(let test): return !test.matches(path, in: value, &budget)
-        case .all(let tests): return tests.allSatisfy { $0.matches(path, in: value, &budget) }
+        case .not(let test): return !test.matches(path, in: value, id: id, &budget)
+        case .all(let tests):
+            return tests.allSatisfy { $0.matches(path, in: value, id: id, &budget) }
+        case .includes(let required): return required.areMet(by: search.all(in: value, id: id))
         }
     }
 
@@ -53,6 +49,7 @@ indirect enum ValueTest: Sendable {
         case .any(let test): test.matches(value, isExplicitArray: false, &budget)
         case .not(let test): !test.matches(field: value, &budget)
         case .all(let tests): tests.allSatisfy { $0.matches(field: value, &budget) }
+        case .includes(let required): required.areMet(by: value, isExplicitArray: false)
         }
     }
 
@@ -62,6 +59,7 @@ indirect enum ValueTest: Sendable {
         case .any(let test): test.matches(element, &budget)
         case .not(let test): !test.matches(element: element, &budget)
         case .all(let tests): tests.allSatisfy { $0.matches(element: element, &budget) }
+        case .includes(let required): required.areMet(by: element, isExplicitArray: true)
         }
     }
 }

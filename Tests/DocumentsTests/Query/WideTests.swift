@@ -203,6 +203,51 @@ struct WideTests {
         }
     }
 
+    /// `$all` with many values, against each value alone.
+    @Test func allValuesAreRequired() throws {
+        var numbers = SeededNumbers(seed: 7)
+        let lists = (0..<40).map { _ in
+            EJSON.array(WideTests.values.filter { _ in Int.random(in: 0..<8, using: &numbers) > 0 })
+        }
+        let whole = EJSON.array(WideTests.values)
+        // A list itself, in lists, at a place that the path names, and below objects.
+        let documents: [EJSONObject] =
+            [["v": whole], ["v": [whole]], ["v": 1], [:], ["v": .null]]
+            + lists.map { ["v": $0] } + lists.map { ["v": [["k": $0], ["k": whole]]] }
+        let required = lists + [.array(Array(repeating: 1, count: 9))]
+        let id = DocumentID("a")
+        var count = 0
+        for case .array(let values) in required where values.count > 8 {
+            for path in ["v", "v.k", "v.0", "v.k.1"] {
+                func selector(_ values: [EJSON]) throws -> Selector {
+                    try Selector([path: ["$all": .array(values)]])
+                }
+                let all = try selector(values)
+                let each = try values.map { try selector([$0]) }
+                let element = try Selector(["v": ["$elemMatch": ["$all": .array(values)]]])
+                for document in documents {
+                    let isMatch = all.matches(document, id: id)
+                    #expect(isMatch == each.allSatisfy { $0.matches(document, id: id) })
+                    if isMatch { count += 1 }
+                    guard case .array(let elements) = document["v"] else { continue }
+                    let isElement = elements.contains { element in
+                        values.allSatisfy { element.equals($0, keyOrder: true) }
+                    }
+                    #expect(element.matches(document, id: id) == isElement)
+                }
+            }
+        }
+        #expect(count > 100)
+    }
+
+    @Test(.timeLimit(.minutes(5))) func manyValuesAreRequired() throws {
+        let values = EJSON.array((0..<100_000).map { .number(Double($0)) })
+        let selector = try Selector(["v": ["$all": values]])
+        let last = EJSON.array((1..<100_001).map { .number(Double($0)) })
+        #expect(selector.matches(["v": values], id: DocumentID("a")))
+        #expect(!selector.matches(["v": last], id: DocumentID("a")))
+    }
+
     @Test func manyIDsAreFound() throws {
         let ids = (0..<20_000).map { EJSON.string("id\($0)") }
         let documents = ids.compactMap { id in DocumentID(id).map { ($0, EJSONObject()) } }
