@@ -6407,7 +6407,10 @@ enum {
   RT_DDP_CONNECTED = 2,
   /** The connection was lost or could not be established; the next attempt is awaited. */
   RT_DDP_WAITING = 3,
-  /** The client gave up: the server speaks no known version, or reconnecting is switched off. */
+  /**
+   * The client gave up: the server speaks no known version or sends more than `max_document_bytes`,
+   * a live query takes too long, or reconnecting is switched off.
+   */
   RT_DDP_FAILED = 4,
 };
 
@@ -7428,8 +7431,8 @@ rt_status rt_ddp_set_auto_reconnect(rt_ddp *ddp, bool enabled);
 rt_status rt_ddp_set_backoff(rt_ddp *ddp, rt_backoff *backoff);
 
 /**
- * How long the connection may be silent before the server is asked for a sign of life; zero for
- * ever. Default: 17,500; 0 means no limit. Before the client is used.
+ * How long the connection may be silent before the server is asked for a sign of life. Default:
+ * 17,500; 0 means no limit. Before the client is used.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -7607,8 +7610,9 @@ rt_status rt_ddp_count(rt_ddp *ddp, const char *collection, uint64_t *out);
  * with the documents as the stub has changed them. Any thread.
  *
  * selector: see the beginning of this chapter.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT, also for a query with a fault; RT_ERROR_INVALID_UTF8;
- *   RT_ERROR_PROTOCOL for what is not an EJSON text; RT_ERROR_FORKED.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT, also for a query with a fault, or if regular
+ *   expressions need more than 1,000,000,000 steps; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for
+ *   what is not an EJSON text; RT_ERROR_FORKED.
  * Since 0.1.
  */
 rt_status rt_ddp_find(

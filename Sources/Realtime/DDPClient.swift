@@ -28,7 +28,8 @@ public final class DDPClient: Sendable {
         case connected
         /// The connection was lost or could not be established; the next attempt is awaited.
         case waiting
-        /// The client gave up: the server speaks no known version, or reconnecting is switched off.
+        /// The client gave up: the server speaks no known version or sends more than
+        /// `maximumDocumentBytes`, a live query takes too long, or reconnecting is switched off.
         case failed
     }
 

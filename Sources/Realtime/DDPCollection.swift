@@ -69,7 +69,7 @@ public struct DDPCollection: Sendable {
         _ selector: EJSON = [:], options: EJSONObject = [:]
     ) throws(RealtimeError) -> [DDPDocument] {
         let query = try Query(selector: selector, options: .object(options))
-        return client.engine.find(query, in: name).map { DDPDocument($0) }
+        return try client.engine.find(query, in: name).map { DDPDocument($0) }
     }
 
     // MARK: Live queries
@@ -92,7 +92,8 @@ public struct DDPCollection: Sendable {
     }
 
     /// The result of a query, and its result after each change, as soon as the iteration asks for
-    /// it: results that it was too slow for are left out. Ends when the client is closed.
+    /// it: results that it was too slow for are left out. Ends when the client is closed, or if
+    /// regular expressions take too long for the documents that there are by then.
     ///
     ///     for await open in try client.collection("tasks").results(["done": false]) { … }
     public func results(
@@ -105,7 +106,10 @@ public struct DDPCollection: Sendable {
         let engine = client.engine
         let id = try engine.observeFromStart(query, in: name) { [name, unowned engine] _, _, _ in
             withExtendedLifetime(end) {
-                _ = continuation.yield(engine.find(query, in: name).map { DDPDocument($0) })
+                guard let found = try? engine.find(query, in: name) else {
+                    return continuation.finish()
+                }
+                _ = continuation.yield(found.map { DDPDocument($0) })
             }
         }
         let number = id.number

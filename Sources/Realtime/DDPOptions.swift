@@ -72,8 +72,8 @@ extension DDPClient {
         /// connection that lasted for a second, or for the backoff's stable time. The backoff's
         /// limit of attempts is not used.
         public var backoff: Backoff?
-        /// How long the connection may be silent before the server is asked for a sign of life;
-        /// zero for ever. nil means no limit.
+        /// How long the connection may be silent before the server is asked for a sign of life. nil
+        /// means no limit.
         public var heartbeatInterval: Duration? = .milliseconds(17500)
         /// How long the server may stay silent after that. nil means no limit.
         public var heartbeatTimeout: Duration? = .seconds(15)

@@ -37,7 +37,8 @@ public enum RT_DDP: Int32 {
     case CONNECTED = 2
     /// The connection was lost or could not be established; the next attempt is awaited.
     case WAITING = 3
-    /// The client gave up: the server speaks no known version, or reconnecting is switched off.
+    /// The client gave up: the server speaks no known version or sends more than
+    /// `max_document_bytes`, a live query takes too long, or reconnecting is switched off.
     case FAILED = 4
 }
 

@@ -263,8 +263,8 @@ public func rt_ddp_set_backoff(
     }
 }
 
-/// How long the connection may be silent before the server is asked for a sign of life; zero for
-/// ever. Default: 17,500; 0 means no limit. Before the client is used. Since 0.1.
+/// How long the connection may be silent before the server is asked for a sign of life. Default:
+/// 17,500; 0 means no limit. Before the client is used. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_ddp_set_heartbeat_interval_ms")
 public func rt_ddp_set_heartbeat_interval_ms(

@@ -77,8 +77,9 @@ public func rt_ddp_count(
 /// Calls `fn` with each document that a query finds, in its order, inside this call. Inside a stub,
 /// with the documents as the stub has changed them. Any thread. Since 0.1.
 /// - Parameter selector: see the beginning of this chapter.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT, also for a query with a fault;
-///   RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what is not an EJSON text; RT_ERROR_FORKED.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT, also for a query with a fault, or if regular
+///   expressions need more than 1,000,000,000 steps; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for
+///   what is not an EJSON text; RT_ERROR_FORKED.
 @_cdecl("rt_ddp_find")
 public func rt_ddp_find(
     _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ selector: UnsafePointer<CChar>?,
@@ -87,7 +88,7 @@ public func rt_ddp_find(
     ddpCall(ddp) { (client) throws(RealtimeError) in
         let fn = try required(fn, "fn")
         let query = try ddpQuery(selector, options)
-        for found in client.find(query, in: try text(collection, "collection")) {
+        for found in try client.find(query, in: try text(collection, "collection")) {
             show(found.id, found.fields, includesID: query.includesID, to: fn, user)
         }
     }

@@ -429,11 +429,10 @@ final class DDPFuzzRun {
         case "f": options["fields"] = ["n": 1]
         default: break
         }
-        guard let query = try? Query(selector: .object(selector), options: .object(options)) else {
-            fatalError("not a query")
-        }
         let collection = name == "o" ? "o" : "c"
-        let (id, found) = session.store.observe(query, in: collection)
+        guard let query = try? Query(selector: .object(selector), options: .object(options)),
+            let (id, found) = try? session.store.observe(query, in: collection)
+        else { fatalError("not a query") }
         ledger.observes(id, query, collection, found)
     }
 }

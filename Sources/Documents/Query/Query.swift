@@ -21,6 +21,8 @@ package struct Query: Sendable {
     /// How many documents are returned at most; nil if there is no limit.
     package let limit: Int?
     package let projection: Projection?
+    /// How many steps the regular expressions may take: see `SearchBudget`.
+    package var maximumSteps = SearchBudget.maximumSteps
 
     /// Whether results contain the documents' ids.
     package var includesID: Bool { projection?.includesID ?? true }
@@ -68,16 +70,19 @@ package struct Query: Sendable {
     /// - Parameter documents: the collection's documents in natural order. If the selector names
     ///   ids, those documents are enough.
     /// - Returns: the selected documents in the query's order, with the chosen fields.
+    /// - Throws: `.invalidArgument` if the regular expressions take more than `maximumSteps`.
     package func results(
         of documents: some Sequence<(DocumentID, EJSONObject)>
-    ) -> [Found] {
+    ) throws(RealtimeError) -> [Found] {
         // As in Meteor: the one document of an id cannot be skipped to.
         if selector.isID, skip > 0 { return [] }
+        var search = SearchBudget(steps: maximumSteps)
         var found: [Found] = []
-        for (id, fields) in documents where selector.matches(fields, id: id) {
+        for (id, fields) in documents where selector.matches(fields, id: id, &search) {
             found.append(Found(id: id, fields: fields))
             if sort == nil, let limit, found.count - skip == limit { break }
         }
+        try search.check()
         if let sort { found = sort.sorted(found) { sort.key(of: $0.fields, id: $0.id) } }
         let range = found.dropFirst(skip).prefix(limit ?? found.count)
         guard let projection else { return Array(range) }

@@ -50,8 +50,17 @@ package struct Selector: Sendable {
     /// - Returns: whether the document matches. It does not if the selector's regular expressions
     ///   need more than `MatchBudget.maximumSteps` steps for it.
     package func matches(_ fields: EJSONObject, id: DocumentID) -> Bool {
+        var search = SearchBudget()
+        return matches(fields, id: id, &search)
+    }
+
+    /// - Parameter search: of all documents. If it is exceeded, the result means nothing.
+    func matches(_ fields: EJSONObject, id: DocumentID, _ search: inout SearchBudget) -> Bool {
+        guard !search.isExceeded else { return false }
         var budget = MatchBudget()
-        return test.matches(fields, id: id, &budget) && !budget.isExceeded
+        let isMatch = test.matches(fields, id: id, &budget)
+        search.spend(budget)
+        return isMatch && !budget.isExceeded
     }
 
     /// The id, if the value is one that stands for `{_id: value}`.

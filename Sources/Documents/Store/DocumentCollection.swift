@@ -1,4 +1,4 @@
-internal import Wire
+package import Wire
 
 /// One collection: its documents, and what the program declared about it. A copy shares the
 /// documents until one of them changes.
@@ -15,14 +15,15 @@ package struct DocumentCollection: Sendable {
 
     init(name: String) { self.name = name }
 
-    package func find(_ query: Query) -> [Found] {
-        guard let ids = query.selector.ids else { return query.results(of: table.documents) }
+    /// - Throws: `.invalidArgument` for a query that takes too long: see `SearchBudget`.
+    package func find(_ query: Query) throws(RealtimeError) -> [Found] {
+        guard let ids = query.selector.ids else { return try query.results(of: table.documents) }
         let slots = positions(ids).map { table.slots[$0] }.sorted { $0.rank < $1.rank }
         let documents: [(DocumentID, EJSONObject)] = slots.compactMap { slot in
             guard let id = slot.id, let fields = slot.fields else { return nil }
             return (id, fields)
         }
-        return query.results(of: documents)
+        return try query.results(of: documents)
     }
 
     /// The slots of the documents that the selector can match.

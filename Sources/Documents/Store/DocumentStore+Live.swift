@@ -1,4 +1,4 @@
-internal import Wire
+package import Wire
 
 extension DocumentStore {
     /// Keeps the result of a query up to date. In a batch, the query begins with the documents as
@@ -7,13 +7,14 @@ extension DocumentStore {
     ///   whole result at each change.
     /// - Returns: the query's name and its present result. Each later notification in which the
     ///   result differs has its changes.
+    /// - Throws: `.invalidArgument` for a query that takes too long: see `SearchBudget`.
     package mutating func observe(
         _ query: Query, in collection: String, indexes: Bool = false
-    ) -> (id: LiveQueryID, found: [Found]) {
+    ) throws(RealtimeError) -> (id: LiveQueryID, found: [Found]) {
         let position = positionOfCollection(collection)
         lastQuery += 1
         let id = LiveQueryID(number: lastQuery)
-        let live = LiveQuery(
+        let live = try LiveQuery(
             id: id, collection: position, query: query,
             documents: documentsBefore(position, query.selector), reportsIndexes: indexes)
         queries.append(live)

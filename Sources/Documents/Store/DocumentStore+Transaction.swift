@@ -149,11 +149,19 @@ extension DocumentStore {
     private mutating func notifyQueries(_ groups: [[NetChange]]) -> [LiveChange] {
         guard !groups.isEmpty else { return [] }
         var live: [LiveChange] = []
+        var ended: [LiveQueryID] = []
         for index in queries.indices {
-            let group = collections[queries[index].collection].group
+            let collection = queries[index].collection
+            let group = collections[collection].group
             guard group >= 0 else { continue }
-            if let change = queries[index].apply(groups[group]) { live.append(change) }
+            do throws(RealtimeError) {
+                if let change = try queries[index].apply(groups[group]) { live.append(change) }
+            } catch {
+                collectionOfEndedQuery = collections[collection].name
+                ended.append(queries[index].id)
+            }
         }
+        for query in ended { stopObserving(query) }
         return live
     }
 

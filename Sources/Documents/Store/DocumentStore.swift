@@ -26,6 +26,8 @@ package struct DocumentStore: Sendable {
     var originals: OriginalDocuments?
     var queries: [LiveQuery] = []
     var lastQuery = 0
+    /// The collection of a live query that took too long with documents that changed. It has ended.
+    package internal(set) var collectionOfEndedQuery: String?
 
     package init(maximumBytes: Int = .max) {
         self.maximumBytes = maximumBytes
@@ -99,9 +101,12 @@ package struct DocumentStore: Sendable {
     /// The names of all collections that have, or had, documents or a declaration.
     package var names: [String] { collections.map { $0.name } }
 
-    package func find(_ query: Query, in collection: String) -> [Found] {
+    /// - Throws: `.invalidArgument` for a query that takes too long: see `SearchBudget`.
+    package func find(
+        _ query: Query, in collection: String
+    ) throws(RealtimeError) -> [Found] {
         guard let position = positions[collection] else { return [] }
-        return collections[position].find(query)
+        return try collections[position].find(query)
     }
 
     // MARK: Batches

@@ -15,15 +15,18 @@ struct LiveQuery: Sendable {
     private static let manyChanges = 8
 
     /// - Parameter documents: those that may match.
+    /// - Throws: `.invalidArgument` for a query that takes too long.
     init(
         id: LiveQueryID, collection: Int, query: Query, documents: [RankedDocument],
         reportsIndexes: Bool
-    ) {
+    ) throws(RealtimeError) {
         self.id = id
         self.collection = collection
         self.query = query
         self.reportsIndexes = reportsIndexes
-        let entries = documents.compactMap { query.entry($0.id, $0.fields, $0.rank) }
+        var search = SearchBudget(steps: query.maximumSteps)
+        let entries = documents.compactMap { query.entry($0.id, $0.fields, $0.rank, &search) }
+        try search.check()
         list = LiveList(entries, order: LiveOrder(sort: query.sort))
     }
 
@@ -50,8 +53,11 @@ struct LiveQuery: Sendable {
     }
 
     /// - Returns: nil if the result stays as it was.
-    mutating func apply(_ changes: [NetChange]) -> LiveChange? {
-        var affected = changes.compactMap { affect($0) }
+    /// - Throws: `.invalidArgument` if the query takes too long. Then it must be ended.
+    mutating func apply(_ changes: [NetChange]) throws(RealtimeError) -> LiveChange? {
+        var search = SearchBudget(steps: query.maximumSteps)
+        var affected = changes.compactMap { affect($0, &search) }
+        try search.check()
         guard !affected.isEmpty else { return nil }
         let oldShown = query.hasRange ? shown : []
         update(&affected)
@@ -67,9 +73,9 @@ struct LiveQuery: Sendable {
         return report.changes.isEmpty ? nil : report
     }
 
-    private func affect(_ change: NetChange) -> Affected? {
-        let old = query.entry(change.id, change.before, change.rankBefore)
-        let new = query.entry(change.id, change.after, change.rankAfter)
+    private func affect(_ change: NetChange, _ search: inout SearchBudget) -> Affected? {
+        let old = query.entry(change.id, change.before, change.rankBefore, &search)
+        let new = query.entry(change.id, change.after, change.rankAfter, &search)
         guard old != nil || new != nil else { return nil }
         return Affected(id: change.id, old: old, new: new)
     }
@@ -134,8 +140,10 @@ struct RankedDocument {
 
 extension Query {
     /// nil if the document does not match.
-    func entry(_ id: DocumentID, _ fields: EJSONObject?, _ rank: Int64) -> LiveEntry? {
-        guard let fields, selector.matches(fields, id: id) else { return nil }
+    func entry(
+        _ id: DocumentID, _ fields: EJSONObject?, _ rank: Int64, _ search: inout SearchBudget
+    ) -> LiveEntry? {
+        guard let fields, selector.matches(fields, id: id, &search) else { return nil }
         return LiveEntry(id: id, fields: fields, key: sort?.key(of: fields, id: id), rank: rank)
     }
 

@@ -249,9 +249,12 @@ package final class DDPConnection:
         reading { $0.session.store.count(of: collection) }
     }
 
-    package func find(_ query: Query, in collection: String) -> [Found] {
+    /// - Throws: `.invalidArgument` for a query that takes too long: see `SearchBudget`.
+    package func find(
+        _ query: Query, in collection: String
+    ) throws(RealtimeError) -> [Found] {
         // In a copy, so that a long search holds up neither the loop nor other threads.
-        reading { $0.session.store.collection(collection) }?.find(query) ?? []
+        try reading { $0.session.store.collection(collection) }?.find(query) ?? []
     }
 
     // MARK: For other files

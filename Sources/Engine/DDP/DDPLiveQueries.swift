@@ -13,8 +13,8 @@ extension DDPConnection {
     ) throws(RealtimeError) -> (id: LiveQueryID, found: [Found]) {
         try checkOpen()
         let handler = DDPSendable(changed)
-        return read { shared in
-            let live = shared.session.store.observe(query, in: collection, indexes: indexes)
+        return try read { (shared) throws(RealtimeError) in
+            let live = try shared.session.store.observe(query, in: collection, indexes: indexes)
             shared.queries[live.id.number] = DDPLiveObserver(changed: handler.value)
             return live
         }
@@ -36,8 +36,8 @@ extension DDPConnection {
     ) throws(RealtimeError) -> LiveQueryID {
         try checkOpen()
         let handler = DDPSendable(changed)
-        let (id, start) = read { shared in
-            let live = shared.session.store.observe(query, in: collection, indexes: indexes)
+        let (id, start) = try read { (shared) throws(RealtimeError) in
+            let live = try shared.session.store.observe(query, in: collection, indexes: indexes)
             let start = DDPLiveStart(
                 LiveChange(beginning: live.id, live.found, indexes: indexes), handler.value)
             shared.queries[live.id.number] = DDPLiveObserver(start: start) {

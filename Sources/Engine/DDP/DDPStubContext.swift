@@ -77,7 +77,12 @@ package final class DDPStubContext {
 
     /// The documents that the query finds, as the stub has changed them.
     package func find(_ query: Query, in collection: String) throws(DDPError) -> [Found] {
-        try shared().session.store.find(query, in: collection)
+        let shared = try shared()
+        do throws(RealtimeError) {
+            return try shared.session.store.find(query, in: collection)
+        } catch {
+            throw DDPError(failed: error)
+        }
     }
 
     /// Runs the stub of another method, or what a declared collection does. Nothing is sent.

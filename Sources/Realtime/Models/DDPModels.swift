@@ -88,7 +88,7 @@ public final class DDPModels: Sendable {
         let type = try type(of: model)
         let query = try Query(selector: selector, options: .object(options))
         let documents = client.engine.documents
-        let found = documents.find(query, in: type.entity.collection)
+        let found = try documents.find(query, in: type.entity.collection)
         return type.decode(model, found, map, documents, misfits).compactMap { $0 }
     }
 
@@ -104,7 +104,7 @@ public final class DDPModels: Sendable {
     ) throws(RealtimeError) -> Int {
         let type = try type(of: model)
         let query = try Query(selector: selector)
-        return client.engine.find(query, in: type.entity.collection).count
+        return try client.engine.find(query, in: type.entity.collection).count
     }
 
     /// The object to which a relationship leads; nil for no reference, and if the object is not

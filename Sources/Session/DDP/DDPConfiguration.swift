@@ -38,8 +38,7 @@ package struct DDPConfiguration: Sendable {
         return delays
     }
 
-    /// How long the connection may be silent before the server is asked for a sign of life; zero
-    /// for ever.
+    /// How long the connection may be silent before the server is asked for a sign of life.
     /// - Option: heartbeat_interval, limit
     package var heartbeatInterval = Duration.milliseconds(17_500)
     /// How long the server may stay silent after that.

@@ -16,15 +16,23 @@ extension DDPSession {
         } else {
             process(message)
         }
-        failIfFull(now)
+        failAtLimit(now)
         guard case .document = message, configuration.bufferInterval > .zero else {
-            return flush(now)
+            return flushInTurn(now)
         }
-        if let flushBy, flushBy < now { return flush(now) }
-        if unappliedAdditions >= DDPConfiguration.unappliedAdditionsLimit { return flush(now) }
-        if store.bufferedCount >= DDPConfiguration.unappliedLimit { return flush(now) }
+        let isFull =
+            unappliedAdditions >= DDPConfiguration.unappliedAdditionsLimit
+            || store.bufferedCount >= DDPConfiguration.unappliedLimit
+        if isFull { return flushInTurn(now) }
+        if let flushBy, flushBy < now { return flushInTurn(now) }
         if flushBy == nil { flushBy = now + configuration.bufferMaxAge }
         flushDue = now + configuration.bufferInterval
+    }
+
+    /// Applies what is due, and fails if that takes too long.
+    mutating func flushInTurn(_ now: Instant) {
+        flush(now)
+        failAtLimit(now)
     }
 
     private mutating func processHeld() {
@@ -38,7 +46,7 @@ extension DDPSession {
         log("the server took too long to send everything again")
         quiescence.giveUp()
         processHeld()
-        failIfFull(now)
+        failAtLimit(now)
         flush(now)
     }
 
@@ -131,14 +139,28 @@ extension DDPSession {
         if !store.buffer(update, for: key) { isFull = true }
     }
 
-    /// Fails if the store has refused a document: it cannot be what the server means any more.
-    private mutating func failIfFull(_ now: Instant) {
-        guard isFull, let number = socket else { return }
+    /// Fails if the store has refused a document, because it cannot be what the server means any
+    /// more, or has ended a live query.
+    private mutating func failAtLimit(_ now: Instant) {
+        guard let number = socket, let error = exceededLimit else { return }
         act(.drop(number))
-        let error = RealtimeError(
-            .bufferFull,
-            "the documents of the server take more than \(store.maximumBytes >> 20) MiB")
         fail(error.message, error, now)
+    }
+
+    private var exceededLimit: RealtimeError? {
+        if isFull {
+            let bytes = store.maximumBytes
+            let limit = bytes >= 1 << 20 ? "\(bytes >> 20) MiB" : "\(bytes) bytes"
+            return RealtimeError(
+                .bufferFull,
+                "the documents of the server take more than \(limit) (option max_document_bytes)")
+        }
+        return store.collectionOfEndedQuery.map {
+            RealtimeError(
+                .invalidArgument,
+                "the regular expressions of a live query over \($0) take too many steps for the "
+                    + "documents that have changed")
+        }
     }
 
     /// Applies what the server has sent, in one transaction, and does what waited for that.

@@ -185,7 +185,7 @@ package struct DDPSession: ActionMachine, Sendable {
     }
 
     package mutating func timeReached(_ now: Instant) {
-        if let due = flushDue, due <= now { flush(now) }
+        if let due = flushDue, due <= now { flushInTurn(now) }
         if let due = backgroundDue, due <= now { leaveForBackground(now) }
         if let due = stageDue, due <= now { attemptTimedOut(now) }
         expireCalls(now)

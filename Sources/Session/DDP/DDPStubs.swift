@@ -45,7 +45,7 @@ enum DDPWrite: Sendable {
 
 extension DDPError {
     /// An operation in a stub has failed.
-    init(failed error: RealtimeError) {
+    package init(failed error: RealtimeError) {
         self.init(.stub, "stub-failed", reason: error.message)
     }
 }
@@ -221,7 +221,7 @@ extension DDPSession {
     ) throws(RealtimeError) -> [DocumentID] {
         if let id = DocumentID(selector), selector != .null { return [id] }
         let query = try Query(selector: selector)
-        let ids = store.find(query, in: collection).map { $0.id }
+        let ids = try store.find(query, in: collection).map { $0.id }
         return limit.map { Array(ids.prefix($0)) } ?? ids
     }
 

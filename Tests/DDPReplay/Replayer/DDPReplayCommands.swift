@@ -56,11 +56,11 @@ extension DDPReplay {
             }
         case "userId": session.setUserID(command.member("id")?.string)
         case "find":
-            let found = session.store.find(
+            let found = try session.store.find(
                 try query(command), in: command.text("collection"))
             emit("found", ["tag": .string(tag), "docs": .array(found.map { $0.document })])
         case "observe":
-            let (id, found) = session.store.observe(
+            let (id, found) = try session.store.observe(
                 try query(command), in: command.text("collection"))
             queryTags[id] = tag
             for entry in found {

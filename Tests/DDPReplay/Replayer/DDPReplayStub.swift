@@ -54,10 +54,10 @@ extension DDPReplay {
             return try callInStub(DDPRequest(text("name") ?? "", params)).get()
         case "find":
             let selector = arguments["selector"] ?? .object(EJSONObject())
-            guard let query = try? Query(selector: selector, options: value("options")) else {
-                throw DDPError(.stub, "bad-query")
-            }
-            return .array(session.store.find(query, in: collection).map { $0.document })
+            guard let query = try? Query(selector: selector, options: value("options")),
+                let found = try? session.store.find(query, in: collection)
+            else { throw DDPError(.stub, "bad-query") }
+            return .array(found.map { $0.document })
         case "random":
             var count = 17
             if case .number(let number) = value("n") { count = Int(number) }

@@ -33,7 +33,7 @@ extension Replay {
         let selector = try test.value("selector") ?? .null
         let options = try test.value("options") ?? .null
         let query = try? Query(selector: selector, options: options)
-        let results = query?.results(of: documents.map { ($0.id, $0.fields) })
+        let results = try query?.results(of: documents.map { ($0.id, $0.fields) })
         if let ids = try test.value("ids") {
             compare("queries", test, ids, results.map { .array($0.map { $0.id.value ?? .null }) })
         } else {

@@ -134,6 +134,23 @@ struct PatternBudgetTests {
         #expect(isInvalid { _ = try Selector(["$or": .array(parts)]) })
     }
 
+    @Test func aQueryHasABudgetForAllDocuments() throws {
+        var query = try Query(selector: ["text": ["$regex": "b$"]])
+        let fields: EJSONObject = ["text": "aaaaaaaaab"]
+        let documents = (0..<10).map { (DocumentID("\($0)"), fields) }
+        #expect(try query.results(of: documents).count == 10)
+        // Enough for some of them, and then for all of them again.
+        query.maximumSteps = 100
+        #expect(try query.results(of: documents.prefix(1)).count == 1)
+        #expect(isInvalid { _ = try query.results(of: documents) })
+        query.maximumSteps = 1_000
+        #expect(try query.results(of: documents).count == 10)
+        // What is decided without an expression costs nothing.
+        query = try Query(selector: ["n": 1, "text": ["$regex": "b$"]])
+        query.maximumSteps = 0
+        #expect(try query.results(of: documents).isEmpty)
+    }
+
     @Test func pullWithTooManyStepsFails() throws {
         let modifier = try Modifier(["$pull": ["list": ["$regex": "(?:a?){900}y"]]], now: 0)
         let text = EJSON.string(String(repeating: "a", count: 65_536))

@@ -80,7 +80,7 @@ struct QueryTests {
     @Test func projectionIsAnotherNameOfFields() throws {
         let query = try query("{}", #"{"projection":{"a":1}}"#)
         let documents: [(DocumentID, EJSONObject)] = [(DocumentID("x"), ["a": 1, "b": 2])]
-        let found = query.results(of: documents)
+        let found = try query.results(of: documents)
         #expect(found == [Found(id: DocumentID("x"), fields: ["a": 1])])
         #expect(isInvalid { _ = try self.query("{}", #"{"projection":{"a":5}}"#) })
         #expect(isInvalid { _ = try self.query("{}", #"{"projection":{"a":1},"fields":{"b":1}}"#) })

@@ -31,7 +31,7 @@ func find(_ selector: String, _ options: String = "{}", in documents: String = k
 {
     let query = try Query(selector: value(selector), options: value(options))
     let all = try found(documents).map { ($0.id, $0.fields) }
-    return query.results(of: all).map { $0.id.wire }.joined()
+    return try query.results(of: all).map { $0.id.wire }.joined()
 }
 
 /// Whether the error is one of the caller's argument.

@@ -22,13 +22,52 @@ struct LiveQueryTests {
         .changed(fields: try document(#"{"n":\#(number)}"#), cleared: [])
     }
 
+    // MARK: Limits
+
+    @Test func aQueryThatTakesTooLongEnds() throws {
+        func document(_ id: String) -> DocumentKey {
+            DocumentKey(collection: "p", id: DocumentID(id))
+        }
+        var store = DocumentStore()
+        func update(_ id: String, _ update: DocumentUpdate) {
+            _ = store.buffer(update, for: document(id))
+        }
+        update("a", .added(["n": 1, "text": "aaaab"]))
+        _ = store.flush()
+        var expensive = try query(#"{"text":{"$regex":"b$"}}"#)
+        expensive.maximumSteps = 0
+        #expect(throws: RealtimeError.self) { try store.observe(expensive, in: "p") }
+        #expect(throws: RealtimeError.self) { try store.find(expensive, in: "p") }
+        expensive.maximumSteps = 100
+        let ended = try store.observe(expensive, in: "p")
+        #expect(ended.found.count == 1)
+        let other = try store.observe(query(), in: "p")
+        // Each text alone is cheap enough.
+        let long = EJSON.string(String(repeating: "a", count: 40))
+        update("b", .added(["text": "b"]))
+        var live = store.flush()?.live.map { $0.query } ?? []
+        #expect(live == [ended.id, other.id])
+        for id in ["c", "d", "e"] {
+            update(id, .added(["text": long]))
+        }
+        #expect(store.collectionOfEndedQuery == nil)
+        // The other query has all changes; this one reports nothing any more.
+        live = store.flush()?.live.map { $0.query } ?? []
+        #expect(live == [other.id])
+        #expect(store.collectionOfEndedQuery == "p")
+        update("a", .removed)
+        live = store.flush()?.live.map { $0.query } ?? []
+        #expect(live == [other.id])
+        store.stopObserving(ended.id)
+    }
+
     // MARK: Observe order
 
     /// The example of ddp.md §17.
     @Test func changesComeInObserveOrder() throws {
         var store = try store(["a", "b", "c", "d", "e"])
         let sorted = try query("{}", #"{"sort":{"n":1}}"#)
-        let live = store.observe(sorted, in: "p")
+        let live = try store.observe(sorted, in: "p")
         #expect(live.found.map { $0.id.wire } == ["a", "b", "c", "d", "e"])
         _ = live.id
         let notification = try store.receive(
@@ -194,7 +233,7 @@ struct LiveQueryTests {
         for options in LiveQueryTests.options {
             for selector in ["{}", #"{"n":{"$lt":50}}"#] {
                 let query = try query(selector, options)
-                let (id, found) = store.observe(query, in: "p", indexes: true)
+                let (id, found) = try store.observe(query, in: "p", indexes: true)
                 live.append((id, query, found))
             }
         }
@@ -205,7 +244,7 @@ struct LiveQueryTests {
             }
             let notification = store.flush(emptying: round % 13 == 12)
             for index in live.indices {
-                let found = store.find(live[index].query, in: "p")
+                let found = try store.find(live[index].query, in: "p")
                 let report = notification?.live.first { $0.query == live[index].id }
                 #expect(report?.changes ?? [] == listChanges(from: live[index].found, to: found))
                 let before = live[index].found.map { $0.id }

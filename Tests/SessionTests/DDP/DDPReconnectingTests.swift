@@ -195,6 +195,24 @@ struct DDPReconnectingTests {
         #expect(model.document("a") == "{}" && model.session.status == .connected)
     }
 
+    @Test func aLiveQueryThatTakesTooLongEndsTheClient() throws {
+        for interval in [Duration.zero, .milliseconds(5)] {
+            let model = DDPModel.connected { $0.bufferInterval = interval }
+            var query = try Query(selector: ["text": ["$regex": "b$"]])
+            query.maximumSteps = 100
+            _ = try model.session.store.observe(query, in: "c")
+            model.added("a", #"{"text":"aaaaaaaab"}"#)
+            model.pass(.seconds(1))
+            #expect(model.session.status == .connected)
+            model.added("b", #"{"text":"\#(String(repeating: "a", count: 100))"}"#)
+            model.pass(.seconds(1))
+            #expect(model.session.status == .failed)
+            #expect(model.session.failureReason.contains("a live query over c"))
+            // The documents are there, and the client is as any that has failed.
+            #expect(model.document("b") != nil)
+        }
+    }
+
     /// The connection may have been lost before the message reached the server.
     @Test func anEndThatMayBeLostIsRepeatedInAKeptSession() {
         let model = DDPModel.connected()

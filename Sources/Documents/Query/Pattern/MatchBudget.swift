@@ -8,6 +8,7 @@ struct MatchBudget {
     private(set) var remaining = MatchBudget.maximumSteps
 
     var isExceeded: Bool { remaining < 0 }
+    var spent: Int { MatchBudget.maximumSteps - remaining }
 
     /// - Returns: whether the budget allows these steps. None are allowed once it is exceeded.
     mutating func spend(_ steps: Int) -> Bool {

@@ -213,8 +213,8 @@ DDP_OPTIONS = Table(
         "heartbeat_interval_ms",
         17.5,
         doc=(
-            "How long the connection may be silent before the server is asked for a sign of life; "
-            "zero for ever. Default 17.5; None means no limit."
+            "How long the connection may be silent before the server is asked for a sign of life. "
+            "Default 17.5; None means no limit."
         ),
     ),
     Limit(
