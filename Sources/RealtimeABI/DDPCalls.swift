@@ -206,6 +206,10 @@ struct DDPCallWishes {
         options.isWait = given.wait
         options.noRetry = given.no_retry
         options.throwsStubErrors = given.throw_stub_errors
+        guard given.stages >> UInt32(RT_DDP_STAGE.COMPLETED.rawValue + 1) == 0 else {
+            throw RealtimeError(
+                .invalidArgument, "stages is \(given.stages), which has bits of no stage")
+        }
         stages = given.stages
     }
 

@@ -69,7 +69,9 @@ struct DDPCommand: AsyncParsableCommand {
     var retry = true
 
     @Option(
-        help: ArgumentHelp("With call: the time limit for the result.", valueName: "seconds"))
+        help: ArgumentHelp(
+            "With call: the time limit for the result. With sub: for the initial documents.",
+            valueName: "seconds"))
     var maxTime: Double?
 
     @Flag(inversion: .prefixedNo, help: "Reconnect when the connection is lost.")
@@ -83,7 +85,6 @@ struct DDPCommand: AsyncParsableCommand {
         if let maxTime { _ = try duration(maxTime, "--max-time") }
         switch action {
         case .sub:
-            if maxTime != nil { throw ValidationError("--max-time is for call.") }
             if !retry { throw ValidationError("--no-retry is for call.") }
         case .call:
             if watch || once || count != nil || query.isUsed {
@@ -139,7 +140,9 @@ struct DDPCommand: AsyncParsableCommand {
                 try await client.call(name, params, options: options)
             }
             view.show(result: result)
-        case .sub: try await view.subscribe(client, name, params, endsWhenReady: once)
+        case .sub:
+            let limit = try maxTime.map { try duration($0, "--max-time") }
+            try await view.subscribe(client, name, params, limit, endsWhenReady: once)
         }
     }
 

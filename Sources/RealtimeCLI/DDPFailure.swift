@@ -6,6 +6,8 @@ struct DDPFailure: Error {
         case login, resume
         case call(String)
         case sub(String)
+        /// A subscription whose initial documents were there.
+        case subscribed(String)
     }
 
     let action: Action
@@ -19,6 +21,8 @@ struct DDPFailure: Error {
         case .resume: "Logging in at \(server) with the token failed: \(error)."
         case .call(let name): "Calling \(name) at \(server) failed: \(error)."
         case .sub(let name): "Subscribing to \(name) at \(server) failed: \(error)."
+        case .subscribed(let name):
+            "The subscription to \(name) at \(server) has ended: \(error)."
         }
     }
 
@@ -66,7 +70,9 @@ struct DDPUnreachable: Error {
             case .handshake, .protocolViolation, .connectionLost: true
             case .timeout: error.message.contains("as a Meteor server")
             case .httpStatus where !error.isFromProxy:
-                error.response.map { $0.status != 401 && $0.status < 500 } ?? false
+                // 501 is what simple servers answer to a method that they do not know.
+                error.response.map { $0.status == 501 || $0.status != 401 && $0.status < 500 }
+                    ?? false
             default: false
             }
         guard isAnotherServer else { return error.advice }

@@ -18,6 +18,8 @@ final class DDPView: Sendable {
         /// Nobody wants a connection any more.
         var isLeaving = false
         var isEnded = false
+        /// The initial documents of the subscription are there.
+        var isReady = false
         var query: DDPLiveQuery?
         var subscription: DDPSubscription?
     }
@@ -145,18 +147,29 @@ final class DDPView: Sendable {
     }
 
     /// Subscribes, and shows documents from then on.
+    /// - Parameter limit: how long the initial documents may take.
     func subscribe(
-        _ client: DDPClient, _ name: String, _ params: [EJSON], endsWhenReady: Bool
+        _ client: DDPClient, _ name: String, _ params: [EJSON], _ limit: Duration?,
+        endsWhenReady: Bool
     ) async throws {
         try observe(client)
+        let server = address.server
         let subscription = try client.subscribe(name, params) { error in
-            let failure = error.map {
-                DDPFailure(action: .sub(name), server: self.address.server, error: $0)
-            }
-            self.completion.end(failure)
+            let isReady = self.state.withLock { $0.isReady }
+            let action = isReady ? DDPFailure.Action.subscribed(name) : .sub(name)
+            self.completion.end(
+                error.map { DDPFailure(action: action, server: server, error: $0) })
         }
         state.withLock { $0.subscription = subscription }
+        let timer = Task {
+            guard let limit else { return }
+            try await Task.sleep(for: limit)
+            let fault = "has not sent all documents of \(name) within \(limit); see --max-time"
+            completion.end(RealtimeError(.timeout, "\(server) \(fault)"))
+        }
+        defer { timer.cancel() }
         try await during(.sub(name)) { try await subscription.ready() }
+        state.withLock { $0.isReady = true }
         table?.isComplete()
         note("\(name) is ready", JSONLine("ready").with("name", name))
         if endsWhenReady { completion.end() }

@@ -301,6 +301,16 @@ def test_calls_have_a_time_limit(tool: Tool, server: DDPServer) -> None:
     expect(said.endswith(". See --max-time.\n"), said)
 
 
+def test_initial_documents_have_a_time_limit(tool: Tool, server: DDPServer) -> None:
+    server.control.publication("endless", hold=True)
+    host = server.http.removeprefix("http://")
+    arguments = ["sub", "endless", "--once", "--max-time", "0.5"]
+    said = tool.run("ddp", server.http, *arguments, status=UNREACHABLE).stderr
+    expect(f"{host} has not sent all documents of endless within 0.5 s" in said, said)
+    # In time: the limit does not end what follows.
+    tool.run("ddp", server.http, "sub", "tasks", "--once", "--max-time", "30")
+
+
 def test_interrupted(tool: Tool, server: DDPServer) -> None:
     with running(tool, "ddp", server.http, "sub", "tasks") as process:
         line_of(process)
@@ -318,7 +328,7 @@ def test_arguments_are_checked(tool: Tool, server: DDPServer) -> None:
         ["sub", "tasks", "--collection", "tasks", "--limit", "0"],
         ["sub", "tasks", "--collection", "tasks", "--sort", "a,,b"],
         ["sub", "tasks", "--collection", "tasks", "--selector", '{"a":{"$no":1}}'],
-        ["sub", "tasks", "--max-time", "1"],
+        ["sub", "tasks", "--max-time", "0"],
         ["sub", "tasks", "--no-retry"],
         ["sub", "tasks", "--count", "0"],
         ["sub", "tasks", "--code", "1"],

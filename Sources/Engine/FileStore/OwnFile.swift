@@ -108,7 +108,8 @@ struct OwnFile {
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
         let descriptor = open(path + ".lock", flags, OwnFile.mode)
         guard descriptor >= 0 else {
-            throw errno == ELOOP ? openFailure() : failure("has a lock that cannot be opened")
+            throw errno == ELOOP || errno == ENOENT
+                ? openFailure() : failure("has a lock that cannot be opened")
         }
         // Another user could hold the lock forever.
         do throws(RealtimeError) {
