@@ -181,12 +181,16 @@ def test_values_that_do_not_fit(name, value, text):
         ("a", [2**53 + 1], "a: the number is beyond 2**53, and would lose digits"),
         ("a", {"b": 10**400}, "a: the number is beyond 2**53, and would lose digits"),
         ("a", LOOP, "a: it contains itself, or is too deep"),
+        ("a", [{"b": {"c.d": 1}}], "a: the key 'c.d' begins with $, or contains . or NUL"),
+        ("map", {"$a": []}, "map: the key '$a' begins with $, or contains . or NUL"),
+        ("a", {"\0": 1}, "a: the key '\\x00' begins with $, or contains . or NUL"),
         ("when", datetime(2024, 5, 6), "when: a datetime has no time zone"),
         ("map", {5: []}, "map: a key is a int; str is expected"),
         ("b", None, "b: null is not a bool"),
         ("place", Place("1"), "place.x: a str is not an int or float"),
         ("place", Place(None), "place.x: it is missing, and has no default"),
         ("id", 5, "id: an int is not a str"),
+        ("id", "", "id: it is empty"),
     ],
 )
 def test_what_only_objects_can_contain(name, value, text):
@@ -351,6 +355,12 @@ class Odd:
 
 
 @dataclass
+class Dotted:
+    size: int = stored("box.size", default=0)
+    id: str = ""
+
+
+@dataclass
 class Keys:
     map: dict[int, str] = field(default_factory=dict)
     id: str = ""
@@ -385,6 +395,7 @@ class Unknown:
         ((Twice,), "Twice.plainId and Twice.plain have the same field, plainId"),
         ((Nameless,), "Nameless has no field id"),
         ((Odd,), "Odd.tags: EJSON has no form for set[str]"),
+        ((Dotted,), "Dotted.size: the name 'box.size' begins with $, or contains . or NUL"),
         ((Keys,), "Keys.map: the keys of EJSON objects are str"),
         ((Loose,), "Loose.plain is declared as a relationship; its type must be"),
         ((Unknown,), "the annotations of Unknown cannot be resolved: name 'Missing'"),

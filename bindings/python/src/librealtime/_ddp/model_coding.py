@@ -109,20 +109,37 @@ def as_read(encoded: Any) -> Any:
     """
     if type(encoded) in _UNCHANGED or (type(encoded) is int and abs(encoded) <= 2**53):
         return encoded
-    _check_numbers(encoded)
+    _check_storable(encoded)
     try:
         return ejson.loads(ejson.dumps(encoded))
     except (TypeError, ValueError) as error:
         raise Mismatch(str(error)) from None
 
 
-def _check_numbers(encoded: Any) -> None:
-    """Numbers in documents are those of JavaScript: not all whole ones beyond 2**53."""
+def _check_storable(encoded: Any) -> None:
+    """Numbers in documents are those of JavaScript: not all whole ones beyond 2**53. Names of
+    fields are those that MongoDB stores."""
     if isinstance(encoded, int) and abs(encoded) > 2**53 and not _is_javascript(encoded):
         raise Mismatch("the number is beyond 2**53, and would lose digits")
+    if isinstance(encoded, Mapping):
+        for key in encoded:
+            if isinstance(key, str) and not _is_storable(key):
+                raise Mismatch(f"the key {key!r} begins with $, or contains . or NUL")
     parts = encoded.values() if isinstance(encoded, Mapping) else encoded
     for one in parts if isinstance(parts, (list, tuple, ValuesView)) else ():
-        _check_numbers(one)
+        _check_storable(one)
+
+
+def _is_storable(name: str) -> bool:
+    """Whether MongoDB stores fields of this name."""
+    return not name.startswith("$") and "." not in name and "\0" not in name
+
+
+def check_name(cls: type, field: str, name: str) -> None:
+    """Refuses the name that a field shall have in documents, if MongoDB does not store it."""
+    if not _is_storable(name):
+        place = f"{cls.__name__}.{field}"
+        raise invalid(f"{place}: the name {name!r} begins with $, or contains . or NUL")
 
 
 def _is_javascript(number: int) -> bool:
@@ -167,6 +184,7 @@ class Fields:
             if field.name in skipped or not field.init:
                 continue
             name = declaration(field).field or field.name
+            check_name(cls, field.name, name)
             self.names[field.name] = name
             self._fields[field.name] = field
             try:

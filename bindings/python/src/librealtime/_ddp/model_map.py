@@ -12,7 +12,17 @@ from .._core.abi import rt_status
 from .._core.values import invalid
 from .ejson import ObjectID
 from .errors import DDPModelError
-from .model_coding import UNIONS, Fields, Mismatch, as_read, construct, decoder, kind_of, resolve
+from .model_coding import (
+    UNIONS,
+    Fields,
+    Mismatch,
+    as_read,
+    check_name,
+    construct,
+    decoder,
+    kind_of,
+    resolve,
+)
 from .model_fields import Reference, declaration
 from .model_names import collection_of, field_of
 
@@ -105,13 +115,15 @@ class ModelType:
     def _relationship(self, name: str) -> Relationship:
         destination, is_to_many = self.destinations[name]
         said = declaration(field_of_class(self.cls, name))
+        stored = said.field or field_of(name, is_to_many)
+        check_name(self.cls, name, stored)
         return Relationship(
             name,
             self.cls.__name__,
             is_to_many,
             self.collection,
             collection_name(destination),
-            said.field or field_of(name, is_to_many),
+            stored,
             said.storage,
             said.inverse,
         )
@@ -181,7 +193,10 @@ class ModelType:
 
     def _checked_id(self, value: Any) -> Any:
         try:
-            return self._decode_id(as_read(value.id))
+            id_ = self._decode_id(as_read(value.id))
+            if id_ == "":
+                raise Mismatch("it is empty")
+            return id_
         except Mismatch as error:
             field = field_of_class(self.cls, "id")
             raise error.inside("id").error_of(self.cls, field, value.id) from None
