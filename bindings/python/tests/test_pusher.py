@@ -150,6 +150,20 @@ def test_headers_of_the_handshake(run, pusher_server, face):
     assert entry["headers"]["X-A"] == "b" and entry["path"].startswith("/ws/app/")
 
 
+@pytest.mark.parametrize(
+    "option, value, sent",
+    [("auth", ("ada", "secret"), "Basic YWRhOnNlY3JldA=="), ("bearer_token", "t", "Bearer t")],
+)
+def test_credentials_of_the_handshake(run, pusher_server, face, option, value, sent):
+    async def main():
+        async with opened(face, pusher_server, **{option: value}):
+            pass
+
+    run(main())
+    [entry] = pusher_server.control.log(what="open")
+    assert entry["headers"]["Authorization"] == sent
+
+
 # The server's loop ends before its TLS transports have closed.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")

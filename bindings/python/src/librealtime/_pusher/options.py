@@ -10,9 +10,11 @@ from .._core.headers import HeadersLike, header, header_pairs
 from .._core.option_tables import PUSHER_OPTIONS, PusherKeywords
 from .._core.parameters import Given, Group, Options, Setup
 from .._core.shared_options import (
+    CREDENTIAL,
     QUEUE,
     ROUTE,
     SAFE_HEADERS,
+    CredentialKeywords,
     QueueKeywords,
     RouteKeywords,
     SafeHeaderKeywords,
@@ -102,6 +104,7 @@ AUTHORIZATION = Group(AuthorizationKeywords, _set_authorization)
 
 class Keywords(
     AuthorizationKeywords,
+    CredentialKeywords,
     SafeHeaderKeywords,
     RouteKeywords,
     QueueKeywords,
@@ -180,7 +183,7 @@ def reconnect_limits(attempts: int | None, gap: float | None) -> tuple[int, int]
 OPTIONS = Options(
     Keywords,
     _set_connection,
-    shared=(AUTHORIZATION, SAFE_HEADERS, ROUTE, QUEUE),
+    shared=(AUTHORIZATION, CREDENTIAL, SAFE_HEADERS, ROUTE, QUEUE),
     plain=PUSHER_OPTIONS,
     max_reconnect_gap=120,
 )
