@@ -9,7 +9,7 @@ package struct DDPAddress: Sendable, Equatable {
 
     /// - Throws: `.unsupportedScheme`, or `.invalidURL` with advice what to change.
     package init(parsing text: String) throws(RealtimeError) {
-        let given = try HTTPURL(parsing: try DDPAddress.withScheme(text), as: .webSocket)
+        let given = try DDPAddress.url(text)
         let path = given.target.withoutQuery
         let query = Substring(given.target.utf8.dropFirst(path.utf8.count))
         var prefix = path.utf8[...]
@@ -42,19 +42,23 @@ package struct DDPAddress: Sendable, Equatable {
     /// The key under which what belongs to this server is kept.
     package var key: String { webSocket.text.withoutQuery }
 
-    private static func withScheme(_ text: String) throws(RealtimeError) -> String {
+    /// The URL as it was given, so that errors show it.
+    private static func url(_ text: String) throws(RealtimeError) -> HTTPURL {
+        guard !text.isEmpty else { throw RealtimeError(.invalidURL, "The URL is empty") }
         let scheme = text.upTo(UInt8(ascii: ":"))
-        let rest = text.utf8.dropFirst(scheme.utf8.count)
-        guard rest.starts(with: "://".utf8) else { return "ws://" + text }
-        if scheme.equalsIgnoringASCIICase("http") { return "ws" + Substring(rest) }
-        if scheme.equalsIgnoringASCIICase("https") { return "wss" + Substring(rest) }
-        guard scheme.equalsIgnoringASCIICase("ws") || scheme.equalsIgnoringASCIICase("wss") else {
-            throw RealtimeError(
-                .unsupportedScheme,
-                "The URL \(HTTPURL.redacted(text)) has the scheme \(scheme.quoted(upTo: 30)); "
-                    + "http, https, ws or wss is expected")
+        guard text.utf8.dropFirst(scheme.utf8.count).starts(with: "://".utf8) else {
+            return try HTTPURL(parsing: "ws://" + text, as: .webSocket)
         }
-        return text
+        for kind in [HTTPURL.Kind.http, .webSocket] {
+            let (plain, secure) = kind.schemes
+            if scheme.equalsIgnoringASCIICase(plain) || scheme.equalsIgnoringASCIICase(secure) {
+                return try HTTPURL(parsing: text, as: kind)
+            }
+        }
+        throw RealtimeError(
+            .unsupportedScheme,
+            "The URL \(HTTPURL.redacted(text)) has the scheme \(scheme.quoted(upTo: 30)); "
+                + "http, https, ws or wss is expected")
     }
 }
 

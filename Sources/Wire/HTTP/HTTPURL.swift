@@ -9,7 +9,7 @@ package struct HTTPURL: Equatable, Sendable {
         case http
 
         /// The schemes without and with TLS.
-        fileprivate var schemes: (plain: String, secure: String) {
+        var schemes: (plain: String, secure: String) {
             switch self {
             case .webSocket: ("ws", "wss")
             case .http: ("http", "https")

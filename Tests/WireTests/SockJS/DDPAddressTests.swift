@@ -43,6 +43,10 @@ struct DDPAddressTests {
             "http://example.com/p?a=b/c", "ws://example.com/p/websocket?a=b/c",
             "http://example.com/p/sockjs?a=b/c"
         ),
+        (
+            "https://example.com/#/lists", "wss://example.com/websocket",
+            "https://example.com/sockjs"
+        ),
     ])
     func aURLIsMapped(given: String, webSocket: String, sockJS: String) throws {
         let address = try DDPAddress(parsing: given)
@@ -76,12 +80,26 @@ struct DDPAddressTests {
 
     @Test(arguments: [
         "", "ftp://example.com", "ws://", "http://", "ws:///x", "example.com:99999",
-        "http://example.com/#x", "httpx://example.com", "a b",
+        "ws://example.com/#x", "httpx://example.com", "a b",
     ])
     func whatIsNoAddressIsAnError(given: String) {
         let error = #expect(throws: RealtimeError.self) { try DDPAddress(parsing: given) }
         #expect([.invalidURL, .unsupportedScheme].contains(error?.code))
     }
+
+    @Test(arguments: [
+        ("", "The URL is empty"),
+        ("http://", "The URL \"http://\" has no host"),
+        ("https://example.com:0", "The URL \"https://example.com:0\" has a port that"),
+        ("wss://", "The URL \"wss://\" has no host"),
+        ("a b", "The URL \"ws://a"),
+    ])
+    func anErrorShowsTheURL(given: String, message: String) {
+        let error = #expect(throws: RealtimeError.self) { try DDPAddress(parsing: given) }
+        #expect(error?.code == .invalidURL)
+        #expect(error?.message.hasPrefix(message) == true, "\(error?.message ?? "")")
+    }
+
     @Test func anErrorNamesAllSchemes() {
         let error = #expect(throws: RealtimeError.self) {
             try DDPAddress(parsing: "ftp://me:secret@example.com")
