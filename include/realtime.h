@@ -7889,7 +7889,8 @@ rt_status rt_ddp_stop_subscription(rt_ddp *ddp, uint64_t subscription);
  * Subscribes to several publications, and waits for them together. Any thread.
  *
  * publications: an EJSON array with an array for each publication: its name, and then its
- *   parameters, such as `[["lists"],["tasks","abc"]]`.
+ *   parameters, such as `[["lists"],["tasks","abc"]]`. NULL or empty for none: the callback is then
+ *   called in the loop's next turn.
  * fn: called once on the loop's thread, never inside this call.
  * out: receives the loader's number for `rt_ddp_close_loader`.
  * Returns: as `rt_ddp_subscribe`.
@@ -7917,8 +7918,9 @@ rt_status rt_ddp_close_loader(rt_ddp *ddp, uint64_t loader);
  * it. While the client waits for its next attempt, it is made at once, and the count of failures
  * stays. No callback is called inside this call. Any thread.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STORE if the file for the token or
- *   for the documents cannot be used; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL, and if there are both a file and a callback
+ *   for the token; RT_ERROR_STORE if the file for the token or for the documents cannot be used;
+ *   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
  * Since 0.1.
  */
 rt_status rt_ddp_connect(rt_ddp *ddp);

@@ -87,7 +87,8 @@ public final class DDPClient: Sendable {
 
     /// Connects, and keeps connected. While the client waits for its next attempt, it is made at
     /// once, and `retryCount` stays.
-    /// - Throws: `.store` if the file for the token or for the documents cannot be used; `.closed`.
+    /// - Throws: `.store` if the file for the token or for the documents cannot be used;
+    ///   `.invalidArgument` if there are both a `tokenFile` and a `loadToken`; `.closed`.
     public func connect() throws(RealtimeError) { try engine.connect() }
 
     /// Ends the connection and all attempts. Calls and subscriptions wait for the next `connect`.

@@ -7,8 +7,9 @@ import Wire
 /// Connects, and keeps connected: a lost connection is established again, unless the options forbid
 /// it. While the client waits for its next attempt, it is made at once, and the count of failures
 /// stays. No callback is called inside this call. Any thread. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STORE if the file for the
-///   token or for the documents cannot be used; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL, and if there are both a file and a
+///   callback for the token; RT_ERROR_STORE if the file for the token or for the documents cannot
+///   be used; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_ddp_connect")
 public func rt_ddp_connect(_ ddp: rt_ddp?) -> rt_status {
     ddpCall(ddp) { (client) throws(RealtimeError) in try client.connect() }

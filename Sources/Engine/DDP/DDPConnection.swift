@@ -145,10 +145,17 @@ package final class DDPConnection:
     // MARK: Connecting
 
     /// Connects, or makes the next attempt at once.
-    /// - Throws: `.store` if the file for the token or for the documents cannot be used.
+    /// - Throws: `.store` if the file for the token or for the documents cannot be used;
+    ///   `.invalidArgument` if the program keeps the token, and a file, too.
     package func connect() throws(RealtimeError) {
         try checkOpen()
         let options = options.read { $0.pointee }
+        guard options.tokenFile == nil || sharedHandlers.current.value.loadToken == nil else {
+            throw RealtimeError(
+                .invalidArgument,
+                "the login is kept both by a file (token_file) and by the program (load_token); "
+                    + "use one of them")
+        }
         try DDPTokenFile(options)?.check()
         try DDPDocumentFile(options)?.check()
         changing { $0.session.connect(now: Loop.now()) }

@@ -226,6 +226,13 @@ struct DDPConnectionTests {
             url: meteor.server.configuration.address.webSocket.text, on: meteor.server.loop)
         try later.setHandlers { $0.loadToken = { token } }
         #expect(later.userID == user)
+        let other = try DDPConnection(url: "localhost", on: meteor.server.loop)
+        try other.setHandlers { $0.loadToken = { token } }
+        try other.configure { $0.tokenFile = "/tmp/token" }
+        let error = #expect(throws: RealtimeError.self) { try other.connect() }
+        #expect(error?.code == .invalidArgument)
+        #expect(error?.message.contains("load_token") == true)
+        other.close()
         try later.connect()
         try meteor.run { later.status == .connected }
         var loggedOut = false
