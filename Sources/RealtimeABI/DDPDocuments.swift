@@ -50,12 +50,15 @@ public func rt_ddp_get_document(
     ddpCall(ddp) { (client) throws(RealtimeError) in
         let fn = try required(fn, "fn")
         let collection = try text(collection, "collection")
-        guard let id = DocumentID(try ejson(id, "id")) else {
+        let value = try ejson(id, "id")
+        guard let id = DocumentID(value) else {
             throw RealtimeError(.invalidArgument, "id is not a string and not an ObjectID")
         }
         guard let fields = client.document(DocumentKey(collection: collection, id: id)) else {
+            var shown = value.text
+            if case .string(let text) = value { shown = text.quoted() }
             throw RealtimeError(
-                .notFound, "\(collection.quoted()) has no document \(id.wire.quoted())")
+                .notFound, "\(collection.quoted()) has no document with the id \(shown)")
         }
         show(id, fields, to: fn, user)
     }

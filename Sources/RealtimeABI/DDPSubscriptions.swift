@@ -71,7 +71,8 @@ public func rt_ddp_stop_subscription(_ ddp: rt_ddp?, _ subscription: UInt64) -> 
 
 /// Subscribes to several publications, and waits for them together. Any thread. Since 0.1.
 /// - Parameter publications: an EJSON array with an array for each publication: its name, and then
-///   its parameters, such as `[["lists"],["tasks","abc"]]`.
+///   its parameters, such as `[["lists"],["tasks","abc"]]`. NULL or empty for none: the callback
+///   is then called in the loop's next turn.
 /// - Parameter fn: called once on the loop's thread, never inside this call.
 /// - Parameter out: receives the loader's number for `rt_ddp_close_loader`.
 /// - Returns: as `rt_ddp_subscribe`.

@@ -68,7 +68,8 @@ struct SharedOptions: ParsableArguments {
     static func firstLine(of path: String, _ content: String) throws -> String {
         let line = try Files.read(path).prefix { $0 != 0x0A && $0 != 0x0D }
         guard !line.isEmpty else {
-            throw RealtimeError(.invalidArgument, "\"\(path)\" has no \(content) in its first line")
+            let input = path == "-" ? "standard input" : "\"\(path)\""
+            throw RealtimeError(.invalidArgument, "\(input) has no \(content) in its first line")
         }
         return String(decoding: line, as: UTF8.self)
     }

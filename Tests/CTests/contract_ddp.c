@@ -63,6 +63,9 @@ static void documents_follow_the_server(rt_loop *loop, const char *server) {
   CHECK_OK(rt_ddp_get_document(ddp, "players", "\"a\"", heard_document, &h));
   CHECK_STATUS(rt_ddp_get_document(ddp, "players", "\"z\"", heard_document, &h),
                RT_ERROR_NOT_FOUND);
+  CHECK(strcmp(rt_last_error(), "\"players\" has no document with the id \"z\"") == 0);
+  CHECK_STATUS(rt_ddp_get_document(ddp, "players", "5", heard_document, &h), RT_ERROR_NOT_FOUND);
+  CHECK(strcmp(rt_last_error(), "\"players\" has no document with the id 5") == 0);
   CHECK_OK(rt_ddp_find(ddp, "players", "{\"name\":{\"$gt\":\"A\"}}",
                        "{\"sort\":{\"name\":-1},\"fields\":{\"_id\":0}}", heard_document, &h));
   CHECK(strcmp(h.text, "{\"_id\":\"a\",\"name\":\"Ada\"};{\"name\":\"Bob\"};{\"name\":\"Ada\"};") ==
@@ -128,8 +131,13 @@ static void loaders_wait_for_all(rt_loop *loop, const char *server) {
   CHECK_OK(rt_ddp_close_loader(ddp, number));
   CHECK_STATUS(rt_ddp_load(ddp, "[\"all\"]", loaded, &h, heard_destroyed, &number),
                RT_ERROR_INVALID_ARGUMENT);
+  h.text[0] = '\0';
+  CHECK_OK(rt_ddp_load(ddp, NULL, loaded, &h, heard_destroyed, &number));
+  CHECK(h.text[0] == '\0');
+  TURN_UNTIL(loop, h.text[0]);
+  CHECK(strcmp(h.text, "loaded;") == 0);
   settle(loop);
-  CHECK(h.destroyed == 2);
+  CHECK(h.destroyed == 3);
   rt_ddp_free(ddp);
 }
 
@@ -184,6 +192,9 @@ static void stubs_run_before_the_call_returns(rt_loop *loop, const char *server)
   CHECK_OK(rt_ddp_set_user_id(ddp, "me"));
   connect_ddp(&h);
   subscribe(&h, "all");
+  options.stages = 1 << (RT_DDP_STAGE_COMPLETED + 1);
+  CHECK_STATUS(rt_ddp_call(ddp, "rename", "[\"a\",\"Cleo\"]", &options, heard_outcome, &h, NULL),
+               RT_ERROR_INVALID_ARGUMENT);
   options.stages = 1 << RT_DDP_STAGE_STUB | 1 << RT_DDP_STAGE_RESULT | 1 << RT_DDP_STAGE_COMPLETED;
   CHECK_OK(rt_ddp_call(ddp, "rename", "[\"a\",\"Cleo\"]", &options, heard_outcome, &h, NULL));
   CHECK(strncmp(h.text, "{\"_id\":\"", 8) == 0 && strstr(h.text, "\"name\":\"Eve\"};"));

@@ -78,6 +78,7 @@ async def speaks_something_else(peer: Peer) -> None:
         (page("404 Not Found"), REFUSED, 'handshake with 404 "Not Found"', "with status 404."),
         (page("200 OK"), REFUSED, 'handshake with 200 "OK"', " does not answer as a SockJS server"),
         (echoes, REFUSED, "not answer as a Meteor server within 500 ms", "with status 404."),
+        (page("501 Not Implemented"), REFUSED, "handshake with 501", "with status 501."),
         (closes, REFUSED, "closed the connection with code 1008: Go away", "status 403."),
         (hangs_up, LOST, "ended the connection during the handshake", ""),
         (speaks_something_else, LOST, "is not HTTP/1.1: its first line is", "not valid HTTP"),

@@ -11,6 +11,7 @@ from command_line import (
     DONE,
     INTERRUPTED,
     LOST,
+    OTHER,
     REFUSED,
     UNREACHABLE,
     USAGE,
@@ -154,12 +155,16 @@ def test_errors_say_what_to_do(tool: Tool, server: DDPServer) -> None:
 
 
 def test_the_server_ends_subscriptions(tool: Tool, server: DDPServer) -> None:
+    host = server.http.removeprefix("http://")
     for do, status in [("stop", DONE), ("error", REFUSED)]:
         after = len(server.control.log())
         with running(tool, "ddp", server.http, "sub", "tasks") as process:
             server.control.wait(what="out", msg="ready", after=after)
             server.control.publish("tasks", do)
             ends(process, status)
+            if status != DONE:
+                said = said_by(process)
+                expect(f"The subscription to tasks at {host} has ended: " in said, said)
 
 
 def test_passwords(tool: Tool, server: DDPServer) -> None:
@@ -174,7 +179,8 @@ def test_passwords(tool: Tool, server: DDPServer) -> None:
     with running(tool, *arguments, env=environment) as process:
         expect(line_of(process) == result.stdout.rstrip(), "the user")
         ends(process, DONE)
-    tool.run(*arguments, text="", status=USAGE)
+    said = tool.run(*arguments, text="", status=USAGE).stderr
+    expect("standard input has no password in its first line" in said, said)
 
 
 def test_passwords_from_elsewhere(tool: Tool, server: DDPServer, tmp_path: pathlib.Path) -> None:
@@ -263,6 +269,9 @@ def test_the_login_is_kept(tool: Tool, server: DDPServer, tmp_path: pathlib.Path
     expect(tool.run(*arguments).stdout == user != nobody, "the login was not kept")
     server.control.remove_tokens("ada")
     tool.run(*arguments, status=REFUSED)
+    arguments[-1] = str(tmp_path / "missing" / "token")
+    said = tool.run(*arguments, status=OTHER).stderr
+    expect(f"{arguments[-1]} cannot be opened: No such file or directory" in said, said)
 
 
 def test_it_reconnects_without_a_line(tool: Tool, server: DDPServer) -> None:
