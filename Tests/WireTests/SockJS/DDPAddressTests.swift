@@ -92,7 +92,7 @@ struct DDPAddressTests {
         ("http://", "The URL \"http://\" has no host"),
         ("https://example.com:0", "The URL \"https://example.com:0\" has a port that"),
         ("wss://", "The URL \"wss://\" has no host"),
-        ("a b", "The URL \"ws://a"),
+        ("a:0", "The URL \"ws://a:0\" has a port that"),
     ])
     func anErrorShowsTheURL(given: String, message: String) {
         let error = #expect(throws: RealtimeError.self) { try DDPAddress(parsing: given) }
