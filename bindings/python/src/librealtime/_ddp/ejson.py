@@ -133,7 +133,7 @@ def loads(text: str | bytes) -> Any:
     :raises InvalidArgument: for what is not EJSON.
     """
     try:
-        return _decode(json.loads(text, parse_constant=_no_constant))
+        return _decode(_JSON.decode(text if isinstance(text, str) else str(text, "utf-8")))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise invalid(f"this is not EJSON: {error}") from None
 
@@ -165,6 +165,10 @@ def equals(left: Any, right: Any) -> bool:
 
 def _no_constant(name: str) -> Any:
     raise invalid(f"{name} is not JSON")
+
+
+#: Made once, because `json.loads` would make one for each text.
+_JSON = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _decode(value: Any) -> Any:
