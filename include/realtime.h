@@ -6715,6 +6715,14 @@ rt_status rt_ddp_set_user_id(rt_ddp *ddp, const char *user_id);
  * usual, on that thread. The functions do everything at once that those without `_and_wait` do, and
  * then wait; without a connection they wait for one. In a callback of the loop, and in a stub, they
  * do nothing and return RT_ERROR_REENTRANT.
+ *
+ * `timeout_ms` is how long to wait: 0 does not wait, -1 waits without limit. After RT_ERROR_TIMEOUT
+ * a call stays outstanding, and may still run on the server; its outcome is dropped.
+ * RT_ERROR_CLOSED means that the client or its loop was freed.
+ *
+ * `outcome` receives the outcome with RT_OK, and with RT_ERROR_METHOD, which means that the call
+ * has failed: its field `error` says why, with the server's error as EJSON text. Free it with
+ * `rt_ddp_outcome_free`. It is unchanged with every other status, and may be NULL.
  */
 
 /**

@@ -51,7 +51,10 @@ struct HeaderPrinter {
 
     private mutating func print(_ chapter: Chapter) {
         let heading = "Chapter: \(chapter.title). \(chapter.summary)"
-        comment(Wrap.lines(heading, indent: "", width: Wrap.width - 3).map { Substring($0) })
+        let paragraphs = ([heading] + chapter.details).map {
+            Wrap.lines($0, indent: "", width: Wrap.width - 3).map { Substring($0) }
+        }
+        comment(Array(paragraphs.joined(separator: [""])))
         for name in chapter.declarations {
             line()
             declaration(name)

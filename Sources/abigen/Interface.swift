@@ -18,7 +18,10 @@ struct Chapter: Codable, Equatable {
     /// The file's name without its extension; declarations refer to it as `chapter`.
     var name: String
     var title: String
+    /// The rest of the first paragraph.
     var summary: String
+    /// Further paragraphs, without line breaks.
+    var details: [String] = []
     /// The names declared in it, in source order.
     var declarations: [String] = []
 }

@@ -91,20 +91,26 @@ struct InterfaceReader {
     }
 
     /// A chapter's title and summary are in its file, in one comment of any number of lines:
-    /// `// Chapter: loop. One epoll descriptor.`
+    /// `// Chapter: loop. One epoll descriptor.` Further paragraphs may follow in that comment.
     private mutating func openChapter(of place: Place) throws {
         guard interface.chapters.last?.name != place.stem else { return }
         let mark = "// Chapter: "
         let lines = try sources.contents(of: place.file).drop { !$0.hasPrefix(mark) }
-        let words = lines.prefix { $0.hasPrefix("// ") }
-            .map { $0.dropFirst("// ".count).trimmingCharacters(in: .whitespaces) }
-            .joined(separator: " ").dropFirst(mark.count - "// ".count)
+        var paragraphs = lines.prefix { $0.hasPrefix("// ") || $0 == "//" }
+            .split { $0 == "//" }
+            .map { lines in
+                lines.map { $0.dropFirst("// ".count).trimmingCharacters(in: .whitespaces) }
+                    .joined(separator: " ")
+            }
+        let words = paragraphs.isEmpty ? "" : paragraphs.removeFirst()
         guard let stop = words.firstIndex(of: ".") else {
             throw Refusal(Place(file: place.file, line: 1), "'\(mark)title. Summary.' is missing")
         }
+        let title = words[..<stop].dropFirst(mark.count - "// ".count)
         let summary = words[words.index(after: stop)...].trimmingCharacters(in: .whitespaces)
-        let title = String(words[..<stop])
-        interface.chapters.append(Chapter(name: place.stem, title: title, summary: summary))
+        interface.chapters.append(
+            Chapter(
+                name: place.stem, title: String(title), summary: summary, details: paragraphs))
     }
 
     private mutating func enter(_ name: String, prefix: String, at place: Place) throws {

@@ -165,11 +165,11 @@ def test_abigen_refuses(name: str, source: str, line: int, says: str) -> None:
 
 
 def test_abigen_prints_what_it_accepts() -> None:
-    root = package("accepted", "// And for another.\n" + ACCEPTED)
+    root = package("accepted", "// And for another.\n//\n// It has\n// two paragraphs.\n" + ACCEPTED)
     run(command(root))
     header = (root / "include/realtime.h").read_text()
     for text in (
-        " * Chapter: test. For this test. And for another.",
+        " * Chapter: test. For this test. And for another.\n *\n * It has two paragraphs.\n */",
         "typedef struct rt_thing rt_thing;",
         "RT_KIND_ONE = -1,",
         "rt_kind rt_do(rt_thing *thing, const rt_pair *pair, size_t n);",
