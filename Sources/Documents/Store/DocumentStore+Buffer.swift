@@ -13,6 +13,10 @@ struct UpdateBuffer: Sendable {
     var entries: [Entry] = []
     /// Their estimated size.
     var bytes = 0
+    /// The collections in which they place documents before others.
+    var placing: Set<Int> = []
+    /// How many documents these had.
+    var placingCost = 0
 }
 
 extension DocumentStore {
@@ -21,6 +25,9 @@ extension DocumentStore {
 
     /// How many updates wait.
     package var bufferedCount: Int { buffer.entries.count }
+
+    /// The documents whose order the next flush looks at, because it places some before others.
+    package var placingCost: Int { buffer.placingCost }
 
     /// Keeps an update for the next flush.
     /// - Returns: false if the documents, or the updates that wait, take as much memory as they
@@ -31,10 +38,12 @@ extension DocumentStore {
         let size = StoredBytes.of(key.id) + update.storedBytes
         guard bytes <= maximumBytes, size <= maximumBytes - buffer.bytes else { return false }
         buffer.bytes += size
+        let collection = positionOfCollection(key.collection)
+        if update.places, buffer.placing.insert(collection).inserted {
+            buffer.placingCost += collections[collection].table.slots.count
+        }
         buffer.entries.append(
-            UpdateBuffer.Entry(
-                collection: positionOfCollection(key.collection), id: key.id, update: update,
-                bytes: size))
+            UpdateBuffer.Entry(collection: collection, id: key.id, update: update, bytes: size))
         return true
     }
 
@@ -120,11 +129,19 @@ extension DocumentStore {
 }
 
 extension DocumentUpdate {
+    /// Whether it says where a document belongs.
+    fileprivate var places: Bool {
+        switch self {
+        case .addedBefore, .movedBefore: true
+        case .added, .changed, .removed, .replaced: false
+        }
+    }
+
     fileprivate var storedBytes: Int {
         switch self {
-        case .added(let fields), .addedBefore(let fields, _), .movedBefore(let fields, _),
-            .replaced(let fields?):
-            return StoredBytes.of(fields)
+        case .added(let fields), .replaced(let fields?): return StoredBytes.of(fields)
+        case .addedBefore(let fields, let before), .movedBefore(let fields, let before):
+            return StoredBytes.of(fields) + (before.map { $0.byteCount } ?? 0)
         case .changed(let fields, let cleared):
             return cleared.reduce(StoredBytes.of(fields)) { $0 + 16 + $1.utf8.count }
         case .removed, .replaced(nil): return 0

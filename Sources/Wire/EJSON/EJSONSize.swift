@@ -29,7 +29,7 @@ extension EJSON {
         case .null, .bool, .number, .date, .objectID: return 0
         case .string(let text), .decimal(let text): return text.utf8.count
         case .bytes(let bytes): return 32 + bytes.count
-        case .pattern: return 96
+        case .pattern(let pattern): return 96 + pattern.source.utf8.count
         case .array(let elements):
             guard depth < EJSON.countedDepth else { return 0 }
             return elements.reduce(32) { $0 + 24 + $1.storedBytes(depth: depth + 1) }
@@ -38,7 +38,7 @@ extension EJSON {
             return 32 + fields.storedBytes(depth: depth + 1)
         case .custom(let custom):
             guard depth < EJSON.countedDepth else { return 0 }
-            return 96 + custom.value.storedBytes(depth: depth + 1)
+            return 96 + custom.type.utf8.count + custom.value.storedBytes(depth: depth + 1)
         }
     }
 }

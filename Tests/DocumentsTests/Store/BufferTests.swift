@@ -164,6 +164,36 @@ struct BufferTests {
         #expect(!isAccepted)
     }
 
+    /// Long parts of values that are not texts.
+    @Test(arguments: [
+        #"{"$regexp":"X","$flags":""}"#, #"{"$type":"X","$value":1}"#,
+        #"{"$type":"t","$value":"X"}"#, #"{"$type":"Decimal","$value":"X"}"#, #"["X"]"#,
+    ])
+    func allPartsOfValuesCountForTheLimit(form: String) throws {
+        let long = String(repeating: "1", count: 1_000)
+        let parts = form.split(separator: "X", omittingEmptySubsequences: false).map(String.init)
+        let fields = try document(#"{"v":\#(parts.joined(separator: long))}"#)
+        var store = DocumentStore(maximumBytes: 10_000)
+        var accepted = 0
+        while store.buffer(.added(fields), for: DocumentKey("p", "\(accepted)")) {
+            _ = store.flush()
+            accepted += 1
+            try #require(accepted < 100)
+        }
+        #expect((6...11).contains(accepted))
+    }
+
+    @Test func placesCountForTheLimit() throws {
+        let long = try #require(DocumentID(.string(String(repeating: "x", count: 1_000))))
+        var store = DocumentStore(maximumBytes: 10_000)
+        var accepted = 0
+        while store.buffer(.addedBefore([:], before: long), for: DocumentKey("p", "\(accepted)")) {
+            accepted += 1
+            try #require(accepted < 100)
+        }
+        #expect((5...9).contains(accepted))
+    }
+
     @Test func collectionsCountForTheLimit() throws {
         var store = DocumentStore(maximumBytes: 100_000)
         var number = 0
