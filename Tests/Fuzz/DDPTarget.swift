@@ -140,7 +140,7 @@ final class DDPFuzzRun {
         case "g": made { $0.logIn(.login(token: "t"), now: now) }
         case "G": made { $0.logOut(now: now) }
         case "O": made { $0.logOutOthers(now: now) }
-        case "U": change { $0.setUserID(rest.isEmpty ? nil : rest) }
+        case "U": change { $0.setUserID(rest.isEmpty ? nil : rest, now: now) }
         case "b": subscribe(rest)
         case "f", "k": letGo(text)
         case "L": load()

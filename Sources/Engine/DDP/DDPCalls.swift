@@ -118,7 +118,7 @@ extension DDPConnection: DDPStubCaller {
     /// Sets the user that stubs see, without a login.
     package func setUserID(_ id: String?) throws(RealtimeError) {
         try checkOpen()
-        change { $0.session.setUserID(id) }
+        change { $0.session.setUserID(id, now: Loop.now()) }
     }
 
     private func account(

@@ -146,7 +146,8 @@ package final class DDPConnection:
 
     /// Connects, or makes the next attempt at once.
     /// - Throws: `.store` if the file for the token or for the documents cannot be used;
-    ///   `.invalidArgument` if the program keeps the token, and a file, too.
+    ///   `.invalidArgument` if the program keeps the token, and a file, too, or if both files are
+    ///   the same.
     package func connect() throws(RealtimeError) {
         try checkOpen()
         let options = options.read { $0.pointee }
@@ -155,6 +156,10 @@ package final class DDPConnection:
                 .invalidArgument,
                 "the login is kept both by a file (token_file) and by the program (load_token); "
                     + "use one of them")
+        }
+        guard options.tokenFile == nil || options.tokenFile != options.documentFile else {
+            throw RealtimeError(
+                .invalidArgument, "token_file and document_file are the same file; use two")
         }
         try DDPTokenFile(options)?.check()
         try DDPDocumentFile(options)?.check()

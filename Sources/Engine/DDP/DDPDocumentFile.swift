@@ -34,9 +34,7 @@ final class DDPDocumentFile: @unchecked Sendable {
     /// The documents of the last run; nil if there are none, or the file is damaged.
     func load() -> DDPKeptDocuments? {
         do throws(RealtimeError) {
-            guard let bytes = try file.read(limit: DDPKeptDocuments.limit), !bytes.isEmpty else {
-                return nil
-            }
+            guard let bytes = try file.read(limit: DDPKeptDocuments.limit) else { return nil }
             do throws(RealtimeError) {
                 return try DDPKeptDocuments(parsing: bytes, server: server)
             } catch {

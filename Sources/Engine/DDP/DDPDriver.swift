@@ -78,7 +78,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         let number = socketNumber
         shared.locked {
             shared.session.wallClock = Loop.wallClockMilliseconds()
-            if let token { shared.session.useToken(token) }
+            if let token { shared.session.useToken(token, now: Loop.now()) }
             shared.session.beginOpening(number, now: Loop.now())
         }
         callOpenHandler()
@@ -170,13 +170,16 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         return DDPTokenFile(options)?.load() ?? nil
     }
 
-    /// Updates the file for the token.
+    /// Updates the file for the token, if there is one.
     private func keep(_ event: DDPAccountEvent) {
+        let token: DDPLoginToken?
         switch event {
-        case .store(let token): DDPTokenFile(configuration)?.save(token)
-        case .forget: DDPTokenFile(configuration)?.save(nil)
-        case .user, .loggingIn, .resumeFailed: break
+        case .store(let new): token = new
+        case .forget: token = nil
+        case .user, .loggingIn, .resumeFailed: return
         }
+        let isKept = DDPTokenFile(configuration)?.save(token) ?? true
+        if isKept { shared.locked { shared.session.tokenKept(token) } }
     }
 
     private func report(_ change: DDPStatusChange) {
@@ -212,9 +215,9 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
 
     func closeNow() {
         keepLastDocuments()
+        sendLast()
         // So that the server does not keep the session.
-        let isConnected = shared.locked { shared.session.status == .connected }
-        dropSocket(saying: isConnected ? DDPWriter.disconnect : nil)
+        dropSocket(saying: shared.locked { shared.session.hasGreeted } ? DDPWriter.disconnect : nil)
         disarm()
         reachability?.remove(self)
         shared.removeAll(DDPSession(configuration.session))
@@ -222,6 +225,26 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         withExtendedLifetime(oldStubs) {}
         dropHandlers()
         setResident(false)
+    }
+}
+
+extension DDPConnection {
+    /// Passes on what the application has called, and the socket has not been given yet.
+    private func sendLast() {
+        let unanswered = shared.locked { shared.calls.count }
+        if unanswered > 0 {
+            let name = configuration.address.webSocket.displayName
+            Log.write(
+                .info,
+                "\(name): the Meteor client is closed, and \(unanswered) calls have no result; "
+                    + "they may run at the server")
+        }
+        while let action = shared.nextAction() {
+            switch action {
+            case .send, .close, .drop: perform(action)
+            default: break
+            }
+        }
     }
 }
 

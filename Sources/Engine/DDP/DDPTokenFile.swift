@@ -31,13 +31,16 @@ struct DDPTokenFile {
     }
 
     /// - Parameter token: nil to forget the one that is kept.
-    func save(_ token: DDPLoginToken?) {
+    /// - Returns: whether that is done.
+    func save(_ token: DDPLoginToken?) -> Bool {
         do throws(RealtimeError) {
             var timeout = DDPTokenFile.lockTimeout
             let refused = try store.save(&timeout) { [(key, token?.text ?? "")] }
             if !refused.isEmpty { throw store.isFull }
+            return true
         } catch {
             Log.write(.warning, "the login is not kept for the next run: \(error.message)")
+            return false
         }
     }
 }

@@ -4,6 +4,8 @@ import Wire
 struct DDPAccounts: Sendable {
     /// nil: new connections do not log in.
     var token: DDPLoginToken?
+    /// What is kept for the next run, as far as this client knows.
+    var kept: DDPLoginToken?
     var userID: String?
     /// The calls that make the client say that it is logging in.
     var logins: Set<DDPSession.CallID> = []

@@ -41,7 +41,8 @@ package struct DDPConfiguration: Sendable {
     /// How long the connection may be silent before the server is asked for a sign of life.
     /// - Option: heartbeat_interval, limit
     package var heartbeatInterval = Duration.milliseconds(17_500)
-    /// How long the server may stay silent after that.
+    /// How long the server may stay silent after it was asked for a sign of life. Then the
+    /// connection is given up.
     /// - Option: heartbeat_timeout, limit
     package var heartbeatTimeout = Duration.seconds(15)
 
@@ -53,7 +54,7 @@ package struct DDPConfiguration: Sendable {
     /// - Option: buffer_max_age, delay
     package var bufferMaxAge = Duration.milliseconds(500)
     /// How long documents are held back until subscriptions are ready again, or a call that others
-    /// wait for is done; zero without limit.
+    /// wait for is done.
     /// - Option: quiescence_limit, limit
     package var quiescenceLimit = Duration.seconds(30)
     /// How long a subscription that nobody uses is kept.
@@ -69,6 +70,11 @@ package struct DDPConfiguration: Sendable {
     package static let unappliedAdditionsLimit = 4096
     /// So many changes of any kind are applied without waiting for more.
     package static let unappliedLimit = 262_144
+    /// How many ends of subscriptions that the server has not confirmed are remembered, to be sent
+    /// again if their connection is lost.
+    package static let unansweredLimit = 65_536
+    /// For how many documents of a collection the order may be made again with each message.
+    package static let placingCredit = 1_000
     /// How many stubs may run inside each other.
     package static let deepestStub = 50
     /// How many bytes of messages may be held back before they are applied early.

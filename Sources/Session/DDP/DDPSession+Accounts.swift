@@ -23,15 +23,27 @@ extension DDPSession {
         return callAccounts(DDPRequest("removeOtherTokens"), .application, now)
     }
 
-    /// Takes over a token from where tokens are kept: another process may have stored a newer one.
-    /// It is used by the next connection.
-    package mutating func useToken(_ token: DDPLoginToken?) { accounts.token = token }
+    /// The token of `store`, or nil after `forget`, is where tokens are kept.
+    package mutating func tokenKept(_ token: DDPLoginToken?) { accounts.kept = token }
+
+    /// Takes over the token that is kept, if another process has changed it: it has logged in, or
+    /// out. The next connection uses it. But a login of this client that is not kept yet is newer.
+    package mutating func useToken(_ token: DDPLoginToken?, now: Instant) {
+        guard token != accounts.kept else { return }
+        let hasNewer = accounts.token != accounts.kept
+        accounts.kept = token
+        guard !hasNewer else { return }
+        accounts.token = token
+        guard token == nil else { return }
+        log("another client has logged the user out")
+        setUserID(nil, now: now)
+    }
 
     /// Sets the user that stubs see, without a login.
-    package mutating func setUserID(_ id: String?) {
+    package mutating func setUserID(_ id: String?, now: Instant) {
         guard accounts.userID != id else { return }
         accounts.userID = id
-        userChanged()
+        userChanged(now)
         act(.account(.user(id: id)))
     }
 
@@ -72,8 +84,8 @@ extension DDPSession {
         }
         guard !token.expiresSoon(wallClock: wallClock) else {
             log("the login token has expired, or will do so soon")
-            return forgetLogin(
-                DDPError(.server, "token-expired", reason: "the login token has expired"))
+            let reason = "the login token has expired"
+            return forgetLogin(DDPError(.server, "token-expired", reason: reason), now)
         }
         sendResume(token, now)
     }
@@ -147,12 +159,12 @@ extension DDPSession {
         switch (method.purpose, result) {
         case (.application, _), (.login, .failure), (.logout, .failure), (.newToken, .failure):
             break
-        case (.login, .success(let value)): if !isInterrupted { loggedIn(value) }
+        case (.login, .success(let value)): if !isInterrupted { loggedIn(value, now) }
         case (.newToken, .success):
             if let token = accounts.token, token.userID == accounts.userID { storeToken() }
-        case (.logout, .success): forgetLogin(nil)
+        case (.logout, .success): forgetLogin(nil, now)
         case (.resume, .success(let value)):
-            loggedIn(value)
+            loggedIn(value, now)
             completeInterrupted(result)
         case (.resume(let tried), .failure(let error)): resumeFailed(tried, error, now)
         }
@@ -160,13 +172,13 @@ extension DDPSession {
         return !isInterrupted
     }
 
-    private mutating func loggedIn(_ result: EJSON) {
+    private mutating func loggedIn(_ result: EJSON, _ now: Instant) {
         guard let id = result.userID else { return }
         // The token went with a logout that was called before, and completed after its result.
         if accounts.token == nil {
             accounts.token = DDPLoginToken(result, wallClock: wallClock)
         }
-        setUserID(id)
+        setUserID(id, now: now)
         storeToken()
     }
 
@@ -186,16 +198,16 @@ extension DDPSession {
         }
         completeInterrupted(.failure(error))
         guard error.kind == .server, accounts.token?.token == tried.token else { return }
-        forgetLogin(error)
+        forgetLogin(error, now)
     }
 
     /// - Parameter error: why the user is logged out; nil if that was requested.
-    private mutating func forgetLogin(_ error: DDPError?) {
+    private mutating func forgetLogin(_ error: DDPError?, _ now: Instant) {
         accounts.token = nil
         accounts.retryDue = nil
         act(.account(.forget))
         if let error { act(.account(.resumeFailed(error))) }
-        setUserID(nil)
+        setUserID(nil, now: now)
         let loggedOut = DDPError(
             .invocationFailed, reason: "the user was logged out before the login was completed")
         completeInterrupted(.failure(error ?? loggedOut))

@@ -41,7 +41,8 @@ extension DDPSession {
     /// Ends the connection properly, so that the server does not keep the session.
     private mutating func endSocket(_ now: Instant) {
         if let socket {
-            if connection != nil { send(DDPWriter.disconnect, now) }
+            // Also while the server has not confirmed the connection: it has been asked to.
+            send(DDPWriter.disconnect, now)
             act(.close(socket))
             disconnected()
         } else if let anySocket {
@@ -109,6 +110,9 @@ extension DDPSession {
         _ = attempts.closed(now: now)
         attempts.begin()
         enter(.dialing(number))
+        if isInBackground, backgroundDue == nil {
+            backgroundDue = now + configuration.backgroundGrace
+        }
         if configuration.connectTimeout > .zero { stageDue = now + configuration.connectTimeout }
         act(.connect(number))
     }

@@ -17,7 +17,7 @@ extension DDPSession {
             process(message)
         }
         failAtLimit(now)
-        guard case .document = message, configuration.bufferInterval > .zero else {
+        guard isBuffered(message), configuration.bufferInterval > .zero else {
             return flushInTurn(now)
         }
         let isFull =
@@ -27,6 +27,21 @@ extension DDPSession {
         if let flushBy, flushBy < now { return flushInTurn(now) }
         if flushBy == nil { flushBy = now + configuration.bufferMaxAge }
         flushDue = now + configuration.bufferInterval
+    }
+
+    /// Whether what was received waits for what follows. Messages that are not documents make it
+    /// visible at once; but if it places documents before others, which takes time for the whole
+    /// collection, and nothing waits for it, only after as many messages as justify that time.
+    private mutating func isBuffered(_ message: DDPMessage) -> Bool {
+        if case .document = message { return true }
+        placingCredit = min(
+            placingCredit + DDPConfiguration.placingCredit,
+            DDPConfiguration.placingCredit * DDPConfiguration.unappliedAdditionsLimit)
+        let cost = store.placingCost
+        if case .nosub(let id, _) = message, subscriptions.byID[id] != nil { return false }
+        if cost > placingCredit, afterFlush.isEmpty, !quiescence.isResetting { return true }
+        placingCredit = max(0, placingCredit - cost)
+        return false
     }
 
     /// Applies what is due, and fails if that takes too long.
@@ -235,16 +250,17 @@ extension DDPSession {
     mutating func repeatUnsubs(_ now: Instant) {
         guard let due = subscriptions.unansweredDue, due <= now, let connection else { return }
         subscriptions.unansweredDue = nil
-        for index in subscriptions.unanswered.indices
-        where subscriptions.unanswered[index].socket != connection {
-            send(DDPWriter.unsub(id: subscriptions.unanswered[index].id), now)
-            subscriptions.unanswered[index].socket = connection
+        // In an order that equal runs share.
+        for (id, socket) in subscriptions.unanswered.sorted(by: { $0.key < $1.key })
+        where socket != connection {
+            send(DDPWriter.unsub(id: id), now)
+            subscriptions.ends(id, on: connection)
         }
     }
 
     private mutating func sessionIsNew(hadOne: Bool, _ number: UInt64, _ now: Instant) {
         receivedCount = 1
-        subscriptions.unanswered.removeAll { $0.socket != number }
+        subscriptions.forgetEnds(exceptOn: number)
         if hadOne {
             quiescence.isResetting = !staleDocumentsStay()
             stubs.removeAll()

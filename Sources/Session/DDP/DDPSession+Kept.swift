@@ -172,11 +172,14 @@ extension DDPSession {
         return true
     }
 
-    /// Stale documents belong to a user who is not logged in any more. The others do not: the
-    /// server has sent what differs before it answered.
-    mutating func userChanged() {
-        stale?.isOver = true
+    /// Stale documents belong to a user who is not logged in any more, and are gone before anybody
+    /// hears of the new one. The others do not: the server has sent what differs before it
+    /// answered.
+    mutating func userChanged(_ now: Instant) {
         if keeping.isOn { keeping.due = Instant(nanoseconds: 0) }
+        guard stale != nil else { return }
+        stale?.isOver = true
+        flush(now)
     }
 
     /// Removes the documents that the server did not send again, if it has sent everything.

@@ -75,7 +75,7 @@ extension DDPSession {
         guard let subscription = subscriptions.remove(id), subscription.wasSent else { return }
         if let socket, subscription.isSent {
             send(DDPWriter.unsub(id: id), now)
-            subscriptions.unanswered.append((id, socket))
+            subscriptions.ends(id, on: socket)
         } else {
             subscriptions.dropped.append(id)
         }
@@ -92,7 +92,7 @@ extension DDPSession {
         }
         for id in subscriptions.dropped {
             send(DDPWriter.unsub(id: id), now)
-            subscriptions.unanswered.append((id, number))
+            subscriptions.ends(id, on: number)
         }
         subscriptions.dropped = []
     }
@@ -123,7 +123,7 @@ extension DDPSession {
 
     /// The server has ended a subscription, or answers our `unsub`.
     mutating func subscriptionEnded(_ id: String, _ error: DDPError?) {
-        subscriptions.unanswered.removeAll { $0.id == id }
+        subscriptions.hasEnded(id)
         guard let subscription = subscriptions.remove(id) else { return }
         for handle in subscription.handles {
             act(.stopped(handle, error))

@@ -68,6 +68,8 @@ package struct DDPSession: ActionMachine, Sendable {
     var flushBy: Instant?
     /// How many documents have been added since they were last applied.
     var unappliedAdditions = 0
+    /// The documents whose order may be made again at once.
+    var placingCredit = 0
     var quiescence = DDPQuiescence()
     var scopes: [DDPStubScope] = []
     var keeping = DDPKeeping()
@@ -95,6 +97,7 @@ package struct DDPSession: ActionMachine, Sendable {
         negotiation = DDPNegotiation(configuration.versions)
         if let token {
             accounts.token = token
+            accounts.kept = token
             accounts.userID = token.userID
         }
     }
@@ -143,6 +146,9 @@ package struct DDPSession: ActionMachine, Sendable {
         if case .connected(let number) = stage { return number }
         return nil
     }
+
+    /// Whether there is a connection on which the server has been asked for a session.
+    package var hasGreeted: Bool { socket != nil }
 
     /// The number of the socket, open or not.
     var anySocket: UInt64? {

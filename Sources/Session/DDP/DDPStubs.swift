@@ -222,7 +222,10 @@ extension DDPSession {
         if let id = DocumentID(selector), selector != .null { return [id] }
         let query = try Query(selector: selector)
         let ids = try store.find(query, in: collection).map { $0.id }
-        return limit.map { Array(ids.prefix($0)) } ?? ids
+        guard let limit else { return ids }
+        // Minimongo looks at documents that the selector names in the selector's order.
+        let named = query.selector.ids?.filter(Set(ids).contains)
+        return Array((named ?? ids).prefix(limit))
     }
 
     // MARK: Writing from outside of stubs

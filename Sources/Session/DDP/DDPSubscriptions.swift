@@ -36,12 +36,29 @@ struct DDPSubscriptions: Sendable {
     private var lastHandle: DDPSession.SubscriptionHandle = 0
     /// Dropped while there was no connection, and the server may have them.
     var dropped: [String] = []
-    /// The `unsub` was sent and not answered, with the number of the socket.
-    var unanswered: [(id: String, socket: UInt64)] = []
+    /// The `unsub` was sent and not answered: the number of the socket.
+    private(set) var unanswered: [String: UInt64] = [:]
     /// When those of earlier sockets are sent again.
     var unansweredDue: Instant?
 
     var isEmpty: Bool { byID.isEmpty }
+
+    /// An `unsub` is sent.
+    mutating func ends(_ id: String, on socket: UInt64) {
+        // A server that answers none must not fill the memory.
+        guard unanswered.count < DDPConfiguration.unansweredLimit || unanswered[id] != nil else {
+            return
+        }
+        unanswered[id] = socket
+    }
+
+    /// The server has ended it.
+    mutating func hasEnded(_ id: String) { unanswered[id] = nil }
+
+    /// The server is another one, or has lost what it was sent before.
+    mutating func forgetEnds(exceptOn socket: UInt64) {
+        unanswered = unanswered.filter { $0.value == socket }
+    }
 
     /// In the order in which they were made.
     var inOrder: [DDPSubscription] { ids.compactMap { $0.flatMap { byID[$0] } } }

@@ -54,7 +54,7 @@ extension DDPReplay {
             if let calls = command.member("calls") {
                 for call in calls.elements { hook.append(try DDPReplayCall(call)) }
             }
-        case "userId": session.setUserID(command.member("id")?.string)
+        case "userId": session.setUserID(command.member("id")?.string, now: now)
         case "find":
             let found = try session.store.find(
                 try query(command), in: command.text("collection"))

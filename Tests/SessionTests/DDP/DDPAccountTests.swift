@@ -177,13 +177,62 @@ struct DDPAccountTests {
         let model = loggedIn()
         _ = model.reopen()
         let newer = try #require(DDPLoginToken(text: #"{"userId":"u","token":"N","life":1}"#))
-        model.session.useToken(newer)
+        model.session.useToken(newer, now: model.now)
         model.confirm("S2")
         model.refuse(2)
         model.updated(2)
         #expect(!model.done().contains("forget"))
         #expect(model.session.userID == "u")
         #expect(model.reopen().contains(#"> method 3 login [{"resume":"N"}]"#))
+    }
+
+    /// The login of a user, which replaces that of another one whose token is kept, loses its
+    /// connection after its result, and before it is completed.
+    @Test func aLoginThatIsNotKeptYetIsTheNewest() throws {
+        let kept = try #require(DDPLoginToken(text: #"{"userId":"ada","token":"A","life":1}"#))
+        let model = DDPModel(token: kept)
+        model.connect()
+        model.result(1, #"{"id":"ada","token":"A"}"#)
+        model.updated(1)
+        model.logIn()
+        model.result(2, #"{"id":"bob","token":"B"}"#)
+        _ = model.done()
+        model.lose()
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.session.useToken(kept, now: model.now)
+        model.open()
+        #expect(model.done().contains(#"> method 3 login [{"resume":"B"}]"#))
+        model.confirm("T")
+        model.result(3, #"{"id":"bob","token":"B"}"#)
+        model.updated(2, 3)
+        let done = model.done()
+        #expect(done.contains("user bob") && done.contains("store B"))
+        #expect(done.contains(#"done 2 {"id":"bob","token":"B"}"#))
+    }
+
+    /// A driver whose file was locked, for example.
+    @Test func aTokenThatCouldNotBeKeptIsUsed() {
+        let model = DDPModel.connected()
+        model.logIn()
+        model.result(1, user)
+        model.updated(1)
+        while model.session.nextAction() != nil {}
+        model.session.useToken(nil, now: model.now)
+        #expect(model.session.userID == "u")
+        #expect(model.reopen().contains(#"> method 2 login [{"resume":"T"}]"#))
+    }
+
+    /// Another client on the same file.
+    @Test func anotherClientLogsTheUserOut() {
+        let model = loggedIn()
+        model.lose()
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.session.useToken(nil, now: model.now)
+        model.open()
+        #expect(model.done() == ["user none", "> connect 1 S 3"])
+        #expect(model.session.userID == nil)
     }
 
     @Test func aLogoutForgetsTheUser() {

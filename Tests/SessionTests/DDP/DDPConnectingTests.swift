@@ -259,6 +259,32 @@ struct DDPConnectingTests {
         #expect(model.done() == ["connecting", "dial"])
     }
 
+    @Test(arguments: [true, false])
+    func aConnectionMadeInTheBackgroundEnds(hasEnded: Bool) {
+        let model = DDPModel.connected { $0.backgroundGrace = .seconds(5) }
+        if !hasEnded { model.session.disconnect(now: model.now) }
+        model.session.enterBackground(now: model.now)
+        if hasEnded { model.pass(.seconds(6)) }
+        _ = model.done()
+        model.session.connect(now: model.now)
+        _ = model.done()
+        model.open()
+        model.confirm("T")
+        _ = model.done()
+        model.pass(.milliseconds(4999))
+        #expect(model.done() == [])
+        model.pass(.milliseconds(1))
+        #expect(model.done() == ["> disconnect", "close", "offline"])
+    }
+
+    /// The server has the request for a session, and may keep the session.
+    @Test func aDisconnectBeforeTheConfirmationIsSent() {
+        let model = DDPModel.connected()
+        _ = model.reopen()
+        model.session.disconnect(now: model.now)
+        #expect(model.done() == ["> disconnect", "close", "offline"])
+    }
+
     @Test func aDisconnectLasts() {
         let model = DDPModel.connected()
         model.session.disconnect(now: model.now)

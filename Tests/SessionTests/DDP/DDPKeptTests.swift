@@ -135,9 +135,10 @@ struct DDPKeptTests {
     @Test func anotherUserEndsThem() {
         let model = restarted()
         connect(model)
-        model.session.setUserID("me")
+        model.session.setUserID("me", now: model.now)
+        #expect(model.done() == ["a gone", "b gone", "c gone", "current", "user me"])
         model.pass(.zero)
-        #expect(model.done().suffix(5) == ["a gone", "b gone", "c gone", "current", "keep"])
+        #expect(model.done() == ["keep"])
     }
 
     @Test func documentsOfAFormerSessionAreNotWritten() {
@@ -152,7 +153,7 @@ struct DDPKeptTests {
         _ = model.reopen()
         model.confirm("T")
         // Such as after a login that was refused.
-        model.session.setUserID("other")
+        model.session.setUserID("other", now: model.now)
         model.pass(.seconds(5))
         #expect(!model.done().contains("keep"))
         model.ready("s1")

@@ -75,6 +75,20 @@ struct DDPMethodTests {
         #expect(model.done().count { $0.hasPrefix("done") } == count)
     }
 
+    /// Minimongo's order.
+    @Test func aStubChangesTheFirstDocumentThatTheSelectorNames() throws {
+        let model = DDPModel.connected()
+        for id in ["a", "b", "c"] { model.added(id, #"{"n":0}"#) }
+        _ = model.done()
+        model.stub = { session, _ in
+            let selector: EJSON = ["_id": ["$in": ["x", "c", "a", "c"]]]
+            let changed = try? session.updateInStub("c", selector, ["$set": ["n": 1]])
+            return .success(.number(Double(changed ?? -1)))
+        }
+        model.call("stub")
+        #expect(model.document("a") == #"{"n":0}"# && model.document("c") == #"{"n":1}"#)
+    }
+
     @Test func callsThatWaitAreABarrier() {
         let model = DDPModel.connected()
         for (name, isWait) in [("a", false), ("b", true), ("c", false), ("d", false), ("e", true)] {

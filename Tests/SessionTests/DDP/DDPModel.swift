@@ -165,7 +165,12 @@ final class DDPModel {
     func done() -> [String] {
         var lines: [String] = []
         while let action = session.nextAction() {
-            if case .connect(let number) = action { socket = number }
+            switch action {
+            case .connect(let number): socket = number
+            case .account(.store(let token)): session.tokenKept(token)
+            case .account(.forget): session.tokenKept(nil)
+            default: break
+            }
             lines += DDPModel.lines(action)
         }
         return lines

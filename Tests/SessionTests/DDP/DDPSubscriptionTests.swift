@@ -169,6 +169,32 @@ struct DDPSubscriptionTests {
         #expect(model.done() == ["> connect 1 S 1", "> unsub s1"])
     }
 
+    /// Work that grew with the square of their number would take minutes.
+    @Test(.timeLimit(.minutes(5))) func manyEndsAreAnswered() {
+        let count = 50_000
+        let model = DDPModel.connected()
+        let handles = (0..<count).map { model.subscribe("all", [.number(Double($0))]) }
+        for handle in handles { model.session.stop(handle, now: model.now) }
+        #expect(model.done().count { $0.hasPrefix("> unsub") } == count)
+        for number in 1...count { model.server(#"{"msg":"nosub","id":"s\#(number)"}"#) }
+        #expect(model.done() == [])
+    }
+
+    /// A server that answers nothing must not fill the memory.
+    @Test func endsThatAreNotAnsweredAreLimited() {
+        let model = DDPModel.connected()
+        for number in 0...DDPConfiguration.unansweredLimit {
+            let handle = model.subscribe("all", [.number(Double(number))])
+            model.session.stop(handle, now: model.now)
+        }
+        _ = model.done()
+        _ = model.reopen()
+        model.confirm("S")
+        model.pass(DDPConfiguration.answerTimeout)
+        let repeated = model.done().count { $0.hasPrefix("> unsub") }
+        #expect(repeated == DDPConfiguration.unansweredLimit)
+    }
+
     @Test func aStopOfTheServerIsReported() {
         let model = DDPModel.connected()
         let handle = model.subscribe("all")

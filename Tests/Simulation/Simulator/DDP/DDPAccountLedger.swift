@@ -41,6 +41,15 @@ final class DDPAccountLedger {
         }
     }
 
+    /// What a driver does that has a file for the token.
+    func keep(_ event: DDPAccountEvent, _ session: inout DDPSession) {
+        switch event {
+        case .store(let token): session.tokenKept(token)
+        case .forget: session.tokenKept(nil)
+        case .user, .loggingIn, .resumeFailed: break
+        }
+    }
+
     /// After each turn.
     func check(_ session: DDPSession) {
         world.require(session.userID == user, "a user who was not reported")

@@ -38,6 +38,8 @@ final class DDPRun {
     var ids: DDPSimulatedIDs
     private var reader = DDPReader()
     private let keepsDocuments: Bool
+    /// The host looks after the token before each connection, as drivers do.
+    private let keepsTokens: Bool
 
     private(set) var link: DDPLink?
     private var alarm: World.Alarm?
@@ -85,6 +87,7 @@ final class DDPRun {
         session.wantsLog = random.chance(30)
         ids = DDPSimulatedIDs(random: random.split())
         keepsDocuments = plan.deeds.count % 3 == 0
+        keepsTokens = plan.deeds.count % 2 == 0
         // A copy: the other draws stay the same.
         greetings = random
         if plan.isGentle { world.count("gentle") }
@@ -212,7 +215,9 @@ final class DDPRun {
         case .stopped(let handle, _):
             subscriptions.stopped(handle, hasFailed: session.status == .failed)
         case .loaded(let loader, _): loaded(loader)
-        case .account(let event): accounts.reported(event)
+        case .account(let event):
+            accounts.reported(event)
+            if keepsTokens { accounts.keep(event, &session) }
         case .current: documents.areCurrent()
         case .keep:
             world.count("kept")
@@ -275,6 +280,7 @@ final class DDPRun {
         for id in calls.withdrawn { documents.abandoned("\(id)") }
         subscriptions.opened()
         setClock()
+        if keepsTokens { session.useToken(accounts.stored, now: world.now) }
         session.beginOpening(link.number, now: world.now)
         greet()
         guard !link.isDropped else { return }

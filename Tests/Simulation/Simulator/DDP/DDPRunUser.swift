@@ -73,6 +73,7 @@ extension DDPRun {
         world.trace("user", "connect")
         isWished = false
         reading.mayDial()
+        beginGrace()
         call { $0.connect(now: world.now) }
     }
 
@@ -80,7 +81,14 @@ extension DDPRun {
         world.trace("user", "reconnect")
         isWished = false
         reading.mayDial()
+        beginGrace()
         call { $0.reconnect(now: world.now) }
+    }
+
+    /// An attempt in the background has the same time as a connection.
+    private func beginGrace() {
+        guard isInBackground, link == nil else { return }
+        graceEndsAt = world.now + plan.configuration.backgroundGrace
     }
 
     private func disconnect() {
