@@ -9,7 +9,13 @@ final class DDPTable: Sendable {
     private struct State {
         /// Reads the documents; nil before the beginning and after the end.
         var read: (@Sendable () -> [DDPDocument])?
-        var remark = "connecting"
+        /// Made again for each drawing.
+        var remark: @Sendable () -> String = { "connecting" }
+        /// What the remark counts down to.
+        var due: ContinuousClock.Instant?
+        var isTicking = false
+        /// Other collections that have got documents.
+        var others: Set<String> = []
         /// The initial documents are there.
         var isComplete = false
         /// A drawing is due.
@@ -54,10 +60,32 @@ final class DDPTable: Sendable {
     /// Shows a remark on the first line, until the next one. nil means that all is well.
     func say(_ remark: String?) {
         state.withLock { state in
-            state.remark =
-                remark ?? (state.isComplete ? "" : "waiting for the initial documents")
+            let remark = remark ?? (state.isComplete ? "" : "waiting for the initial documents")
+            state.remark = { remark }
+            state.due = nil
         }
         update()
+    }
+
+    /// Shows a remark that counts down.
+    /// - Parameter remark: receives the seconds that are left.
+    func say(in time: Duration, _ remark: @escaping @Sendable (Int) -> String) {
+        let due = ContinuousClock.now + time
+        state.withLock { state in
+            state.due = due
+            state.remark = {
+                let left = max(.zero, ContinuousClock.now.duration(to: due))
+                return remark(Int((left / .seconds(1)).rounded(.up)))
+            }
+        }
+        update()
+    }
+
+    /// Documents of another collection have arrived. A publication's name need not be that of its
+    /// collection.
+    func sees(_ collection: String) {
+        let isNew = state.withLock { $0.others.insert(collection).inserted }
+        if isNew { update() }
     }
 
     /// The initial documents are there.
@@ -105,13 +133,33 @@ final class DDPTable: Sendable {
     }
 
     private func draw() {
-        let (read, remark) = state.withLock { state in
+        let (read, remark, due, others) = state.withLock { state in
             state.isDue = false
-            return (state.read, state.remark)
+            return (state.read, state.remark, state.due, state.others)
         }
         guard let read else { return }
+        let documents = read()
+        var text = remark()
+        if text.isEmpty, documents.isEmpty, !others.isEmpty {
+            let names = others.sorted().prefix(3).joined(separator: ", ")
+            text = "others are in \(names); see --collection"
+        }
         let size = Screen.size
-        Screen.draw(lines(read(), remark, width: size.columns, height: size.rows))
+        Screen.draw(lines(documents, text, width: size.columns, height: size.rows))
+        if let due, ContinuousClock.now < due { tick() }
+    }
+
+    /// Draws the table again in a second.
+    private func tick() {
+        let isFirst = state.withLock { state in
+            defer { state.isTicking = true }
+            return !state.isTicking
+        }
+        guard isFirst else { return }
+        queue.asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
+            self?.state.withLock { $0.isTicking = false }
+            self?.draw()
+        }
     }
 
     /// A title, the names of the columns, and a line for each document. The last column of the

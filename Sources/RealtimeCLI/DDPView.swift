@@ -125,8 +125,12 @@ final class DDPView: Sendable {
         let again = "\(what) \(Console.when(change.retryIn))"
         let cause = change.error?.message ?? "the connection was lost"
         let isWaiting = change.status == .waiting || change.error != nil
-        table?.say(
-            isWaiting ? "\(again): \(cause)" : change.status == .connected ? nil : "connecting")
+        if isWaiting, let time = change.retryIn {
+            table?.say(in: time) { "\(what) in \($0) s: \(cause)" }
+        } else {
+            table?.say(
+                isWaiting ? "\(again): \(cause)" : change.status == .connected ? nil : "connecting")
+        }
         note(
             isWaiting ? "\(cause); \(again)" : "\(change.status)",
             JSONLine("status").with("status", "\(change.status)")
@@ -184,6 +188,11 @@ final class DDPView: Sendable {
             state.withLock { $0.query = live }
         case .table(let query):
             guard let table else { return }
+            client.onChanges { changes in
+                for change in changes where change.collection != query.collection {
+                    table.sees(change.collection)
+                }
+            }
             let collection = try client.collection(query.collection)
             let live = try collection.observe(query.selector, options: query.options) { changes in
                 table.update()

@@ -120,6 +120,24 @@ def test_the_table_tells_of_lost_connections(tool: Tool, server: DDPServer) -> N
         shows(screen, lambda lines: lines[0] == "tasks: 2 documents", "the table again")
 
 
+def test_the_wait_for_the_next_attempt_counts_down(tool: Tool, server: DDPServer) -> None:
+    with Terminal(tool, "ddp", server.http, "sub", "tasks", "--watch") as screen:
+        shows(screen, lambda lines: lines[0] == "tasks: 2 documents", "the table")
+        server.control.fault(point="handshake", do="status", code=503, times=None)
+        server.control.end("reset")
+        # The waits themselves only grow.
+        screen.wait_until(
+            lambda: "in 1 s: " in screen.said.partition("in 2 s: ")[2], "the wait counts down"
+        )
+
+
+def test_documents_of_another_collection(tool: Tool, server: DDPServer) -> None:
+    server.control.publication("mine", cursors=[{"collection": "tasks"}])
+    with Terminal(tool, "ddp", server.http, "sub", "mine", "--watch") as screen:
+        hint = ["mine: 0 documents · others are in tasks; see --collection"]
+        shows(screen, lambda lines: lines == hint, f"{hint}")
+
+
 def test_without_a_terminal_the_table_is_lines(tool: Tool, server: DDPServer) -> None:
     arguments = ["sub", "tasks", "--watch", "--sort", "text", "--once"]
     told = tool.run("ddp", server.http, *arguments).stdout
