@@ -6572,9 +6572,10 @@ typedef void (*rt_ddp_outcome_fn)(const rt_ddp_outcome *outcome, void *user);
 rt_status rt_ddp_new(rt_loop *loop, const char *url, rt_ddp **out);
 
 /**
- * Frees the client and drops its connection without a callback; unfinished calls are forgotten. The
- * file for the documents (`rt_ddp_set_document_file`) is complete when this returns. NULL is
- * accepted. Any thread, also inside its callbacks. Since 0.1.
+ * Frees the client and ends its connection without a callback. Earlier calls are sent, as far as
+ * the system takes them at once; unfinished ones are forgotten, and may run at the server. The file
+ * for the documents (`rt_ddp_set_document_file`) is complete when this returns. NULL is accepted.
+ * Any thread, also inside its callbacks. Since 0.1.
  */
 void rt_ddp_free(rt_ddp *ddp);
 
@@ -6588,10 +6589,12 @@ void rt_ddp_free(rt_ddp *ddp);
 /**
  * Logs in with a password. Any thread.
  *
- * user_name: an email address if it contains an `@`, otherwise a user name.
+ * user_name: an email address if it contains an `@`, otherwise a user name; or an EJSON object with
+ *   one member, `id`, `username` or `email`, such as `{"id":"abc"}`.
  * code: of the second factor; NULL for none.
  * fn: the value is an object with `id` and `token`.
  * Returns: RT_OK; RT_ERROR_REENTRANT; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
+ *   RT_ERROR_PROTOCOL for a `user_name` that begins with `{` and is not an EJSON object;
  *   RT_ERROR_SYSTEM without libcrypto; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
  * Since 0.1.
  */
@@ -6732,8 +6735,8 @@ rt_status rt_ddp_set_user_id(rt_ddp *ddp, const char *user_id);
  * timeout_ms: -1 waits as long as the client tries.
  * Returns: RT_OK, also if it is connected already; RT_ERROR_TIMEOUT if it is not connected in time,
  *   while it keeps trying: the message names the last failure; RT_ERROR_CLOSED if it was
- *   disconnected or freed; RT_ERROR_REENTRANT; RT_ERROR_STORE if the token's file cannot be used;
- *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED; another error if the client has failed for good.
+ *   disconnected or freed; RT_ERROR_REENTRANT; RT_ERROR_STORE and RT_ERROR_INVALID_ARGUMENT as
+ *   `rt_ddp_connect`; RT_ERROR_FORKED; another error if the client has failed for good.
  * Since 0.1.
  */
 rt_status rt_ddp_connect_and_wait(rt_ddp *ddp, int64_t timeout_ms);
@@ -7139,7 +7142,8 @@ rt_status rt_ddp_on_debug(rt_ddp *ddp, rt_ddp_debug_fn fn, void *user, rt_destro
  * fn: receives the stages that the options ask for, otherwise only the last one: on the loop's
  *   thread, except `RT_DDP_STAGE_STUB`, which it receives inside this call. NULL for nobody.
  * Returns: RT_OK; RT_ERROR_METHOD if the stub has failed and the options say so: then nothing is
- *   sent, and `fn` is not called again; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
+ *   sent, and `fn` is not called again. Inside a stub it is returned whatever the options say, and
+ *   `fn` receives the failure, too. RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
  *   RT_ERROR_PROTOCOL for what is not an EJSON text; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed
  *   loop.
  * Since 0.1.
@@ -7448,8 +7452,8 @@ rt_status rt_ddp_set_backoff(rt_ddp *ddp, rt_backoff *backoff);
 rt_status rt_ddp_set_heartbeat_interval_ms(rt_ddp *ddp, int64_t time_ms);
 
 /**
- * How long the server may stay silent after that. Default: 15,000; 0 means no limit. Before the
- * client is used.
+ * How long the server may stay silent after it was asked for a sign of life. Then the connection is
+ * given up. Default: 15,000; 0 means no limit. Before the client is used.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -7476,7 +7480,7 @@ rt_status rt_ddp_set_buffer_max_age_ms(rt_ddp *ddp, int64_t time_ms);
 
 /**
  * How long documents are held back until subscriptions are ready again, or a call that others wait
- * for is done; zero without limit. Default: 30,000; 0 means no limit. Before the client is used.
+ * for is done. Default: 30,000; 0 means no limit. Before the client is used.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -7843,7 +7847,8 @@ typedef struct rt_ddp_subscription_event {
 typedef void (*rt_ddp_subscription_fn)(const rt_ddp_subscription_event *event, void *user);
 
 /**
- * The subscriptions of a loader are all ready; or have failed, with this first error. Since 0.1.
+ * The subscriptions of a loader are all ready: `error` is NULL; or have failed, with this first
+ * error. Since 0.1.
  */
 typedef void (*rt_ddp_loaded_fn)(const rt_ddp_error *error, void *user);
 
@@ -7926,9 +7931,10 @@ rt_status rt_ddp_close_loader(rt_ddp *ddp, uint64_t loader);
  * it. While the client waits for its next attempt, it is made at once, and the count of failures
  * stays. No callback is called inside this call. Any thread.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL, and if there are both a file and a callback
- *   for the token; RT_ERROR_STORE if the file for the token or for the documents cannot be used;
- *   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL, if there are both a file and a callback for
+ *   the token, and if the files for the token and for the documents are the same; RT_ERROR_STORE if
+ *   the file for the token or for the documents cannot be used; RT_ERROR_FORKED; RT_ERROR_CLOSED on
+ *   a freed loop.
  * Since 0.1.
  */
 rt_status rt_ddp_connect(rt_ddp *ddp);
@@ -8013,8 +8019,9 @@ rt_status rt_ddp_get_retry_in_ms(rt_ddp *ddp, int64_t *out);
 rt_status rt_ddp_get_reason(rt_ddp *ddp, char *buffer, size_t size, size_t *out_length);
 
 /**
- * Returns whether some documents are of an earlier run (`rt_ddp_set_document_file`), and the server
- * has not sent them again yet. Any thread.
+ * Returns whether some documents may be those of an earlier run (`rt_ddp_set_document_file`): until
+ * the subscriptions of that run are ready again, or if it had none, until the quiescence limit. Any
+ * thread.
  *
  * Returns: 1 or 0; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
  * Since 0.1.

@@ -40,6 +40,16 @@ extension DDPClient {
         try await logIn(.login(user: user, password: password, code: code))
     }
 
+    /// Logs in with a password.
+    /// - Parameter user: an object with one member, `id`, `username` or `email`:
+    ///   `["id": "abc"]`.
+    @discardableResult
+    public func logIn(
+        user: EJSONObject, password: String, code: String? = nil
+    ) async throws -> EJSON {
+        try await logIn(.login(selector: user, password: password, code: code))
+    }
+
     /// Logs in with the token of a login, its member `token`.
     @discardableResult
     public func logIn(token: String) async throws -> EJSON { try await logIn(.login(token: token)) }

@@ -29,7 +29,7 @@ public final class DDPClient: Sendable {
         /// The connection was lost or could not be established; the next attempt is awaited.
         case waiting
         /// The client gave up: the server speaks no known version or sends more than
-        /// `maximumDocumentBytes`, a live query takes too long, or reconnecting is switched off.
+        /// `maxDocumentBytes`, a live query takes too long, or reconnecting is switched off.
         case failed
     }
 
@@ -79,7 +79,8 @@ public final class DDPClient: Sendable {
 
     deinit { engine.close() }
 
-    /// Drops the connection. Calls that have no result yet fail. Nothing is reported any more. The
+    /// Ends the connection. Earlier calls are sent, as far as the system takes them at once. Those
+    /// that have no result yet fail, and may run at the server. Nothing is reported any more. The
     /// file for the documents (`Options.documentFile`) is complete when this returns.
     public func close() { engine.close() }
 
@@ -88,7 +89,8 @@ public final class DDPClient: Sendable {
     /// Connects, and keeps connected. While the client waits for its next attempt, it is made at
     /// once, and `retryCount` stays.
     /// - Throws: `.store` if the file for the token or for the documents cannot be used;
-    ///   `.invalidArgument` if there are both a `tokenFile` and a `loadToken`; `.closed`.
+    ///   `.invalidArgument` if they are the same, or if there are both a `tokenFile` and a
+    ///   `loadToken`; `.closed`.
     public func connect() throws(RealtimeError) { try engine.connect() }
 
     /// Ends the connection and all attempts. Calls and subscriptions wait for the next `connect`.
@@ -123,8 +125,8 @@ public final class DDPClient: Sendable {
     /// Why the client has failed; "" otherwise.
     public var reason: String { engine.failureReason }
 
-    /// Whether some documents are of an earlier run (`Options.documentFile`), and the server has
-    /// not sent them again yet.
+    /// Whether some documents may be those of an earlier run (`Options.documentFile`): until the
+    /// subscriptions of that run are ready again, or if it had none, until the quiescence limit.
     public var hasStaleDocuments: Bool { engine.hasStaleDocuments }
 
     /// The protocol version that was agreed; nil unless connected.

@@ -75,7 +75,8 @@ extension DDPClient {
         /// How long the connection may be silent before the server is asked for a sign of life. nil
         /// means no limit.
         public var heartbeatInterval: Duration? = .milliseconds(17500)
-        /// How long the server may stay silent after that. nil means no limit.
+        /// How long the server may stay silent after it was asked for a sign of life. Then the
+        /// connection is given up. nil means no limit.
         public var heartbeatTimeout: Duration? = .seconds(15)
         /// Documents that arrive are applied together, this long after the last of them. Zero
         /// applies each at once.
@@ -83,7 +84,7 @@ extension DDPClient {
         /// The longest time that a document waits while others arrive.
         public var bufferMaxAge = Duration.milliseconds(500)
         /// How long documents are held back until subscriptions are ready again, or a call that
-        /// others wait for is done; zero without limit. nil means no limit.
+        /// others wait for is done. nil means no limit.
         public var quiescenceLimit: Duration? = .seconds(30)
         /// How long a subscription that nobody uses is kept.
         public var unusedSubscriptionTime = Duration.seconds(180)

@@ -37,6 +37,8 @@ public final class SubscriptionLoader: Sendable {
         try add(name, try EJSON.parameters(repeat each parameters))
     }
 
+    /// Subscribes to a publication.
+    /// - Throws: as `add(_:_:)`.
     public func add(_ publication: DDPPublication) throws(RealtimeError) {
         try add(publication.name, publication.params)
     }

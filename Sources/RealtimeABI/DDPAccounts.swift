@@ -8,10 +8,12 @@ import Wire
 // called once, when the call is completed, on the loop's thread, never inside the call.
 
 /// Logs in with a password. Any thread. Since 0.1.
-/// - Parameter user_name: an email address if it contains an `@`, otherwise a user name.
+/// - Parameter user_name: an email address if it contains an `@`, otherwise a user name; or an
+///   EJSON object with one member, `id`, `username` or `email`, such as `{"id":"abc"}`.
 /// - Parameter code: of the second factor; NULL for none.
 /// - Parameter fn: the value is an object with `id` and `token`.
 /// - Returns: RT_OK; RT_ERROR_REENTRANT; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
+///   RT_ERROR_PROTOCOL for a `user_name` that begins with `{` and is not an EJSON object;
 ///   RT_ERROR_SYSTEM without libcrypto; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_ddp_log_in_with_password")
 public func rt_ddp_log_in_with_password(
@@ -152,9 +154,16 @@ func ddpLogInWithPassword(
     _ code: UnsafePointer<CChar>?, _ reply: DDPReply
 ) -> rt_status {
     logIn(ddp, reply) { () throws(RealtimeError) in
-        try .login(
-            user: text(user_name, "user_name"), password: text(password, "password"),
-            code: optionalText(code, "code"))
+        let name = try text(user_name, "user_name")
+        let password = try text(password, "password")
+        let code = try optionalText(code, "code")
+        guard name.hasPrefix("{") else {
+            return try .login(user: name, password: password, code: code)
+        }
+        guard case .object(let selector) = try ejson(user_name, "user_name") else {
+            throw RealtimeError(.protocolViolation, "user_name is not an EJSON object")
+        }
+        return try .login(selector: selector, password: password, code: code)
     }
 }
 

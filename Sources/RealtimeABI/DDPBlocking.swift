@@ -22,8 +22,8 @@ import Wire
 /// - Parameter timeout_ms: -1 waits as long as the client tries.
 /// - Returns: RT_OK, also if it is connected already; RT_ERROR_TIMEOUT if it is not connected in
 ///   time, while it keeps trying: the message names the last failure; RT_ERROR_CLOSED if it was
-///   disconnected or freed; RT_ERROR_REENTRANT; RT_ERROR_STORE if the token's file cannot be used;
-///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED; another error if the client has failed for good.
+///   disconnected or freed; RT_ERROR_REENTRANT; RT_ERROR_STORE and RT_ERROR_INVALID_ARGUMENT as
+///   `rt_ddp_connect`; RT_ERROR_FORKED; another error if the client has failed for good.
 @_cdecl("rt_ddp_connect_and_wait")
 public func rt_ddp_connect_and_wait(_ ddp: rt_ddp?, _ timeout_ms: Int64) -> rt_status {
     border { () throws(RealtimeError) in

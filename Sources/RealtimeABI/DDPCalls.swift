@@ -14,7 +14,8 @@ import Wire
 ///   the loop's thread, except `RT_DDP_STAGE_STUB`, which it receives inside this call. NULL for
 ///   nobody.
 /// - Returns: RT_OK; RT_ERROR_METHOD if the stub has failed and the options say so: then nothing is
-///   sent, and `fn` is not called again; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
+///   sent, and `fn` is not called again. Inside a stub it is returned whatever the options say, and
+///   `fn` receives the failure, too. RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
 ///   RT_ERROR_PROTOCOL for what is not an EJSON text; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed
 ///   loop.
 @_cdecl("rt_ddp_call")

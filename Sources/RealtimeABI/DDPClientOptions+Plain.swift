@@ -275,8 +275,8 @@ public func rt_ddp_set_heartbeat_interval_ms(
     }
 }
 
-/// How long the server may stay silent after that. Default: 15,000; 0 means no limit. Before the
-/// client is used. Since 0.1.
+/// How long the server may stay silent after it was asked for a sign of life. Then the connection
+/// is given up. Default: 15,000; 0 means no limit. Before the client is used. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_ddp_set_heartbeat_timeout_ms")
 public func rt_ddp_set_heartbeat_timeout_ms(
@@ -312,8 +312,7 @@ public func rt_ddp_set_buffer_max_age_ms(
 }
 
 /// How long documents are held back until subscriptions are ready again, or a call that others wait
-/// for is done; zero without limit. Default: 30,000; 0 means no limit. Before the client is used.
-/// Since 0.1.
+/// for is done. Default: 30,000; 0 means no limit. Before the client is used. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_ddp_set_quiescence_limit_ms")
 public func rt_ddp_set_quiescence_limit_ms(

@@ -11,7 +11,8 @@ public typealias rt_ddp_subscription_fn =
         _ event: UnsafePointer<rt_ddp_subscription_event>?, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// The subscriptions of a loader are all ready; or have failed, with this first error. Since 0.1.
+/// The subscriptions of a loader are all ready: `error` is NULL; or have failed, with this first
+/// error. Since 0.1.
 public typealias rt_ddp_loaded_fn =
     @convention(c) (_ error: UnsafePointer<rt_ddp_error>?, _ user: UnsafeMutableRawPointer?) -> Void
 

@@ -7,8 +7,9 @@ import Wire
 /// Connects, and keeps connected: a lost connection is established again, unless the options forbid
 /// it. While the client waits for its next attempt, it is made at once, and the count of failures
 /// stays. No callback is called inside this call. Any thread. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL, and if there are both a file and a
-///   callback for the token; RT_ERROR_STORE if the file for the token or for the documents cannot
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL, if there are both a file and a callback
+///   for the token, and if the files for the token and for the documents are the same;
+///   RT_ERROR_STORE if the file for the token or for the documents cannot
 ///   be used; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_ddp_connect")
 public func rt_ddp_connect(_ ddp: rt_ddp?) -> rt_status {
@@ -98,8 +99,9 @@ public func rt_ddp_get_reason(
     }
 }
 
-/// Returns whether some documents are of an earlier run (`rt_ddp_set_document_file`), and the
-/// server has not sent them again yet. Any thread. Since 0.1.
+/// Returns whether some documents may be those of an earlier run (`rt_ddp_set_document_file`):
+/// until the subscriptions of that run are ready again, or if it had none, until the quiescence
+/// limit. Any thread. Since 0.1.
 /// - Returns: 1 or 0; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
 @_cdecl("rt_ddp_has_stale_documents")
 public func rt_ddp_has_stale_documents(_ ddp: rt_ddp?) -> Int32 {

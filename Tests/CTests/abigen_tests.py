@@ -165,7 +165,9 @@ def test_abigen_refuses(name: str, source: str, line: int, says: str) -> None:
 
 
 def test_abigen_prints_what_it_accepts() -> None:
-    root = package("accepted", "// And for another.\n//\n// It has\n// two paragraphs.\n" + ACCEPTED)
+    root = package(
+        "accepted", "// And for another.\n//\n// It has\n// two paragraphs.\n" + ACCEPTED
+    )
     run(command(root))
     header = (root / "include/realtime.h").read_text()
     for text in (

@@ -2,16 +2,18 @@
  * options are refused. */
 #include "contract_ddp.h"
 
-/* The server hears the end, though the client and its loop are freed without another turn. This is
- * the first test: no other client has disconnected. */
+/* The server hears the last call, and the end, though the client and its loop are freed without
+ * another turn. This is the first test: no other client has disconnected. */
 static void the_server_hears_the_end(const char *server) {
   heard h;
   rt_loop *loop = new_loop();
   rt_ddp *ddp = new_ddp(&h, loop, server);
   CHECK_OK(rt_ddp_connect(ddp));
   TURN_UNTIL(loop, h.connected == 1);
+  CHECK_OK(rt_ddp_call(ddp, "last", NULL, NULL, NULL, NULL, NULL));
   rt_ddp_free(ddp);
   rt_loop_free(loop);
+  control(server, "wait", "{'what': 'in', 'msg': 'method', 'method': 'last'}");
   control(server, "wait", "{'what': 'in', 'msg': 'disconnect'}");
 }
 

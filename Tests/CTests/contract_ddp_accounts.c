@@ -57,6 +57,12 @@ static void users_log_in_and_out(rt_loop *loop, const char *server) {
   CHECK(id[0] == '\0' && h.token[0] == '\0');
   CHECK_OK(rt_ddp_log_in_with_password(ddp, "ada", "secret-2", NULL, heard_end, &h, NULL));
   expect(&h, "ok;");
+  CHECK_OK(rt_ddp_get_user_id(ddp, id, sizeof id, NULL));
+  snprintf(again, sizeof again, "{\"id\":\"%s\"}", id);
+  CHECK_OK(rt_ddp_log_in_with_password(ddp, again, "secret-2", NULL, heard_end, &h, NULL));
+  expect(&h, "ok;");
+  CHECK_STATUS(rt_ddp_log_in_with_password(ddp, "{ada", "secret-2", NULL, heard_end, &h, NULL),
+               RT_ERROR_PROTOCOL);
   CHECK_OK(rt_ddp_log_in(ddp, "login", "[{\"resume\":\"wrong\"}]", heard_end, &h, NULL));
   TURN_UNTIL(loop, h.text[0]);
   CHECK(strcmp(h.text, "ok;") != 0);

@@ -251,6 +251,7 @@ import Testing
         #expect(client.userID == nil && keeper.token.withLock { $0 } == nil)
         try await client.logIn(user: "ada", password: "new")
         #expect(client.userID == id)
+        try await client.logIn(user: ["id": .string(id)], password: "new")
         await #expect(throws: DDPError.self) { try await client.logIn(token: "wrong") }
     }
 }

@@ -202,3 +202,17 @@ def test_what_a_thread_raises_that_uses_a_client_while_it_is_closed():
         client.close()
         thread.join()
         assert raised == ["closed"] * count
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_what_was_called_before_the_end_is_sent(run, app, face):
+    async def main():
+        async with opened(face, app) as client:
+            for name in ("one", "two"):
+                client.collection("players").insert({"_id": name})
+        for name in ("one", "two"):
+            await asyncio.to_thread(
+                app.control.wait, what="in", msg="method", params=[{"_id": name}]
+            )
+
+    run(main())

@@ -221,7 +221,10 @@ DDP_OPTIONS = Table(
         "heartbeat_timeout",
         "heartbeat_timeout_ms",
         15,
-        doc="How long the server may stay silent after that. Default 15; None means no limit.",
+        doc=(
+            "How long the server may stay silent after it was asked for a sign of life. Then the "
+            "connection is given up. Default 15; None means no limit."
+        ),
     ),
     Delay(
         "buffer_interval",
@@ -244,7 +247,7 @@ DDP_OPTIONS = Table(
         30,
         doc=(
             "How long documents are held back until subscriptions are ready again, or a call that "
-            "others wait for is done; zero without limit. Default 30; None means no limit."
+            "others wait for is done. Default 30; None means no limit."
         ),
     ),
     Delay(
