@@ -13,7 +13,7 @@ static void the_server_hears_the_end(const char *server) {
   CHECK_OK(rt_ddp_call(ddp, "last", NULL, NULL, NULL, NULL, NULL));
   rt_ddp_free(ddp);
   rt_loop_free(loop);
-  control(server, "wait", "{'what': 'in', 'msg': 'method', 'method': 'last'}");
+  control(server, "wait", "{'what': 'in', 'msg': 'method', 'name': 'last'}");
   control(server, "wait", "{'what': 'in', 'msg': 'disconnect'}");
 }
 

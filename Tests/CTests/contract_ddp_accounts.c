@@ -20,7 +20,7 @@ static void expect(heard *h, const char *text) {
 
 static void users_log_in_and_out(rt_loop *loop, const char *server) {
   heard h, second;
-  char id[64], again[64], token[64], old[sizeof h.token];
+  char id[64], again[80], token[64], old[sizeof h.token];
   const char *begin;
   rt_ddp *ddp = new_ddp(&h, loop, server), *other;
   CHECK_OK(rt_ddp_on_load_token(ddp, load_token, &h, NULL));

@@ -209,10 +209,10 @@ def test_what_was_called_before_the_end_is_sent(run, app, face):
     async def main():
         async with opened(face, app) as client:
             for name in ("one", "two"):
-                client.collection("players").insert({"_id": name})
+                client.collection(name).insert({})
         for name in ("one", "two"):
             await asyncio.to_thread(
-                app.control.wait, what="in", msg="method", params=[{"_id": name}]
+                app.control.wait, what="in", msg="method", name=f"/{name}/insert"
             )
 
     run(main())
