@@ -2,9 +2,11 @@
 
 import datetime
 import decimal
+import importlib
 import json
 import math
 import pathlib
+import pickle
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -95,6 +97,15 @@ def test_a_type_that_cannot_be_decoded(caplog: pytest.LogCaptureFixture) -> None
     assert ejson.loads(text) == [ejson.CustomValue("test-picky", 1)]
     assert "it is picky" in caplog.text
     assert ejson.dumps(ejson.loads(text)) == text
+
+
+def test_it_is_a_module_of_its_own() -> None:
+    assert importlib.import_module("librealtime.ejson") is ejson
+    from librealtime.ejson import ObjectID
+
+    made = ObjectID("0123456789abcdef01234567")
+    assert pickle.loads(pickle.dumps(made)) == made
+    assert (ObjectID.__module__, ejson.__all__.count("ObjectID")) == ("librealtime.ejson", 1)
 
 
 def test_what_cannot_be_written() -> None:

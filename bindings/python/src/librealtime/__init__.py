@@ -29,7 +29,7 @@
 ``librealtime.sync`` has the same without asyncio.
 """
 
-from . import ddp_models, exceptions, sync
+from . import ddp_models, ejson, exceptions, sync
 from ._core.abi import VERSION
 from ._core.backoff import Backoff
 from ._core.headers import basic_auth
@@ -39,7 +39,6 @@ from ._core.reachability import Reachability
 from ._core.reconnect import Attempt, Lost, process_exception
 from ._core.response import Headers, Opened, Response
 from ._core.statistics import LoopStatistics, Statistics
-from ._ddp import ejson
 from ._ddp.asyncio_client import DDPCall, DDPClient, DDPLoader, DDPSubscription
 from ._ddp.asyncio_collection import (
     DDPBatch,

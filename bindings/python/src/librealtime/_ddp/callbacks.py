@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from .. import ejson
 from .._core import abi
 from .._core.abi import rt_ddp_stage, rt_ddp_subscription, rt_status
 from .._core.errors import check, from_status
 from .._core.kind import Kind, callback, trampoline
 from .._core.values import names_of
-from . import ejson
 from .errors import DDPError
 from .errors import Kind as ErrorKind
 from .objects import DDPChange, DDPIndexChanges, DDPStatusChange, Status

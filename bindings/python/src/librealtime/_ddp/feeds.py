@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
-from . import ejson
+from .. import ejson
 from .objects import DDPChange, DDPIndexChanges
 
 T = TypeVar("T")

@@ -12,9 +12,9 @@ from collections.abc import Callable, Container, Mapping, Sequence, ValuesView
 from decimal import Decimal
 from typing import Any, Union
 
+from .. import ejson
 from .._core.abi import rt_status
 from .._core.values import invalid
-from . import ejson
 from .errors import DDPModelError
 from .model_fields import Reference, declaration
 

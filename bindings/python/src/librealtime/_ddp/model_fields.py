@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from .ejson import ObjectID
+from ..ejson import ObjectID
 
 M = TypeVar("M")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._core.abi import rt_status
 from .._core.values import invalid
-from .ejson import ObjectID
+from ..ejson import ObjectID
 from .errors import DDPModelError
 from .model_coding import (
     UNIONS,

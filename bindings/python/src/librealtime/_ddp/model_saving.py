@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from .. import ejson
 from .._core.abi import rt_status
 from .._core.errors import from_status
 from .._core.values import invalid
-from . import ejson
 from .model_map import Fields_, Key, ModelMap, ModelType, Relationship
 
 

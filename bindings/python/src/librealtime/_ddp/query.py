@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
+from .. import ejson
 from .._core.values import invalid, text
-from . import ejson
 
 Document = Mapping[str, Any]
 #: Such as ``{"name": 1}`` or ``["name"]``.

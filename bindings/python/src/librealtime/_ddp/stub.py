@@ -9,12 +9,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from .. import ejson
 from .._core.abi import rt_ddp_random, rt_status
 from .._core.errors import InvalidState
 from .._core.kind import read_text
 from .._core.loader import lib
 from .._core.values import invalid, number, text
-from . import ejson
 from .callbacks import DDP, documents, outcome
 from .checking import check
 from .errors import DDPError

@@ -15,7 +15,18 @@ from datetime import datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from .._core.values import invalid
+from ._core.values import invalid
+
+__all__ = [
+    "CustomValue",
+    "FarDate",
+    "ObjectID",
+    "Regexp",
+    "add_type",
+    "dumps",
+    "equals",
+    "loads",
+]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)
