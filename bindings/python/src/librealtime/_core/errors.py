@@ -225,7 +225,7 @@ class ReconnectsExhausted(ConnectFailed):
 
 
 class StoreError(RealtimeError, OSError):
-    """The file that stores ids cannot be used or is damaged."""
+    """A file in which ids, messages, logins or documents are kept cannot be used."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(status, message)

@@ -95,8 +95,8 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
         Cancelling the wait does not end the connection.
 
         :param wait: False returns at once.
-        :raises RealtimeError: why the client gave up; ``StoreError`` if `token_file` cannot be
-            used.
+        :raises RealtimeError: why the client gave up; ``StoreError`` if `token_file` or
+            `document_file` cannot be used.
         """
         self._check_loop()
         outcome = self._begin_connecting()

@@ -87,8 +87,8 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
         once.
 
         :param wait: False returns at once.
-        :raises RealtimeError: why the client gave up; ``StoreError`` if `token_file` cannot be
-            used.
+        :raises RealtimeError: why the client gave up; ``StoreError`` if `token_file` or
+            `document_file` cannot be used.
         :raises TimeoutError: if it is not connected within `timeout` seconds; it names the error
             of the last attempt.
         """
