@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
-from meteor import FACES, Heard, do, opened
+from meteor import FACES, NOWHERE, Heard, do, opened
 
 import librealtime
 from librealtime import DDPError
@@ -168,5 +170,45 @@ def test_tokens_of_mails(run, app, face):
             assert client.user_id == made["id"]
             with pytest.raises(DDPError):
                 await do(client.change_password, "wrong", "newest")
+
+    run(main())
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_errors_of_accounts(run, app, face):
+    """The codes that the documentation of the methods names."""
+
+    async def main():
+        name = name_for(face, "fay")
+
+        async def code(method, *arguments, **options):
+            with pytest.raises(DDPError) as raised:
+                await do(method, *arguments, **options)
+            assert raised.value.kind == "server"
+            return raised.value.code
+
+        async with opened(face, app) as client:
+            assert await code(client.change_password, "old", "new") == "401"
+            assert "not logged in" in await code(client.new_token)
+            assert "not logged in" in await code(client.log_out_others)
+            await do(client.create_user, "secret", name=name)
+            assert await code(client.create_user, "secret", name=name) == "403"
+            assert await code(client.change_password, "wrong", "new") == "403"
+            assert await code(client.log_in, name, "wrong") == "403"
+            assert await code(client.log_in, {"id": "nobody"}, "secret") == "403"
+            assert await code(client.log_in_with_token, "wrong") == "403"
+            assert await code(client.forgot_password, "nobody@example.org") == "403"
+            assert await code(client.reset_password, "wrong", "new") == "403"
+            assert await code(client.verify_email, "wrong") == "403"
+        client = face(NOWHERE, auto_reconnect=False)
+        waiting = asyncio.ensure_future(do(client.log_out))
+        while not client._pending:
+            await asyncio.sleep(0.001)
+        with pytest.raises(librealtime.ConnectFailed):
+            await do(client.connect)
+        with pytest.raises(DDPError) as raised:
+            await waiting
+        assert raised.value.kind == "disconnected"
+        client.close()
 
     run(main())
