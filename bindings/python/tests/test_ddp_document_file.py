@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from meteor import FACES, Heard, do, opened
 
-from librealtime import StoreError
+import librealtime
+from librealtime import StoreError, sync
 
 
 @pytest.mark.parametrize("face", FACES)
@@ -45,3 +46,19 @@ def test_files_of_others_are_refused(run, app, face, tmp_path):
         assert file.read_text() == "mine\n"
 
     run(main())
+
+
+def test_a_damaged_file_is_logged(app, tmp_path, caplog):
+    file = tmp_path / "documents"
+    with sync.DDPClient(app.url, document_file=file) as client:
+        client.subscribe("all")
+    kept = bytearray(file.read_bytes())
+    kept[len(kept) // 2] ^= 1
+    file.write_bytes(kept)
+    librealtime.set_log_level("WARNING")
+    try:
+        with sync.DDPClient(app.url, document_file=file) as client:
+            assert not client.has_stale_documents and not client.collection("players").find()
+    finally:
+        librealtime.set_log_level(None)
+    assert "the client starts without documents" in caplog.text
