@@ -153,8 +153,10 @@ class BaseDDPClient(Accounts, Configured):
 
     @property
     def has_stale_documents(self) -> bool:
-        """Whether some documents are of an earlier run (`document_file`), and the server has not
-        sent them again yet."""
+        """Whether documents of the last run (`document_file`) may be outdated. They may until the
+        subscriptions of that run are ready again; if it had none, or they are not ready in time,
+        until a connection has lasted for `quiescence_limit`, or 30 s without a limit. Then
+        `on_current` is called."""
         handle = self._handle
         return handle is not None and asked(DDP.has_stale_documents, handle) == 1
 
