@@ -100,7 +100,10 @@ def test_ways_to_log_in(run, app, face):
             for wrong in ({}, {"id": user, "email": email}, {"name": name}):
                 with pytest.raises(librealtime.InvalidArgument, match="user is a dict"):
                     await do(client.log_in, wrong, "secret")
-            with pytest.raises(TypeError):
+            for wrong, kind in ((None, "None"), (5, "an int"), (b"ada", "a bytes")):
+                with pytest.raises(TypeError, match=f"user is {kind}; a str or a dict is expected"):
+                    await do(client.log_in, wrong, "secret")
+            with pytest.raises(TypeError, match="id is an int; a str is expected"):
                 await do(client.log_in, {"id": 5}, "secret")
             with pytest.raises(TypeError):
                 await do(client.log_in, {"id": user}, b"secret")

@@ -143,7 +143,7 @@ def test_misuse_of_batches():
     with contextlib.closing(sync.DDPClient(NOWHERE)) as client:
         with pytest.raises(TypeError):
             client.batch(order=1)
-        with pytest.raises(TypeError, match="collection is a int"):
+        with pytest.raises(TypeError, match="collection is an int"):
             client.batch().insert(5, {})
         with client.batch() as batch:
             call = batch.insert("players", {})

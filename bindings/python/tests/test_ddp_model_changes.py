@@ -301,7 +301,7 @@ def test_objects_as_parameters(run, todos_app, face):
 
     async def main():
         async with opened(face, todos_app) as client:
-            with pytest.raises(TypeError, match="EJSON has no form for a object"):
+            with pytest.raises(TypeError, match="EJSON has no form for an object"):
                 client.send("echo", object())
             models = client.models(Todo)
             groceries, milk = TodoList(id="l"), Todo("milk", id="t1")

@@ -185,7 +185,7 @@ def test_values_that_do_not_fit(name, value, text):
         ("map", {"$a": []}, "map: the key '$a' begins with $, or contains . or NUL"),
         ("a", {"\0": 1}, "a: the key '\\x00' begins with $, or contains . or NUL"),
         ("when", datetime(2024, 5, 6), "when: a datetime has no time zone"),
-        ("map", {5: []}, "map: a key is a int; str is expected"),
+        ("map", {5: []}, "map: a key is an int; a str is expected"),
         ("b", None, "b: null is not a bool"),
         ("place", Place("1"), "place.x: a str is not an int or float"),
         ("place", Place(None), "place.x: it is missing, and has no default"),

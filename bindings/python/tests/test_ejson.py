@@ -120,7 +120,7 @@ def test_what_cannot_be_written() -> None:
     for default in (None, str):
         with pytest.raises(TypeError, match=r"Pattern of Python; use ejson\.Regexp"):
             ejson.dumps([re.compile("a")], default=default)
-    with pytest.raises(TypeError, match="a key is a int"):
+    with pytest.raises(TypeError, match="a key is an int; a str is expected"):
         ejson.dumps({1: 2})
     with pytest.raises(InvalidArgument, match="24 hexadecimal"):
         ejson.ObjectID("12")

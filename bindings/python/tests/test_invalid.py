@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import uuid
 
 import pytest
 
 import librealtime
 from librealtime import ConnectFailed, Deflate, InvalidArgument, InvalidURI, sync
+from librealtime._core.naming import kind_of
 
 URLS = [
     ("", "RT_ERROR_INVALID_URL"),
@@ -205,13 +207,13 @@ def test_errors_can_be_pickled(run):
     [
         ({"auth": "user:password"}, r"auth is a str; \(user, password\) is expected"),
         ({"auth": ("user",)}, r"auth is a tuple; \(user, password\) is expected"),
-        ({"auth": ("user", None)}, "the password of auth is a NoneType"),
+        ({"auth": ("user", None)}, "the password of auth is None; a str is expected"),
         ({"bearer_token": b"token"}, "bearer_token is a bytes; a str is expected"),
         ({"bearer_token": ("user", "password")}, "bearer_token is a tuple; a str is expected"),
         ({"cookies": "a=b"}, "cookies is a str; a mapping is expected"),
         ({"headers": "A: b"}, "headers is a str, not a mapping or"),
         ({"headers": ["ab"]}, "headers is a list, not a mapping or"),
-        ({"headers": 5}, "headers is a int, not a mapping or"),
+        ({"headers": 5}, "headers is an int, not a mapping or"),
     ],
     ids=str,
 )
@@ -231,6 +233,15 @@ def test_headers_and_credentials_are_checked_everywhere(option, culprit):
                 kind(url, **option)
 
 
+def test_kinds_of_values_have_their_article():
+    class UserID(str):
+        pass
+
+    values = (None, 1, "a", [], uuid.UUID(int=0), UserID(), asyncio.Event(), b"")
+    kinds = ["None", "an int", "a str", "a list", "a UUID", "a UserID", "an Event", "a bytes"]
+    assert [kind_of(value) for value in values] == kinds
+
+
 def test_handlers_are_functions():
     url = "http://127.0.0.1:1/"
     for kind in (sync.EventSource, sync.LongPoll, sync.Spreadbot):
@@ -240,7 +251,7 @@ def test_handlers_are_functions():
         sync.connect("ws://127.0.0.1:1/", on_message="print")
     with (
         sync.EventSource(url) as source,
-        pytest.raises(TypeError, match="a listener is a NoneType"),
+        pytest.raises(TypeError, match="a listener is None; a function is expected"),
     ):
         source.add_event_listener("tick", None)
 

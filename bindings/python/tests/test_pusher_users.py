@@ -199,7 +199,7 @@ def test_a_user_of_the_wrong_type(run, pusher_server, face):
 
     async def main():
         async with opened(face, pusher_server, user_data=lambda: 6, **more) as pusher:
-            with pytest.raises(SignInError, match="user_data returned a int") as raised:
+            with pytest.raises(SignInError, match="user_data returned an int") as raised:
                 await do(pusher.sign_in)
             assert isinstance(raised.value.__cause__, TypeError)
 

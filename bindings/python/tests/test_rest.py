@@ -94,7 +94,7 @@ def test_requests_without_an_answer_raise(run: Any, rest_server: RESTServer) -> 
                 await client.get("/echo", headers={"Host": "x"})
             with pytest.raises(ValueError, match="json, data and content"):
                 await client.post("/echo", json=1, content=b"")
-            with pytest.raises(TypeError, match="content is a int"):
+            with pytest.raises(TypeError, match="content is an int"):
                 await client.post("/echo", content=3)
             with pytest.raises(TypeError):
                 await client.get("/echo", unknown=1)

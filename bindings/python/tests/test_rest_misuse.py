@@ -249,8 +249,8 @@ def test_a_query_as_it_is_written(rest_server: RESTServer) -> None:
         for bad in ("a=%ff", b"a=\xff"):
             with pytest.raises(ValueError, match="cannot be encoded as UTF-8"):
                 client.get("/echo", params=bad)
-        for wrong in (5, ["ab", "c"], {"abc"}):
-            with pytest.raises(TypeError, match=f"params is a {type(wrong).__name__}, not a"):
+        for wrong, kind in ((5, "an int"), (["ab", "c"], "a list"), ({"abc"}, "a set")):
+            with pytest.raises(TypeError, match=f"params is {kind}, not a"):
                 client.get("/echo", params=wrong)  # type: ignore[arg-type]
 
 

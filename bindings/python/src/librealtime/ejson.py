@@ -15,6 +15,7 @@ from datetime import datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from ._core.naming import kind_of
 from ._core.values import invalid
 
 __all__ = [
@@ -47,7 +48,7 @@ class ObjectID:
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
-            raise TypeError(f"an ObjectID is made of a str, not of a {type(text).__name__}")
+            raise TypeError(f"an ObjectID is made of a str, not of {kind_of(text)}")
         if not _HEX.fullmatch(text.lower()):
             raise invalid(f"{text!r} is not an ObjectID: 24 hexadecimal digits are expected")
         self._text = text.lower()
@@ -275,7 +276,7 @@ def _encode(value: Any, default: Callable[[Any], Any] | None) -> Any:
 
 def _key(key: Any) -> str:
     if not isinstance(key, str):
-        raise TypeError(f"a key is a {type(key).__name__}; str is expected")
+        raise TypeError(f"a key is {kind_of(key)}; a str is expected")
     return key
 
 
@@ -300,7 +301,7 @@ def _encode_special(value: Any, default: Callable[[Any], Any] | None) -> Any:
         raise TypeError("EJSON has no form for a Pattern of Python; use ejson.Regexp")
     if default is not None:
         return _encode(default(value), default)
-    raise TypeError(f"EJSON has no form for a {type(value).__name__}; add_type registers one")
+    raise TypeError(f"EJSON has no form for {kind_of(value)}; add_type registers one")
 
 
 def _write(value: Any, parts: list[str], sort_keys: bool) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .endpoint import Endpoint
 from .inbox import Inbox
+from .naming import kind_of
 from .reactor import Reactor, elsewhere
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def handlers_of(given: Mapping[str, Any], names: Iterable[str]) -> SimpleNamespa
 
 def check_function(function: object, name: str) -> None:
     if function is not None and not callable(function):
-        raise TypeError(f"{name} is a {type(function).__name__}; a function is expected")
+        raise TypeError(f"{name} is {kind_of(function)}; a function is expected")
 
 
 def plain(function: F, name: str) -> F:

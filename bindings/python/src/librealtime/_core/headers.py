@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Union
 
 from .abi import VERSION, rt_status
+from .naming import kind_of
 from .values import invalid, pairs, text, user_and_password
 
 HeadersLike = Union[Mapping[str, str], Iterable["tuple[str, str]"]]
@@ -78,5 +79,5 @@ def cookie_header(cookies: Mapping[str, str]) -> bytes:
 
 def checked_cookies(cookies: Mapping[str, str]) -> Mapping[str, str]:
     if not isinstance(cookies, Mapping):
-        raise TypeError(f"cookies is a {type(cookies).__name__}; a mapping is expected")
+        raise TypeError(f"cookies is {kind_of(cookies)}; a mapping is expected")
     return cookies

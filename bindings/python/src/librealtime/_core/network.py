@@ -10,6 +10,7 @@ from .abi import rt_status
 from .errors import InvalidProxy, InvalidURI, check
 from .handle import Handle, new
 from .loader import lib
+from .naming import kind_of
 from .option_kinds import describe
 from .option_tables import NETWORK_OPTIONS, NetworkOptions
 from .values import StrPath, invalid, number, path, strings, text
@@ -75,8 +76,8 @@ class Network(NetworkOptions):
             hosts = ",".join(strings(self.no_proxy, "no_proxy"))
             check(lib.rt_network_set_no_proxy(network, text(hosts, "no_proxy")))
         if not isinstance(self.resolve, Mapping):
-            kind = type(self.resolve).__name__
-            raise TypeError(f"resolve is a {kind}; a mapping is expected")
+            kind = kind_of(self.resolve)
+            raise TypeError(f"resolve is {kind}; a mapping is expected")
         for (host, port), address in self.resolve.items():
             name = text(host, "a host of resolve")
             at = text(address, "an address of resolve")
@@ -89,7 +90,7 @@ def chosen_network(
 ) -> Network | None:
     """The network with the two shortcuts of ``connect`` applied; None if everything is default."""
     if network is not None and not isinstance(network, Network):
-        raise TypeError(f"network is a {type(network).__name__}; a Network is expected")
+        raise TypeError(f"network is {kind_of(network)}; a Network is expected")
     if ca_file is not None:
         network = replace(network or Network(), ca_file=ca_file)
     if proxy is not True:

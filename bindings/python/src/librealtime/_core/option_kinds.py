@@ -12,6 +12,7 @@ from typing import Any
 from .errors import check
 from .handle import Handle
 from .loader import lib
+from .naming import kind_of
 from .values import StrPath, choice, milliseconds, number, path, text, time_limit
 
 #: The maximum of a number in C.
@@ -66,7 +67,7 @@ class Real(Option):
 
     def encode(self, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"{self.name} is a {type(value).__name__}; a number is expected")
+            raise TypeError(f"{self.name} is {kind_of(value)}; a number is expected")
         return value
 
 

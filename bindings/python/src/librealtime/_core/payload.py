@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Union
 
+from .naming import kind_of
 from .values import encode
 
 
@@ -38,7 +39,7 @@ def payload(message: Data, text: bool | None = None) -> tuple[bool, bytes]:
     if isinstance(message, (bytearray, memoryview)):
         # ctypes passes only bytes without inspecting their type.
         return text is True, bytes(message)
-    raise TypeError(f"a message is a {type(message).__name__}; str or bytes are expected")
+    raise TypeError(f"a message is {kind_of(message)}; str or bytes are expected")
 
 
 def is_data(message: object) -> bool:

@@ -13,6 +13,7 @@ from .abi import rt_reachability_mode
 from .errors import check
 from .handle import Handle, new, new_loop
 from .loader import lib
+from .naming import kind_of
 from .values import choice, names_of
 
 Mode = Literal["auto", "manual", "always"]
@@ -124,8 +125,8 @@ class Reachability:
 def on_loop(reachability: Reachability, loop: Handle) -> Handle:
     """The handle of the C interface for an argument ``reachability=``."""
     if not isinstance(reachability, Reachability):
-        given = type(reachability).__name__
-        raise TypeError(f"reachability is a {given}; a Reachability is expected")
+        given = kind_of(reachability)
+        raise TypeError(f"reachability is {given}; a Reachability is expected")
     return reachability.on(loop)
 
 

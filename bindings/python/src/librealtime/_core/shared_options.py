@@ -8,6 +8,7 @@ from typing import Literal, TypedDict
 from .abi import rt_status
 from .backoff import Backoff
 from .headers import HeadersLike
+from .naming import kind_of
 from .network import Network, chosen_network
 from .parameters import Given, Group, Setup
 from .reachability import Reachability, on_loop
@@ -122,5 +123,5 @@ def set_backoff(setup: Setup, given: Given) -> None:
     backoff = given["backoff"]
     if backoff is not None:
         if not isinstance(backoff, Backoff):
-            raise TypeError(f"backoff is a {type(backoff).__name__}; a Backoff is expected")
+            raise TypeError(f"backoff is {kind_of(backoff)}; a Backoff is expected")
         setup.set_backoff(backoff.make())

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from .abi import rt_status
 from .errors import from_status
+from .naming import kind_of
 
 StrPath = Union[str, "os.PathLike[str]"]
 
@@ -24,7 +25,7 @@ _LARGEST = 2**62
 def text(value: str, what: str, status: int = rt_status.ERROR_INVALID_ARGUMENT) -> bytes:
     """Encodes text for C, which ends it at the first NUL: one inside would cut it silently."""
     if not isinstance(value, str):
-        raise TypeError(f"{what} is a {type(value).__name__}; a str is expected")
+        raise TypeError(f"{what} is {kind_of(value)}; a str is expected")
     if "\0" in value:
         raise from_status(status, f"{what} contains a NUL character")
     return encode(value, what)
@@ -52,7 +53,7 @@ def shown(url: str) -> str:
 
 def path(value: StrPath, what: str) -> bytes:
     if not isinstance(value, (str, bytes, os.PathLike)):
-        raise TypeError(f"{what} is a {type(value).__name__}; a str or a path is expected")
+        raise TypeError(f"{what} is {kind_of(value)}; a str or a path is expected")
     name = os.fsencode(value)
     if b"\0" in name:
         raise invalid(f"{what} contains a NUL character")
@@ -75,8 +76,7 @@ def milliseconds(seconds: float, name: str, *, least: float | None = None) -> in
     :param least: the shortest that is allowed; without it, anything above 0.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        kind = "None" if seconds is None else f"a {type(seconds).__name__}"
-        raise TypeError(f"{name} is {kind}; seconds are expected")
+        raise TypeError(f"{name} is {kind_of(seconds)}; seconds are expected")
     is_enough = seconds > 0 if least is None else seconds >= least
     if not (is_enough and seconds * 1000 <= LONGEST_MS):
         wanted = "above 0" if least is None else f"from {least:g} on"
@@ -89,8 +89,8 @@ def number(value: int, name: str, least: int, most: int = _LARGEST) -> int:
     try:
         result = operator.index(value)
     except TypeError:
-        kind = type(value).__name__
-        raise TypeError(f"{name} is a {kind}; a whole number is expected") from None
+        kind = kind_of(value)
+        raise TypeError(f"{name} is {kind}; a whole number is expected") from None
     if not least <= result <= most:
         range_ = f"{least} or more" if most == _LARGEST else f"{least} to {most}"
         raise invalid(f"{name} is {result}; {range_} is expected")
@@ -114,7 +114,7 @@ def choice(value: Any, names: Mapping[Any, int], what: str) -> int:
 def strings(values: object, what: str) -> list[str]:
     """Checks for a list; a str would be treated as a list of its characters."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise TypeError(f"{what} is a {type(values).__name__}; a list of str is expected")
+        raise TypeError(f"{what} is {kind_of(values)}; a list of str is expected")
     return list(values)
 
 
@@ -128,13 +128,13 @@ def pairs(given: Any, what: str) -> list[tuple[Any, Any]]:
             found = list(items)
             if not any(isinstance(item, (str, bytes)) for item in found):
                 return [(name, value) for name, value in found]
-    kind = type(given).__name__
-    raise TypeError(f"{what} is a {kind}, not a mapping or (name, value) pairs")
+    kind = kind_of(given)
+    raise TypeError(f"{what} is {kind}, not a mapping or (name, value) pairs")
 
 
 def user_and_password(auth: Any, what: str = "auth") -> tuple[bytes, bytes]:
     if not isinstance(auth, (tuple, list)) or len(auth) != 2:
-        raise TypeError(f"{what} is a {type(auth).__name__}; (user, password) is expected")
+        raise TypeError(f"{what} is {kind_of(auth)}; (user, password) is expected")
     return text(auth[0], f"the user of {what}"), text(auth[1], f"the password of {what}")
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from .._core.endpoint import Endpoint
 from .._core.kind import read_text
+from .._core.naming import kind_of
 from .._core.values import encode, invalid, text
 from .callbacks import DDP, asked
 from .checking import check
@@ -49,6 +50,8 @@ class Accounts(Endpoint):
     def _log_in(self, user: str | Mapping[str, str], password: str, code: str | None) -> Any:
         if isinstance(user, Mapping):
             return self._log_in_by("login", (_credentials(user, password, code),))
+        if not isinstance(user, str):
+            raise TypeError(f"user is {kind_of(user)}; a str or a dict is expected")
         return self._make_account_call(
             DDP.log_in_with_password,
             text(user, "user"),

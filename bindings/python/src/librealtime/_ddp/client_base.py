@@ -17,6 +17,7 @@ from .._core.handlers import Handler
 from .._core.headers import header_pairs
 from .._core.inbox import Inbox
 from .._core.kind import Callback, read_text
+from .._core.naming import kind_of
 from .._core.outcome import Outcome, Result
 from .._core.parameters import Configured, Given, Setup
 from .._core.values import milliseconds, text
@@ -372,8 +373,8 @@ class BaseDDPClient(Accounts, Configured):
 
     def _make_loader(self, publications: Iterable[Any]) -> Any:
         if isinstance(publications, (str, Mapping)) or not isinstance(publications, Iterable):
-            kind = type(publications).__name__
-            raise TypeError(f"publications is a {kind}; a list is expected, such as ['name']")
+            kind = kind_of(publications)
+            raise TypeError(f"publications is {kind}; a list is expected, such as ['name']")
         wanted = [_publication(one) for one in publications]
         said, handle = self._encoded(wanted), self._require_handle()
         made: BaseLoader = self._loader_type(self)

@@ -14,6 +14,7 @@ from typing import Any, Union
 
 from .. import ejson
 from .._core.abi import rt_status
+from .._core.naming import article, kind_of
 from .._core.values import invalid
 from .errors import DDPModelError
 from .model_fields import Reference, declaration
@@ -98,7 +99,7 @@ def parameter(models: Container[type], value: Any) -> Any:
     """
     encoded = encode(value, models)
     if encoded is value:
-        raise TypeError(f"EJSON has no form for a {type(value).__name__}; add_type registers one")
+        raise TypeError(f"EJSON has no form for {kind_of(value)}; add_type registers one")
     return encoded
 
 
@@ -296,18 +297,14 @@ def _plain(*classes: type) -> Decoder:
         if isinstance(value, classes) and (not isinstance(value, bool) or bool in classes):
             return value
         names = " or ".join(one.__name__ for one in classes)
-        raise Mismatch(f"{kind_of(value)} is not {_article(names)}")
+        raise Mismatch(f"{stored_kind(value)} is not {article(names)}")
 
     return decode
 
 
-def kind_of(value: Any) -> str:
-    """What messages call a value."""
-    return "null" if value is None else _article(type(value).__name__)
-
-
-def _article(name: str) -> str:
-    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
+def stored_kind(value: Any) -> str:
+    """What messages call a value of a document."""
+    return "null" if value is None else kind_of(value)
 
 
 def _int(value: Any) -> Any:
@@ -323,7 +320,7 @@ def _float(value: Any) -> Any:
 def _bool(value: Any) -> Any:
     if value is True or value is False:
         return value
-    raise Mismatch(f"{kind_of(value)} is not a bool")
+    raise Mismatch(f"{stored_kind(value)} is not a bool")
 
 
 def _any(value: Any) -> Any:
@@ -364,7 +361,9 @@ def _class(cls: type) -> Decoder:
     if ejson.has_form(cls):
         return _plain(cls)
     if not dataclasses.is_dataclass(cls):
-        raise TypeError(f"EJSON has no form for a {cls.__name__}; ejson.add_type registers one")
+        raise TypeError(
+            f"EJSON has no form for {article(cls.__name__)}; ejson.add_type registers one"
+        )
     # Later: a class may contain itself.
     return lambda value: construct(cls, Fields.of(cls).decode(_mapping(())(value)))
 
@@ -374,7 +373,7 @@ def _enumeration(cls: Any) -> Decoder:
         try:
             return cls(value)
         except (TypeError, ValueError):
-            raise Mismatch(f"{value!r} is not a {cls.__name__}") from None
+            raise Mismatch(f"{value!r} is not {article(cls.__name__)}") from None
 
     return decode
 
@@ -406,7 +405,7 @@ def _union(decoders: list[Decoder]) -> Decoder:
 def _reference(value: Any) -> Any:
     if isinstance(value, (str, ejson.ObjectID)):
         return Reference(value)
-    raise Mismatch(f"{kind_of(value)} is not an id")
+    raise Mismatch(f"{stored_kind(value)} is not an id")
 
 
 def _sequence(origin: Any, arguments: tuple[Any, ...]) -> Decoder:

@@ -20,8 +20,8 @@ from .model_coding import (
     check_name,
     construct,
     decoder,
-    kind_of,
     resolve,
+    stored_kind,
 )
 from .model_fields import Reference, declaration
 from .model_names import collection_of, field_of
@@ -237,14 +237,14 @@ def _ids(given: Any, is_to_many: bool) -> list[Any]:
     if not is_to_many:
         given = [given]
     elif isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise Mismatch(f"{kind_of(given)} is not a list of references")
+        raise Mismatch(f"{stored_kind(given)} is not a list of references")
     # Objects may stand for references to them.
     ids = []
     for one in given:
         id_ = getattr(one, "id", None)
         if not _is_id(id_):
-            what = f"{kind_of(one)} with the id {id_!r}" if hasattr(one, "id") else kind_of(one)
-            raise Mismatch(f"{what} is not a reference")
+            which = f" with the id {id_!r}" if hasattr(one, "id") else ""
+            raise Mismatch(f"{stored_kind(one)}{which} is not a reference")
         ids.append(id_)
     return ids
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar, cast, overload
 
+from .._core.naming import kind_of
 from .._core.values import invalid
 from .callbacks import DDP, documents
 from .collection import find
@@ -246,7 +247,7 @@ class BaseDDPModels:
             object.__setattr__(one, "id", made)
         before = known(one)
         if before is not None and before[0] != one.id:
-            raise invalid(f"the id of a {type(one).__name__} cannot be changed")
+            raise invalid(f"the id of {kind_of(one)} cannot be changed")
         new = model.encode_checked(one)
         # Without `before`, it may be a copy, or a frozen object's successor.
         old = self._present(model, one.id) if before is None else before[1]

@@ -14,6 +14,7 @@ from .._core.abi import rt_ddp_random, rt_status
 from .._core.errors import InvalidState
 from .._core.kind import read_text
 from .._core.loader import lib
+from .._core.naming import kind_of
 from .._core.values import invalid, number, text
 from .callbacks import DDP, documents, outcome
 from .checking import check
@@ -42,7 +43,7 @@ def encoded(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
 
 def required_function(function: object, name: str) -> None:
     if not callable(function):
-        raise TypeError(f"{name} is a {type(function).__name__}; a function is expected")
+        raise TypeError(f"{name} is {kind_of(function)}; a function is expected")
 
 
 class DDPStub:

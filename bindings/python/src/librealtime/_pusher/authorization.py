@@ -11,6 +11,7 @@ from .._core.handle import Handle, adopt
 from .._core.headers import header
 from .._core.loader import lib
 from .._core.memory import memory
+from .._core.naming import kind_of
 from .._core.values import encode, text
 from .._rest.options import json_text
 
@@ -78,8 +79,8 @@ class PusherAuthorization(PusherAuthorizationRequest):
         elif isinstance(answer, (bytes, bytearray, memoryview)):
             said = bytes(answer)
         else:
-            kind = type(answer).__name__
-            raise TypeError(f"an authorization is a {kind}; a mapping or JSON text is expected")
+            kind = kind_of(answer)
+            raise TypeError(f"an authorization is {kind}; a mapping or JSON text is expected")
         check(lib.rt_pusher_authorization_answer_json(self._take(), said, len(said)))
 
     def fail(self, message: str = "") -> None:

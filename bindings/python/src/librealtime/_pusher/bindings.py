@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
+from .._core.naming import kind_of
 from .._core.values import text
 from .event import PusherEvent
 
@@ -104,7 +105,7 @@ class Bindable:
             return lambda function: self.bind(event, function)
         _check_name(event)
         if not callable(handler):
-            raise TypeError(f"a handler is a {type(handler).__name__}; a function is expected")
+            raise TypeError(f"a handler is {kind_of(handler)}; a function is expected")
         self._check_open()
         self._begin_binding()
         self._bindings.add(event, handler)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 
 from .._core.abi import rt_status
 from .._core.headers import HeadersLike, header, header_pairs
+from .._core.naming import kind_of
 from .._core.option_tables import PUSHER_OPTIONS, PusherKeywords
 from .._core.parameters import Given, Group, Options, Setup
 from .._core.shared_options import (
@@ -94,8 +95,8 @@ def _set_authorization(setup: Setup, given: Given) -> None:
     key = given["encryption_master_key"]
     if key is not None:
         if not isinstance(key, (bytes, bytearray, memoryview)):
-            kind = type(key).__name__
-            raise TypeError(f"encryption_master_key is a {kind}; bytes are expected")
+            kind = kind_of(key)
+            raise TypeError(f"encryption_master_key is {kind}; bytes are expected")
         setup.set_encryption_master_key(bytes(key), len(key))
 
 
@@ -201,7 +202,7 @@ def encoded_user(named: object) -> tuple[bytes, bytes | None] | None:
     if isinstance(named, str):
         return text(named, "the user's id"), None
     if not isinstance(named, PusherMember):
-        kind = type(named).__name__
-        raise TypeError(f"user_data returned a {kind}; a str or a PusherMember is expected")
+        kind = kind_of(named)
+        raise TypeError(f"user_data returned {kind}; a str or a PusherMember is expected")
     info = None if named.info is None else text(json_text(named.info), "the user's information")
     return text(named.id, "the user's id"), info

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._core.abi import rt_status
 from .._core.errors import InvalidState, check
+from .._core.naming import kind_of
 from .._core.values import invalid, strings, text
 from .callbacks import PUSHER
 from .objects import PusherPushResult
@@ -35,7 +36,7 @@ class BasePush:
 
     def _register(self, token: bytes, platform: str) -> Call:
         if not isinstance(token, (bytes, bytearray, memoryview)):
-            raise TypeError(f"token is a {type(token).__name__}; bytes are expected")
+            raise TypeError(f"token is {kind_of(token)}; bytes are expected")
         said = bytes(token)
         call = Call("register", ())
         self._begin(call, PUSHER.push_register, said, len(said), text(platform, "platform"))

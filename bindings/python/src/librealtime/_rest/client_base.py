@@ -11,6 +11,7 @@ from .._core.endpoint import Calling
 from .._core.errors import InvalidState, RealtimeError, check
 from .._core.handle import Handle, new
 from .._core.loader import lib
+from .._core.naming import kind_of
 from .._core.parameters import Configured, Setup
 from .._core.values import strings, text, user_and_password, without_userinfo
 from . import callbacks as c
@@ -183,8 +184,8 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
         # Of a mapping only the keys would be sent.
         is_readable = hasattr(content, "read") or hasattr(content, "__iter__")
         if isinstance(content, Mapping) or not is_readable:
-            kind = type(content).__name__
-            raise TypeError(f"content is a {kind}; str, bytes, a file or an iterable is expected")
+            kind = kind_of(content)
+            raise TypeError(f"content is {kind}; str, bytes, a file or an iterable is expected")
         check_fresh(content)
         return Source(content)
 

@@ -21,6 +21,7 @@ from .._core.headers import (
 )
 from .._core.hints import OF_REQUESTS, hint
 from .._core.loader import lib
+from .._core.naming import kind_of
 from .._core.option_tables import REST_REQUEST_OPTIONS, RESTRequestKeywords
 from .._core.values import encode, invalid, pairs, text
 from .call import OnProgress
@@ -134,8 +135,8 @@ class RequestOptions:
             content, kind = encode(json_text(self.json), "json"), kind or "application/json"
         elif self.data is not None:
             if isinstance(self.data, (str, bytes)):
-                kind = type(self.data).__name__
-                raise TypeError(f"data is a {kind}; a mapping or pairs for a form are expected")
+                kind = kind_of(self.data)
+                raise TypeError(f"data is {kind}; a mapping or pairs for a form are expected")
             content = urlencode(list(_pairs(self.data, "data"))).encode()
             kind = kind or "application/x-www-form-urlencoded"
         elif isinstance(content, str):

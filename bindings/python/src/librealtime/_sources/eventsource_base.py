@@ -8,6 +8,7 @@ from .._core.errors import check
 from .._core.handle import Handle
 from .._core.handlers import Handler
 from .._core.kind import Callback, read_text
+from .._core.naming import kind_of
 from .._core.values import invalid, text
 from .eventsource_callbacks import EVENTSOURCE, ON_COMMENT, ON_EVENT, ON_RETRY, ON_STORE
 from .eventsource_options import (
@@ -107,7 +108,7 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
         if not text(event, "the type of events"):
             raise invalid('the type of events is ""; use "message" for events without a type')
         if not callable(handler):
-            raise TypeError(f"a listener is a {type(handler).__name__}; a function is expected")
+            raise TypeError(f"a listener is {kind_of(handler)}; a function is expected")
         listener = EventListener(event, handler)
         self._listeners.setdefault(event, []).append(listener)
         self._handlers_changed()
@@ -124,8 +125,8 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
         elif isinstance(listener, str):
             self._listeners.pop(listener, None)
         else:
-            kind = type(listener).__name__
-            raise TypeError(f"a listener is a {kind}; an EventListener or a type is expected")
+            kind = kind_of(listener)
+            raise TypeError(f"a listener is {kind}; an EventListener or a type is expected")
         self._handlers_changed()
 
     def event_names(self) -> list[str]:

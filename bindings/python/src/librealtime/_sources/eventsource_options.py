@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from .._core.backoff import Backoff
+from .._core.naming import kind_of
 from .._core.option_tables import EVENTSOURCE_OPTIONS, EventSourceKeywords
 from .._core.parameters import Given, Options, Setup
 from .._core.shared_options import set_backoff
@@ -112,7 +113,7 @@ def _body(content: object) -> bytes:
         return encode(content, "content")
     if not isinstance(content, (bytes, bytearray, memoryview)):
         # bytes(n) would be n NUL bytes.
-        raise TypeError(f"content is a {type(content).__name__}; str or bytes are expected")
+        raise TypeError(f"content is {kind_of(content)}; str or bytes are expected")
     return bytes(content)
 
 

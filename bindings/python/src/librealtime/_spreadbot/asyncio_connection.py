@@ -8,6 +8,7 @@ from typing import Any
 
 from .._core.errors import check
 from .._core.handle import Handle
+from .._core.naming import kind_of
 from .._core.parameters import Given
 from .._core.payload import payload
 from .._core.reactor import Reactor
@@ -85,7 +86,7 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         :raises StoreError: if the message cannot be written to the outbox.
         """
         if not isinstance(message, str):
-            raise TypeError(f"a text message is a {type(message).__name__}; a str is expected")
+            raise TypeError(f"a text message is {kind_of(message)}; a str is expected")
         return await self._send(sends.message(True, payload(message)[1]))
 
     async def send_message_binary(

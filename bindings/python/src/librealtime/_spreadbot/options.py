@@ -12,6 +12,7 @@ from .._core.abi import rt_spreadbot_phase, rt_spreadbot_state, rt_spreadbot_tra
 from .._core.backoff import Backoff
 from .._core.errors import RealtimeError
 from .._core.log import set_log_level
+from .._core.naming import article, kind_of
 from .._core.option_tables import SPREADBOT_OPTIONS, SpreadbotKeywords
 from .._core.parameters import Given, Group, Options, Setup
 from .._core.payload import Received
@@ -243,15 +244,15 @@ def _keywords(config: Mapping[str, Any]) -> dict[str, Any]:
     :raises TypeError: for a value of the wrong type.
     """
     if not isinstance(config, Mapping):
-        raise TypeError(f"config is a {type(config).__name__}; a mapping is expected")
+        raise TypeError(f"config is {kind_of(config)}; a mapping is expected")
     for name, value in config.items():
         if name not in _NAMES:
             known = ", ".join(_NAMES)
             raise invalid(f"the configuration has the unknown name {name!r}; known are: {known}")
         wanted = bool if name == "log" else str
         if value is not None and not isinstance(value, wanted):
-            kind = type(value).__name__
-            raise TypeError(f"{name} is a {kind}; a {wanted.__name__} is expected")
+            kind = kind_of(value)
+            raise TypeError(f"{name} is {kind}; {article(wanted.__name__)} is expected")
     if not config.get("baseURL"):
         raise invalid("the configuration has no baseURL")
     return {_NAMES[name]: value for name, value in config.items() if value is not None}

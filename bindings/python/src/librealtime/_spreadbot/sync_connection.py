@@ -7,6 +7,7 @@ import threading
 from .._core.abi import rt_status
 from .._core.errors import InvalidState, check
 from .._core.handle import Handle
+from .._core.naming import kind_of
 from .._core.parameters import Given
 from .._core.payload import payload
 from .._core.wheel import Wheel
@@ -88,7 +89,7 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
         :raises StoreError: if the message cannot be written to the outbox.
         """
         if not isinstance(message, str):
-            raise TypeError(f"a text message is a {type(message).__name__}; a str is expected")
+            raise TypeError(f"a text message is {kind_of(message)}; a str is expected")
         return self._send(sends.message(True, payload(message)[1]), timeout)
 
     def send_message_binary(

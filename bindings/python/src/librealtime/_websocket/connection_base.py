@@ -31,6 +31,7 @@ from .._core.handle import Handle
 from .._core.handlers import Handler
 from .._core.inbox import Inbox
 from .._core.loader import lib
+from .._core.naming import kind_of
 from .._core.option_tables import WEBSOCKET_OPTIONS
 from .._core.parameters import Given, Setup
 from .._core.reconnect import Attempt, Lost, OnLost, OnReconnect
@@ -417,7 +418,7 @@ class BaseConnection(Endpoint):
 
     def _begin_close(self, code: int, reason: str) -> None:
         if not isinstance(code, int):
-            raise TypeError(f"a close code is a {type(code).__name__}; an int is expected")
+            raise TypeError(f"a close code is {kind_of(code)}; an int is expected")
         if not 0 <= code <= 0xFFFF:
             raise from_status(
                 rt_status.ERROR_INVALID_CLOSE_CODE, f"close code {code} does not fit 16 bits"

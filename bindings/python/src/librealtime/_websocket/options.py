@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from .._core.abi import rt_status
 from .._core.backoff import Backoff
 from .._core.headers import USER_AGENT, HeadersLike, cookie_header, header
+from .._core.naming import kind_of
 from .._core.option_tables import WEBSOCKET_OPTIONS, WebSocketKeywords
 from .._core.parameters import Given, Options, Setup
 from .._core.reconnect import OnLost, OnReconnect, ProcessException, process_exception
@@ -157,8 +158,8 @@ def _set_reconnect(setup: Setup, given: Given) -> None:
     backoff = given["reconnect"]
     if backoff is not None:
         if not isinstance(backoff, Backoff):
-            kind = type(backoff).__name__
-            raise TypeError(f"reconnect is a {kind}; a Backoff is expected")
+            kind = kind_of(backoff)
+            raise TypeError(f"reconnect is {kind}; a Backoff is expected")
         setup.set_reconnect(backoff.make())
 
 

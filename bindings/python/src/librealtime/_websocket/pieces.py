@@ -7,6 +7,7 @@ from typing import Any
 
 from .._core.abi import rt_status
 from .._core.errors import RealtimeError, from_status
+from .._core.naming import kind_of
 from .._core.payload import Data, payload
 from .batch import Message
 
@@ -59,8 +60,8 @@ def iterable(pieces: object) -> Iterable[Data]:
     """Checks for an iterable of pieces. Refuses mappings, which are more likely a mistake."""
     if isinstance(pieces, Iterable) and not isinstance(pieces, Mapping):
         return pieces
-    kind = type(pieces).__name__
-    raise TypeError(f"a message is a {kind}; str, bytes or an iterable of them are expected")
+    kind = kind_of(pieces)
+    raise TypeError(f"a message is {kind}; str, bytes or an iterable of them are expected")
 
 
 async def each_of(pieces: Iterable[Data] | AsyncIterable[Data]) -> AsyncIterator[Data]:
