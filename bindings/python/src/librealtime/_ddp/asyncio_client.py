@@ -94,7 +94,8 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
         """Connects, and waits until it is connected. If the next attempt waits, it is made at once.
         Cancelling the wait does not end the connection.
 
-        :param wait: False returns at once.
+        :param wait: False does not wait for the connection. The call must be awaited
+            nevertheless: without ``await`` nothing happens.
         :raises RealtimeError: why the client gave up; ``StoreError`` if `token_file` or
             `document_file` cannot be used.
         """
@@ -115,7 +116,8 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
         itself again. Equal subscriptions are shared: the server is asked once. If the wait is
         cancelled, the subscription is released.
 
-        :param wait: False returns at once.
+        :param wait: False does not wait for the documents; await ``ready`` later. The call must be
+            awaited nevertheless: without ``await`` nothing is subscribed.
         :param keep: how many seconds it is kept after its last use; 0 ends it at once. Default
             None: `unused_subscription_time`.
         :param on_stopped: called with a ``DDPError`` or None when the server ends it.

@@ -86,7 +86,7 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
         """Connects, and waits until it is connected. If the next attempt waits, it is made at
         once.
 
-        :param wait: False returns at once.
+        :param wait: False does not wait for the connection.
         :raises RealtimeError: why the client gave up; ``StoreError`` if `token_file` or
             `document_file` cannot be used.
         :raises TimeoutError: if it is not connected within `timeout` seconds; it names the error
@@ -116,7 +116,7 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
         itself again. Equal subscriptions are shared: the server is asked once. If the wait fails,
         for example after `timeout` seconds, the subscription is released.
 
-        :param wait: False returns at once.
+        :param wait: False does not wait for the documents; call ``ready`` later.
         :param keep: how many seconds it is kept after its last use; 0 ends it at once. Default
             None: `unused_subscription_time`.
         :param on_stopped: called with a ``DDPError`` or None when the server ends it.
