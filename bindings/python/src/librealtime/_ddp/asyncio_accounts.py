@@ -19,7 +19,7 @@ class AsyncAccounts(Accounts):
         connection, and after a restart if the token is kept (`token_file`).
 
         :param user: an email address if it contains an ``@``, otherwise a user name; or a dict with
-            ``id``, ``username`` or ``email``.
+            one of ``id``, ``username`` and ``email``, such as ``{"id": "…"}``.
         :param code: of the second factor.
         :returns: a dict with ``id`` and ``token``.
         :raises DDPError: if the server refuses it (`kind` is ``"server"``), with the code ``"403"``
@@ -107,7 +107,7 @@ class AsyncAccounts(Accounts):
         return await self._checked(self._make_account_call(DDP.new_token))
 
     async def log_out(self) -> None:
-        """Logs the user out: here once the server has.
+        """Logs the user out. `user_id` becomes None when the server has answered.
 
         :raises DDPError: as ``log_in``.
         """
