@@ -112,9 +112,9 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
         keep: float | None = None,
         on_stopped: Callable[[Any], object] | None = None,
     ) -> DDPSubscription:
-        """Subscribes to a publication, and waits for its documents. A lost connection subscribes by
-        itself again. Equal subscriptions are shared: the server is asked once. If the wait is
-        cancelled, the subscription is released.
+        """Subscribes to a publication, and waits for its documents. After a lost connection it is
+        repeated by itself. Equal subscriptions are shared: the server is asked once. If the wait
+        fails or is cancelled, the subscription is released.
 
         :param wait: False does not wait for the documents; await ``ready`` later. The call must be
             awaited nevertheless: without ``await`` nothing is subscribed.
@@ -138,7 +138,7 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
         or is cancelled, all are released.
 
         :param publications: names, or tuples of a name and its parameters.
-        :raises DDPError: the first error of those that the server ended.
+        :raises DDPError: the error of the first one that the server refused or ended.
         """
         self._check_loop()
         made: DDPLoader = self._make_loader(publications)

@@ -73,8 +73,8 @@ class DDPDocuments(BaseDocuments):
         return DDPLiveChanges(*self._observe())
 
     def observe_indexes(self) -> DDPLiveChanges[DDPIndexChanges]:
-        """The same by positions, as a list on a screen wants to know it. The first change is the
-        present result, even if nothing is found."""
+        """The same by positions, for lists on a screen. The first change is the present result,
+        even if nothing is found."""
         return DDPLiveChanges(*self._observe_indexes())
 
 

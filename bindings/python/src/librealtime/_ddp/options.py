@@ -59,7 +59,8 @@ class Keywords(
     :param on_current: called when the documents of an earlier run (`document_file`) have been
         replaced by those of the server.
     :param on_change: called with each ``DDPChange`` of the local documents.
-    :param on_user: called with the id of the user who is logged in now, or None.
+    :param on_user: called when another user is logged in, with the id, or nobody is any more, with
+        None.
     :param on_resume_failed: called with a ``DDPError`` if the server refuses to log the user in
         again.
     :param on_refused: called with the reason, if the server did not understand a message, and with

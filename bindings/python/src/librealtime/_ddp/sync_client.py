@@ -112,9 +112,9 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
         keep: float | None = None,
         on_stopped: Callable[[Any], object] | None = None,
     ) -> DDPSubscription:
-        """Subscribes to a publication, and waits for its documents. A lost connection subscribes by
-        itself again. Equal subscriptions are shared: the server is asked once. If the wait fails,
-        for example after `timeout` seconds, the subscription is released.
+        """Subscribes to a publication, and waits for its documents. After a lost connection it is
+        repeated by itself. Equal subscriptions are shared: the server is asked once. If the wait
+        fails, for example after `timeout` seconds, the subscription is released.
 
         :param wait: False does not wait for the documents; call ``ready`` later.
         :param keep: how many seconds it is kept after its last use; 0 ends it at once. Default
@@ -136,7 +136,7 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
         fails, all are released.
 
         :param publications: names, or tuples of a name and its parameters.
-        :raises DDPError: the first error of those that the server ended.
+        :raises DDPError: the error of the first one that the server refused or ended.
         """
         made: DDPLoader = self._make_loader(publications)
         try:
