@@ -28,6 +28,7 @@ package struct DocumentStore: Sendable {
     var lastQuery = 0
     /// The collection of a live query that took too long with documents that changed. It has ended.
     package internal(set) var collectionOfEndedQuery: String?
+    package var hasEndedQuery: Bool { collectionOfEndedQuery != nil }
 
     package init(maximumBytes: Int = .max) {
         self.maximumBytes = maximumBytes

@@ -157,6 +157,8 @@ extension DDPSession {
     /// Fails if the store has refused a document, because it cannot be what the server means any
     /// more, or has ended a live query.
     private mutating func failAtLimit(_ now: Instant) {
+        // After each message.
+        guard isFull || store.hasEndedQuery else { return }
         guard let number = socket, let error = exceededLimit else { return }
         act(.drop(number))
         fail(error.message, error, now)
