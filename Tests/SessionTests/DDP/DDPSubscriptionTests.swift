@@ -169,6 +169,24 @@ struct DDPSubscriptionTests {
         #expect(model.done() == ["> connect 1 S 1", "> unsub s1"])
     }
 
+    /// To place documents takes time for all of them, so a server cannot ask for that with each
+    /// message. Nobody waits for this `ready`.
+    @Test(arguments: [100, 10_000])
+    func placesInLargeCollectionsWait(count: Int) {
+        let model = DDPModel.connected { $0.bufferInterval = .milliseconds(5) }
+        for number in 0..<count { model.added("\(number)") }
+        model.pass(.milliseconds(5))
+        _ = model.subscribe("all")
+        _ = model.done()
+        let place = #"{"msg":"movedBefore","collection":"c","id":"9","before":"5"}"#
+        model.server(place, #"{"msg":"ready","subs":["unknown"]}"#)
+        #expect(model.session.store.isBuffering == (count > 1_000))
+        model.server(place)
+        model.ready("s1")
+        #expect(!model.session.store.isBuffering)
+        #expect(model.done().contains("ready 1"))
+    }
+
     /// Work that grew with the square of their number would take minutes.
     @Test(.timeLimit(.minutes(5))) func manyEndsAreAnswered() {
         let count = 50_000
