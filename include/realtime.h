@@ -6572,10 +6572,10 @@ typedef void (*rt_ddp_outcome_fn)(const rt_ddp_outcome *outcome, void *user);
 rt_status rt_ddp_new(rt_loop *loop, const char *url, rt_ddp **out);
 
 /**
- * Frees the client and ends its connection without a callback. Earlier calls are sent, as far as
- * the system takes them at once; unfinished ones are forgotten, and may run at the server. The file
- * for the documents (`rt_ddp_set_document_file`) is complete when this returns. NULL is accepted.
- * Any thread, also inside its callbacks. Since 0.1.
+ * Frees the client and ends its connection without a callback. Over a WebSocket, earlier calls are
+ * sent, as far as the system takes them at once; unfinished ones are forgotten, and may run at the
+ * server. The file for the documents (`rt_ddp_set_document_file`) is complete when this returns.
+ * NULL is accepted. Any thread, also inside its callbacks. Since 0.1.
  */
 void rt_ddp_free(rt_ddp *ddp);
 

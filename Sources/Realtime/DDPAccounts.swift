@@ -41,8 +41,11 @@ extension DDPClient {
     }
 
     /// Logs in with a password.
-    /// - Parameter user: an object with one member, `id`, `username` or `email`:
-    ///   `["id": "abc"]`.
+    /// - Parameters:
+    ///   - user: an object with one member, `id`, `username` or `email`, such as `["id": "abc"]`.
+    ///   - code: of the second factor.
+    /// - Returns: an object with `id` and `token`.
+    /// - Throws: as `logIn(user:password:code:)` with a text.
     @discardableResult
     public func logIn(
         user: EJSONObject, password: String, code: String? = nil

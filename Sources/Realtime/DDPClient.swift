@@ -79,9 +79,10 @@ public final class DDPClient: Sendable {
 
     deinit { engine.close() }
 
-    /// Ends the connection. Earlier calls are sent, as far as the system takes them at once. Those
-    /// that have no result yet fail, and may run at the server. Nothing is reported any more. The
-    /// file for the documents (`Options.documentFile`) is complete when this returns.
+    /// Ends the connection. Over a WebSocket, earlier calls are sent, as far as the system takes
+    /// them at once. Calls that have no result yet fail, and may run at the server. Nothing is
+    /// reported any more. The file for the documents (`Options.documentFile`) is complete when this
+    /// returns.
     public func close() { engine.close() }
 
     // MARK: Connecting

@@ -169,10 +169,10 @@ public func rt_ddp_new(
     }
 }
 
-/// Frees the client and ends its connection without a callback. Earlier calls are sent, as far as
-/// the system takes them at once; unfinished ones are forgotten, and may run at the server.
-/// The file for the documents (`rt_ddp_set_document_file`) is complete when this returns. NULL is
-/// accepted. Any thread, also inside its callbacks. Since 0.1.
+/// Frees the client and ends its connection without a callback. Over a WebSocket, earlier calls are
+/// sent, as far as the system takes them at once; unfinished ones are forgotten, and may run at the
+/// server. The file for the documents (`rt_ddp_set_document_file`) is complete when this returns.
+/// NULL is accepted. Any thread, also inside its callbacks. Since 0.1.
 @_cdecl("rt_ddp_free")
 public func rt_ddp_free(_ ddp: rt_ddp?) {
     DDPConnection.release(ddp) {

@@ -9,8 +9,8 @@ import Wire
 /// stays. No callback is called inside this call. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL, if there are both a file and a callback
 ///   for the token, and if the files for the token and for the documents are the same;
-///   RT_ERROR_STORE if the file for the token or for the documents cannot
-///   be used; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+///   RT_ERROR_STORE if the file for the token or for the documents cannot be used; RT_ERROR_FORKED;
+///   RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_ddp_connect")
 public func rt_ddp_connect(_ ddp: rt_ddp?) -> rt_status {
     ddpCall(ddp) { (client) throws(RealtimeError) in try client.connect() }

@@ -8,7 +8,7 @@ struct EJSONSet: Sendable {
     private var many: Set<EJSONKey> = []
 
     /// As many are compared one by one, which is faster than a hash.
-    private static let mostFew = 8
+    static let mostFew = 8
 
     init(_ values: [EJSON] = []) {
         for value in values { insert(value) }

@@ -9,7 +9,7 @@ struct RequiredValues: Sendable {
     private(set) var count = 0
 
     /// Whether there are so many that a set of the document's values is worth its cost.
-    var isMany: Bool { count > 8 }
+    var isMany: Bool { count > EJSONSet.mostFew }
 
     /// - Parameter value: nil for null.
     mutating func insert(_ value: EJSON?) {

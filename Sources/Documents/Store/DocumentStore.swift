@@ -26,7 +26,8 @@ package struct DocumentStore: Sendable {
     var originals: OriginalDocuments?
     var queries: [LiveQuery] = []
     var lastQuery = 0
-    /// The collection of a live query that took too long with documents that changed. It has ended.
+    /// The collection of a live query that was ended, because it took too long with documents that
+    /// changed.
     package internal(set) var collectionOfEndedQuery: String?
     package var hasEndedQuery: Bool { collectionOfEndedQuery != nil }
 

@@ -226,9 +226,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         dropHandlers()
         setResident(false)
     }
-}
 
-extension DDPConnection {
     /// Passes on what the application has called, and the socket has not been given yet.
     private func sendLast() {
         let unanswered = shared.locked { shared.calls.count }

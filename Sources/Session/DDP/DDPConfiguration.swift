@@ -73,7 +73,7 @@ package struct DDPConfiguration: Sendable {
     /// How many ends of subscriptions that the server has not confirmed are remembered, to be sent
     /// again if their connection is lost.
     package static let unansweredLimit = 65_536
-    /// For how many documents of a collection the order may be made again with each message.
+    /// How many documents each message allows to be put in order again at once.
     package static let placingCredit = 1_000
     /// How many stubs may run inside each other.
     package static let deepestStub = 50

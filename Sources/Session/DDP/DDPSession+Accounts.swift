@@ -23,7 +23,8 @@ extension DDPSession {
         return callAccounts(DDPRequest("removeOtherTokens"), .application, now)
     }
 
-    /// The token of `store`, or nil after `forget`, is where tokens are kept.
+    /// The driver has written the token of `store`, or has removed the one that was kept.
+    /// - Parameter token: nil after `forget`.
     package mutating func tokenKept(_ token: DDPLoginToken?) { accounts.kept = token }
 
     /// Takes over the token that is kept, if another process has changed it: it has logged in, or

@@ -20,10 +20,10 @@ extension DDPSession {
         guard isBuffered(message), configuration.bufferInterval > .zero else {
             return flushInTurn(now)
         }
-        let isFull =
+        let isBufferFull =
             unappliedAdditions >= DDPConfiguration.unappliedAdditionsLimit
             || store.bufferedCount >= DDPConfiguration.unappliedLimit
-        if isFull { return flushInTurn(now) }
+        if isBufferFull { return flushInTurn(now) }
         if let flushBy, flushBy < now { return flushInTurn(now) }
         if flushBy == nil { flushBy = now + configuration.bufferMaxAge }
         flushDue = now + configuration.bufferInterval
@@ -44,8 +44,8 @@ extension DDPSession {
         return false
     }
 
-    /// Applies what is due, and fails if that takes too long.
-    mutating func flushInTurn(_ now: Instant) {
+    /// Applies what was received, and fails if that takes too long.
+    private mutating func flushInTurn(_ now: Instant) {
         flush(now)
         failAtLimit(now)
     }
@@ -156,7 +156,7 @@ extension DDPSession {
 
     /// Fails if the store has refused a document, because it cannot be what the server means any
     /// more, or has ended a live query.
-    private mutating func failAtLimit(_ now: Instant) {
+    mutating func failAtLimit(_ now: Instant) {
         // After each message.
         guard isFull || store.hasEndedQuery else { return }
         guard let number = socket, let error = exceededLimit else { return }

@@ -68,7 +68,7 @@ package struct DDPSession: ActionMachine, Sendable {
     var flushBy: Instant?
     /// How many documents have been added since they were last applied.
     var unappliedAdditions = 0
-    /// The documents whose order may be made again at once.
+    /// How many documents may be put in order again at once.
     var placingCredit = 0
     var quiescence = DDPQuiescence()
     var scopes: [DDPStubScope] = []
@@ -177,6 +177,8 @@ package struct DDPSession: ActionMachine, Sendable {
             consider(methods.due)
             consider(keeping.due)
             if let stale { consider(stale.isOver ? Instant(nanoseconds: 0) : stale.due) }
+            // A write of the program may have ended it.
+            if store.hasEndedQuery, socket != nil { consider(Instant(nanoseconds: 0)) }
             switch stage {
             case .offline, .dialing, .greeting, .failed: break
             case .waiting: if !isInBackground { consider(attempts.wakeUp) }
@@ -191,7 +193,7 @@ package struct DDPSession: ActionMachine, Sendable {
     }
 
     package mutating func timeReached(_ now: Instant) {
-        if let due = flushDue, due <= now { flushInTurn(now) }
+        if let due = flushDue, due <= now { flush(now) }
         if let due = backgroundDue, due <= now { leaveForBackground(now) }
         if let due = stageDue, due <= now { attemptTimedOut(now) }
         expireCalls(now)
@@ -208,6 +210,7 @@ package struct DDPSession: ActionMachine, Sendable {
         }
         if let due = stale?.due, due <= now { stale?.isOver = true }
         if stale?.isOver == true { flush(now) }
+        failAtLimit(now)
         writeDocuments(now)
     }
 

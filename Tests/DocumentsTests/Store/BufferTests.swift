@@ -137,29 +137,33 @@ struct BufferTests {
 
     // MARK: Limits
 
+    /// How many updates of different documents a store takes.
+    private func accepted(
+        _ update: DocumentUpdate, flushing: Bool, by store: inout DocumentStore
+    ) throws -> Int {
+        var count = 0
+        while store.buffer(update, for: DocumentKey("p", "\(count)")) {
+            if flushing { _ = store.flush() }
+            count += 1
+            try #require(count < 100)
+        }
+        return count
+    }
+
     @Test func theBufferIsLimited() throws {
         var store = DocumentStore(maximumBytes: 10_000)
         let fields = try document(#"{"text":"\#(String(repeating: "x", count: 1_000))"}"#)
-        var accepted = 0
-        while store.buffer(.added(fields), for: DocumentKey("p", "\(accepted)")) {
-            accepted += 1
-            try #require(accepted < 100)
-        }
-        #expect((5...9).contains(accepted))
+        let count = try accepted(.added(fields), flushing: false, by: &store)
+        #expect((5...9).contains(count))
         _ = store.flush()
-        #expect(store.count(of: "p") == accepted)
+        #expect(store.count(of: "p") == count)
     }
 
     @Test func documentsAreLimited() throws {
         var store = DocumentStore(maximumBytes: 10_000)
         let fields = try document(#"{"text":"\#(String(repeating: "x", count: 1_000))"}"#)
-        var accepted = 0
-        while store.buffer(.added(fields), for: DocumentKey("p", "\(accepted)")) {
-            _ = store.flush()
-            accepted += 1
-            try #require(accepted < 100)
-        }
-        #expect((7...11).contains(accepted))
+        let count = try accepted(.added(fields), flushing: true, by: &store)
+        #expect((7...11).contains(count))
         let isAccepted = store.buffer(.removed, for: DocumentKey("p", "0"))
         #expect(!isAccepted)
     }
@@ -174,24 +178,16 @@ struct BufferTests {
         let parts = form.split(separator: "X", omittingEmptySubsequences: false).map(String.init)
         let fields = try document(#"{"v":\#(parts.joined(separator: long))}"#)
         var store = DocumentStore(maximumBytes: 10_000)
-        var accepted = 0
-        while store.buffer(.added(fields), for: DocumentKey("p", "\(accepted)")) {
-            _ = store.flush()
-            accepted += 1
-            try #require(accepted < 100)
-        }
-        #expect((6...11).contains(accepted))
+        let count = try accepted(.added(fields), flushing: true, by: &store)
+        #expect((6...11).contains(count))
     }
 
     @Test func placesCountForTheLimit() throws {
         let long = try #require(DocumentID(.string(String(repeating: "x", count: 1_000))))
         var store = DocumentStore(maximumBytes: 10_000)
-        var accepted = 0
-        while store.buffer(.addedBefore([:], before: long), for: DocumentKey("p", "\(accepted)")) {
-            accepted += 1
-            try #require(accepted < 100)
-        }
-        #expect((5...9).contains(accepted))
+        let update = DocumentUpdate.addedBefore([:], before: long)
+        let count = try accepted(update, flushing: false, by: &store)
+        #expect((5...9).contains(count))
     }
 
     @Test func collectionsCountForTheLimit() throws {

@@ -233,6 +233,11 @@ struct DDPConnectionTests {
         #expect(error?.code == .invalidArgument)
         #expect(error?.message.contains("load_token") == true)
         other.close()
+        let twice = try DDPConnection(url: "localhost", on: meteor.server.loop)
+        try twice.configure { ($0.tokenFile, $0.documentFile) = ("/tmp/token", "/tmp/token") }
+        let same = #expect(throws: RealtimeError.self) { try twice.connect() }
+        #expect(same?.code == .invalidArgument)
+        twice.close()
         try later.connect()
         try meteor.run { later.status == .connected }
         var loggedOut = false

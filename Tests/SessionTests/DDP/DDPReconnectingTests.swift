@@ -213,6 +213,26 @@ struct DDPReconnectingTests {
         }
     }
 
+    /// Also without a message of the server.
+    @Test func aLiveQueryThatAWriteMakesTooLongEndsTheClient() throws {
+        let model = DDPModel.connected()
+        var query = try Query(selector: ["text": ["$regex": "b$"]])
+        query.maximumSteps = 100
+        model.added("a", #"{"text":"b"}"#)
+        _ = try model.session.store.observe(query, in: "c")
+        model.stub = { session, _ in
+            let text = EJSON.string(String(repeating: "a", count: 100))
+            let count = try? session.updateInStub("c", "a", ["$set": ["text": text]])
+            return .success(.number(Double(count ?? -1)))
+        }
+        model.call("stub")
+        #expect(model.session.status == .connected)
+        model.pass(.zero)
+        #expect(model.session.status == .failed)
+        #expect(model.session.failureReason.contains("a live query over c"))
+        #expect(model.session.wakeUp == nil)
+    }
+
     /// The connection may have been lost before the message reached the server.
     @Test func anEndThatMayBeLostIsRepeatedInAKeptSession() {
         let model = DDPModel.connected()

@@ -48,13 +48,14 @@ def test_files_of_others_are_refused(run, app, face, tmp_path):
     run(main())
 
 
-def test_a_damaged_file_is_logged(app, tmp_path, caplog):
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_damaged_file_is_logged(app, tmp_path, caplog, is_cut):
     file = tmp_path / "documents"
     with sync.DDPClient(app.url, document_file=file) as client:
         client.subscribe("all")
     kept = bytearray(file.read_bytes())
     kept[len(kept) // 2] ^= 1
-    file.write_bytes(kept)
+    file.write_bytes(b"" if is_cut else kept)
     librealtime.set_log_level("WARNING")
     try:
         with sync.DDPClient(app.url, document_file=file) as client:

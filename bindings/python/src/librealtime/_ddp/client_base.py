@@ -396,10 +396,10 @@ class BaseDDPClient(Accounts, Configured):
     # The end.
 
     def close(self) -> None:
-        """Ends the connection, and tells the server, which then does not keep the session. Sends
-        what was called before, as far as the system takes it at once; only waiting for a call
-        tells what became of it. Calls that have no result yet fail, and nothing is reported any
-        more. The file for the documents (`document_file`) is complete when this returns."""
+        """Ends the connection, and tells the server, which then does not keep the session. Over a
+        WebSocket, earlier calls are sent, as far as the system takes them at once; only waiting for
+        a call tells what became of it. Calls that have no result yet fail, and nothing is reported
+        any more. The file for the documents (`document_file`) is complete when this returns."""
         if not self._is_closed:
             self._ended()
 
