@@ -18,8 +18,6 @@ final class DDPView: Sendable {
         /// Nobody wants a connection any more.
         var isLeaving = false
         var isEnded = false
-        /// The initial documents of the subscription are there.
-        var isReady = false
         var query: DDPLiveQuery?
         var subscription: DDPSubscription?
     }
@@ -159,10 +157,14 @@ final class DDPView: Sendable {
         try observe(client)
         let server = address.server
         let subscription = try client.subscribe(name, params) { error in
-            let isReady = self.state.withLock { $0.isReady }
-            let action = isReady ? DDPFailure.Action.subscribed(name) : .sub(name)
-            self.completion.end(
-                error.map { DDPFailure(action: action, server: server, error: $0) })
+            guard let error else { return self.completion.end() }
+            let subscription = self.state.withLock { $0.subscription }
+            Task {
+                // At once: it has been ready, or never will be.
+                let wasReady = (try? await subscription?.ready()) != nil
+                let action = wasReady ? DDPFailure.Action.subscribed(name) : .sub(name)
+                self.completion.end(DDPFailure(action: action, server: server, error: error))
+            }
         }
         state.withLock { $0.subscription = subscription }
         let timer = Task {
@@ -173,7 +175,6 @@ final class DDPView: Sendable {
         }
         defer { timer.cancel() }
         try await during(.sub(name)) { try await subscription.ready() }
-        state.withLock { $0.isReady = true }
         table?.isComplete()
         note("\(name) is ready", JSONLine("ready").with("name", name))
         if endsWhenReady { completion.end() }
