@@ -109,6 +109,7 @@ class Terminal:
         if not echo:
             attributes[3] &= ~termios.ECHO
         termios.tcsetattr(slave, termios.TCSANOW, attributes)
+        expect(self.echoes == echo, "the terminal does not echo as it should")
 
         def control() -> None:
             # In a session of its own, Ctrl-C becomes a signal.
