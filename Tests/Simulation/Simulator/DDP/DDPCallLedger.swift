@@ -52,6 +52,12 @@ final class DDPCallLedger {
         return call.madeAt + call.plan.timeout <= world.now
     }
 
+    /// Whether the error means that the client waits no more for what the call wrote: it must not
+    /// be repeated, or its time limit has passed before it was sent on this connection.
+    func isGivenUp(_ id: UInt64, _ error: DDPError) -> Bool {
+        error.kind == .invocationFailed || error.kind == .timeout && calls[id]?.lastLink != link
+    }
+
     /// The calls that are not sent again, though they have no answer: their time limit has passed,
     /// or another login replaces them.
     var withdrawn: [UInt64] {

@@ -196,7 +196,7 @@ final class DDPRun {
             views.notified(notification.live)
         case .result(let id, let result):
             calls.result(id, result, session.status)
-            if case .failure(let error) = result, error.kind == .invocationFailed {
+            if case .failure(let error) = result, calls.isGivenUp(id, error) {
                 documents.abandoned("\(id)")
             }
         case .completed(let id, let result):
