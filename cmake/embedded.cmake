@@ -68,6 +68,9 @@ function(add_embedded_library target)
     COMMAND ${SWIFTC_EXECUTABLE} ${embedded_flags} -module-name RealtimeABI -g
             -Xcc -I${overlay}/C -Xcc -I${folder}/include
             -Xcc -I${PROJECT_SOURCE_DIR}/Sources/CShims/include
+            # Otherwise the inline C of the headers makes the compiler write unwind tables for all
+            # code, a tenth of the library. Nothing here unwinds; debuggers use .debug_frame.
+            -Xcc -fno-asynchronous-unwind-tables -Xcc -fno-unwind-tables
             -Xcc -ffunction-sections -I ${folder}
             ${links} -c -o ${folder}/realtime.o
     DEPENDS ${sources} ${headers} ${modules}
@@ -82,6 +85,6 @@ function(add_embedded_library target)
   target_compile_options(${target} PRIVATE
     -O2 -g -fvisibility=hidden -ffunction-sections -fdata-sections)
   target_link_options(${target} PRIVATE
-    -fuse-ld=lld -B${swift_tools} -Wl,--gc-sections -Wl,--icf=all -Wl,-z,pack-relative-relocs)
+    -fuse-ld=lld -B${swift_tools} -Wl,--gc-sections -Wl,--icf=all)
   target_link_libraries(${target} PRIVATE curl z crypto ssl pthread m dl ${unicode_data})
 endfunction()

@@ -80,11 +80,24 @@ def test_needs_no_swift() -> None:
     expect(not swift, f"needs {swift}")
 
 
-def test_needs_no_new_system() -> None:
-    """What a program built for Debian 12 or Ubuntu 22.04 may need of glibc."""
-    wanted = run(["nm", "-D", "--undefined-only", LIBRARY])
-    versions = {int(found) for found in re.findall(r"@GLIBC_2\.(\d+)", wanted)}
-    expect(max(versions) <= 35, f"needs glibc 2.{max(versions)}")
+def glibc_versions(file: pathlib.Path) -> set[str]:
+    """The versions of glibc that the loader demands: of symbols, and of features such as packed
+    relocations (GLIBC_ABI_DT_RELR), which no symbol shows."""
+    needs = run(["readelf", "-VW", file])
+    return set(re.findall(r"Name: GLIBC_(\S+)", needs))
+
+
+@pytest.mark.parametrize("name, newest", [("librealtime.so", 34), ("bin/realtime", 35)])
+def test_needs_no_newer_glibc_than_readme_says(name: str, newest: int) -> None:
+    versions = glibc_versions(LIBRARY.parent / name)
+    expect("2.2.5" in versions, f"{name} names no glibc at all: {versions}")
+    features = {version for version in versions if not re.fullmatch(r"2\.[\d.]+", version)}
+    expect(not features, f"{name} needs {features}")
+    found = max(int(version.split(".")[1]) for version in versions - features)
+    expect(found <= newest, f"{name} needs glibc 2.{found}")
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    sentence = {34: "glibc 2.34 or later", 35: "The tool needs glibc 2.35"}[newest]
+    expect(sentence in readme, f"README does not say: {sentence}")
 
 
 def test_is_small() -> None:
