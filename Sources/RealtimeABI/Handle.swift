@@ -141,7 +141,9 @@ final class BackoffHandle: Handle {
         let delay = current.failed(random: randomFraction())
         guard let delay else {
             throw RealtimeError(
-                .notFound, "no attempt is left of \(configuration.attemptLimit) (max_attempts)")
+                .notFound,
+                "no attempt is left of \(configuration.attemptLimit)"
+                    + OptionOwner.backoff.mention(.maxAttempts))
         }
         return Int64(clamping: (delay.clampedNanoseconds + 999_999) / 1_000_000)
     }

@@ -21,7 +21,7 @@ private var twoAttempts: Backoff {
             for try await _ in source {}
         }
         #expect(error?.code == .reconnectsExhausted)
-        #expect(error?.message.contains("reconnects in a row (max_attempts)") == true)
+        #expect(error?.message.contains("reconnects in a row (maxAttempts)") == true)
     }
 
     @Test func aLongPollEndsAfterTheLastAttempt() async throws {

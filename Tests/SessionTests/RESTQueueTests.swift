@@ -264,7 +264,7 @@ struct RESTQueueTests {
         #expect(
             told == [
                 "POST http://h/log did not end within 3 s (deadline)" + behind,
-                "POST http://h/late could not begin within 3 s (queue_ttl)" + behind,
+                "POST http://h/late could not begin within 3 s (queueTime)" + behind,
             ])
     }
 

@@ -195,7 +195,7 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         let life = try Life()
         life.begin()
         #expect(life.wakeUp == at(5000))
-        guard case .connectTimedOut(limit: "5 s (open_timeout)") = life.pass(to: 5000) else {
+        guard case .connectTimedOut(limit: "5 s (openTimeout)") = life.pass(to: 5000) else {
             Issue.record("is connected")
             return
         }
@@ -204,8 +204,11 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
             Issue.record("is answered")
             return
         }
-        #expect(error.code == .timeout && error.message.hasSuffix("5 s (open_timeout)"))
-        let leg = try Life { $0.answerTimeout = .seconds(2) }
+        #expect(error.code == .timeout && error.message.hasSuffix("5 s (openTimeout)"))
+        let leg = try Life {
+            $0.answerTimeout = .seconds(2)
+            $0.redirects.owner = .spreadbot
+        }
         leg.begin()
         leg.connect(at: 1000)
         #expect(leg.wakeUp == at(3000))
@@ -213,7 +216,7 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
             Issue.record("is answered")
             return
         }
-        #expect(late.message.hasSuffix("2 s (answer_timeout)"))
+        #expect(late.message.hasSuffix("2 s (answerTimeout)"))
     }
 
     @Test func aFailureInsideStartIsReportedLater() throws {

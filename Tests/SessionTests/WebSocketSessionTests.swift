@@ -114,7 +114,7 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
             Issue.record("not idle")
             return
         }
-        #expect(error.code == .timeout && error.message.contains("idle_timeout"))
+        #expect(error.code == .timeout && error.message.contains("(idleTimeout)"))
         #expect(peer.written().map(\.first) == [0x8A, 0x88])
     }
 
@@ -300,7 +300,7 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
             Issue.record("a peer that takes nothing is not given up")
             return
         }
-        #expect(error.message.contains("took nothing within 20 ms (pong_timeout)"))
+        #expect(error.message.contains("took nothing within 20 ms (pongTimeout)"))
     }
 
     @Test func aPingOfTheCallerIsMeasured() throws {

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import documents
 import embedded
+import option_names
 import python_imports
 import rules
 import swift_circles
@@ -354,3 +355,42 @@ class Tree(unittest.TestCase):
         paths = {source.path for source in tree(root)}
         self.assertIn("Tests/Tidy/tidy_tests.py", paths)
         self.assertIn("Tests/Tidy/run", paths)
+
+
+class OptionNames(unittest.TestCase):
+    PAGE = (
+        "| C: `rt_pusher_set_…` | Swift | Python |\n"
+        "| `pong_timeout_ms` | `pongTimeout` | `pong` |\n"
+    )
+    OWNERS = (
+        '    case pusher\n    case ddp\n    case none = ""\n'
+        '        case pongTimeout = "pong_timeout_ms"\n'
+        "    package func has(_ limit: Limit) -> Bool {\n"
+        "        case .pongTimeout: self == .pusher\n        }\n"
+    )
+    PYTHON = '    "rt_pusher_set_pong_timeout_ms": "pong",\n'
+
+    def complaints(self, owners: str, python: str, core: str = "") -> list[str]:
+        sources = [
+            Source(option_names.OWNERS, owners),
+            Source(option_names.PYTHON, python),
+            Source(option_names.PAGE, self.PAGE),
+            Source("Sources/Session/File.swift", core),
+        ]
+        return said(option_names.option_names(sources))
+
+    def test_options_that_exist(self) -> None:
+        self.assertEqual(self.complaints(self.OWNERS, self.PYTHON), [])
+
+    def test_an_option_of_another_object(self) -> None:
+        owners = self.OWNERS.replace("== .pusher", "== .ddp")
+        self.assertIn("['ddp'] have pong_timeout_ms", self.complaints(owners, self.PYTHON)[0])
+
+    def test_another_name_in_python(self) -> None:
+        python = self.PYTHON.replace('"pong"', '"ping"')
+        self.assertIn("is pong in Python, not ping", self.complaints(self.OWNERS, python)[0])
+
+    def test_a_name_in_a_message(self) -> None:
+        core = 'throw "too late (pong_timeout)"\n'
+        found = self.complaints(self.OWNERS, self.PYTHON, core)
+        self.assertIn("File.swift:1: names the option pong_timeout", found[0])

@@ -154,12 +154,12 @@ package final class DDPConnection:
         guard options.tokenFile == nil || sharedHandlers.current.value.loadToken == nil else {
             throw RealtimeError(
                 .invalidArgument,
-                "the login is kept both by a file (token_file) and by the program (load_token); "
+                "the login is kept both by a token file and by the program's own functions; "
                     + "use one of them")
         }
         guard options.tokenFile == nil || options.tokenFile != options.documentFile else {
             throw RealtimeError(
-                .invalidArgument, "token_file and document_file are the same file; use two")
+                .invalidArgument, "the token and the documents are kept in the same file; use two")
         }
         try DDPTokenFile(options)?.check()
         try DDPDocumentFile(options)?.check()

@@ -15,10 +15,12 @@ extension EventSourceConnection {
             initial = initial ?? stored
         }
         var session = EventSourceSession(configuration, lastEventID: initial ?? "")
+        var limits = configuration.limits
+        limits.owner = configuration.owner
         parser.deinitialize(count: 1)
         parser.initialize(
             to: EventStreamParser(
-                limits: configuration.limits, lastEventID: Array((initial ?? "").utf8),
+                limits: limits, lastEventID: Array((initial ?? "").utf8),
                 reportsComments: handlers.comment != nil))
         publish { $0.lastEventID = initial ?? "" }
         session.setOnline(isReachable, now: Loop.now(), random: 0)

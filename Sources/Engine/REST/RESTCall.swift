@@ -105,7 +105,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     func timeOut() {
         let time =
             request.policy.attemptTimeout.readable
-            + (request.policy.namesTimeout ? " (attempt_timeout)" : "")
+            + request.policy.owner.mention(.attemptTimeout, or: .authTimeout)
         if let transfer, transfer.requestStarted == nil {
             let error = CurlFailure.late(time, of: transfer.easy, on: transfer.handle.route)
             drop(connectionToo: true)
@@ -225,7 +225,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
                 RealtimeError(
                     .tooLarge,
                     "the response of \(url.displayName) has more than \(limit) bytes"
-                        + " (max_body_bytes)"))
+                        + request.policy.owner.mention(.maxBodyBytes)))
         }
         self.body.append(body)
     }

@@ -112,7 +112,8 @@ extension SpreadbotConnection {
             rest.network = options.network
             rest.policy.redirects = options.redirects
             rest.policy.addsIdempotencyKey = true
-            rest.policy.namesTimeout = base != nil
+            // With a base it is the program's, which can set its options.
+            if base != nil { rest.policy.redirects.owner = .rest }
             rest.queueCapacity = options.queueCapacity
             rest.overflow = options.overflow
             rest.http = options.http

@@ -66,7 +66,8 @@ extension WebSocketConnection {
             throw RealtimeError(
                 .bufferFull,
                 "\(waiting - 1) messages wait for the connection,"
-                    + " \(sendLimits.offlineMessages) are allowed (offline_queue)")
+                    + " \(sendLimits.offlineMessages) are allowed"
+                    + OptionOwner.websocket.mention(.offlineQueue))
         }
         oweDrainedAboveHighWater()
         let message = KeptMessage(kind: kind, bytes: copy, compression: compression)
@@ -122,7 +123,8 @@ extension WebSocketConnection {
         throw RealtimeError(
             .bufferFull,
             "\(buffered) bytes wait to be sent and \(count) more would pass the limit of"
-                + " \(limit) (send_limit); wait until it has drained")
+                + " \(limit)\(OptionOwner.websocket.mention(.sendLimit));"
+                + " wait until it has drained")
     }
 
     /// Sends a ping. An empty payload is replaced by one of the library's. Any thread.

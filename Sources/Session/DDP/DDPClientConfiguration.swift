@@ -17,7 +17,7 @@ package struct DDPClientConfiguration: RequestHeaders, Sendable {
     package var network = NetworkConfiguration()
     /// For the WebSocket: requests of SockJS follow no redirects.
     /// - Options: Redirects.Rules, max_redirects = 5
-    package var redirects = Redirects.Rules(maximum: 5)
+    package var redirects = Redirects.Rules(of: .ddp, maximum: 5)
     /// Whether the WebSocket offers permessage-deflate, and SockJS accepts compressed responses.
     /// - Option: compression, flag
     package var compression = true

@@ -20,6 +20,7 @@ package struct DDPSocketEnd: Sendable, Equatable {
         DDPSocketEnd(
             error: RealtimeError(
                 .bufferFull,
-                "more than \(limit) bytes wait to be sent to \(server) (max_unsent_bytes)"))
+                "more than \(limit) bytes wait to be sent to \(server)"
+                    + OptionOwner.ddp.mention(.maxUnsentBytes)))
     }
 }

@@ -15,7 +15,9 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     /// - Option: network, network
     package var network = NetworkConfiguration()
     /// - Options: Redirects.Rules
-    package var redirects = Redirects.Rules()
+    package var redirects = Redirects.Rules(of: .eventsource)
+    /// The object that errors name options of.
+    package var owner: OptionOwner { redirects.owner }
 
     package private(set) var lastEventID: String?
     /// A query parameter that carries the last event id, in addition to the header Last-Event-ID,

@@ -284,7 +284,10 @@ package struct EventSourceSession: HTTPSourceSession {
         case .waitForNetwork:
             return HTTPSourceFailure(error: error, status: status, attempt: attempt)
         case .exhausted:
-            let option = configuration.backoff == nil ? "max_reconnects" : "max_attempts"
+            let option =
+                configuration.backoff == nil
+                ? configuration.owner.mention(.maxReconnects)
+                : OptionOwner.backoff.mention(.maxAttempts)
             return fail(attempts.exhausted(error, option: option), status: status)
         }
     }

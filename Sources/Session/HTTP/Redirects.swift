@@ -17,7 +17,13 @@ package struct Redirects: Sendable {
         /// - Option: safe_headers, list INVALID_HEADER for text that is not a token
         package var safeNames: [String] = []
 
-        package init(maximum: Int = 20) { self.maximum = maximum }
+        /// The object whose options these rules are; the objects inside it have the same rules.
+        package var owner: OptionOwner
+
+        package init(of owner: OptionOwner, maximum: Int = 20) {
+            self.owner = owner
+            self.maximum = maximum
+        }
 
         package mutating func addSafeName(_ name: String) throws(RealtimeError) {
             try HeaderField.validate(name: name, value: "", mayExpect: true)
@@ -67,14 +73,15 @@ package struct Redirects: Sendable {
         guard hops < rules.maximum else {
             throw RealtimeError(
                 .redirect,
-                "\(name) redirects again after \(hops) redirects (max_redirects)")
+                "\(name) redirects again after \(hops) redirects"
+                    + rules.owner.mention(.maxRedirects))
         }
         let next = try Redirects.location(head, url)
         if url.isSecure, !next.isSecure, !rules.allowsInsecure {
             throw RealtimeError(
                 .insecureRedirect,
-                "\(name) redirects to \(next.displayName) without TLS"
-                    + " (allow_insecure_redirects is off)")
+                "\(name) redirects to \(next.displayName) without TLS, which is not allowed"
+                    + rules.owner.mention(.allowInsecureRedirects))
         }
         hops += 1
         if !next.hasSameOrigin(as: origin) {

@@ -23,7 +23,9 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     /// - Option: network, network
     package var network = NetworkConfiguration()
     /// - Options: Redirects.Rules
-    package var redirects = Redirects.Rules()
+    package var redirects = Redirects.Rules(of: .longpoll)
+    /// The object that errors name options of.
+    package var owner: OptionOwner { redirects.owner }
 
     package private(set) var cursorMode = LongPollCursorMode.validators
     /// Whether validators are sent in addition to an id.

@@ -203,7 +203,9 @@ package struct LongPollSession: HTTPSourceSession {
         let limit = configuration.maxBodyBytes
         if limit > 0, bodyBytes > limit {
             throw RealtimeError(
-                .tooLarge, "\(name) answered with more than \(limit) bytes (max_body_bytes)")
+                .tooLarge,
+                "\(name) answered with more than \(limit) bytes"
+                    + configuration.owner.mention(.maxBodyBytes, or: .maxMessageBytes))
         }
         if !hasCursor { burst.received(bytes) }
         return true
@@ -354,7 +356,9 @@ package struct LongPollSession: HTTPSourceSession {
         case .waitForNetwork:
             return HTTPSourceFailure(error: error, status: status, attempt: attempt)
         case .exhausted:
-            return fail(attempts.exhausted(error, option: "max_attempts"), status: status)
+            return fail(
+                attempts.exhausted(error, option: OptionOwner.backoff.mention(.maxAttempts)),
+                status: status)
         }
     }
 

@@ -37,7 +37,7 @@ package struct PusherConfiguration: RequestHeaders, Sendable {
     /// - Option: network, network
     package var network = NetworkConfiguration()
     /// - Options: Redirects.Rules, max_redirects = 5
-    package var redirects = Redirects.Rules(maximum: 5)
+    package var redirects = Redirects.Rules(of: .pusher, maximum: 5)
     /// Whether the WebSocket offers permessage-deflate, and whether compressed responses to the
     /// requests for authorization and push interests are accepted.
     /// - Option: compression, flag

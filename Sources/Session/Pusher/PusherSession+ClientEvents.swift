@@ -24,7 +24,8 @@ extension PusherSession {
             let error = RealtimeError(
                 .queueFull,
                 "the event was dropped: \(configuration.clientEventQueue) client events of"
-                    + " \(entry.name.text.quoted()) wait (client_event_queue)")
+                    + " \(entry.name.text.quoted()) wait"
+                    + OptionOwner.pusher.mention(.clientEventQueue))
             return act(.triggerFailed(id, event: event.event, error))
         }
         channels[id]?.clientEvents.append(event)

@@ -102,7 +102,8 @@ extension PusherSession {
         return RealtimeError(
             .timeout,
             "\(server) did not confirm the connection within"
-                + " \(configuration.connectTimeout.readable) (connect_timeout)")
+                + " \(configuration.connectTimeout.readable)"
+                + OptionOwner.pusher.mention(.connectTimeout))
     }
 
     /// The socket is gone. Decides what follows.
@@ -115,7 +116,7 @@ extension PusherSession {
         var details = PusherStateChange(old: state, new: .disconnected)
         details.closeCode = code
         details.closeReason = reason
-        let error = error ?? closedByServer(code, reason)
+        let error = error ?? closedByServer(code, reason, now)
         details.error = error
         // A `pusher:error` with this code was reported when it came.
         let isKnown = code != nil && code == recentError(now)?.code
@@ -132,7 +133,8 @@ extension PusherSession {
         case .retry(let delay): details.retryIn = delay
         case .waitForNetwork: break
         case .exhausted:
-            details.error = attempts.exhausted(error, option: "reconnect limits")
+            details.error = attempts.exhausted(
+                error, option: OptionOwner.pusher.mention(.reconnectLimits))
             return finish(details, isReported: isReported)
         }
         if closing == .upgrade { isUpgraded = true }
@@ -146,9 +148,13 @@ extension PusherSession {
         enter(.waiting) { $0.take(details) }
     }
 
-    private func closedByServer(_ code: Int?, _ reason: String) -> RealtimeError {
+    /// - Parameter reason: that of the close frame. Some servers send it only before, in a
+    ///   `pusher:error` with the same code.
+    private func closedByServer(_ code: Int?, _ reason: String, _ now: Instant) -> RealtimeError {
         let server = url?.displayName ?? "the server"
-        let words = reason.isEmpty ? "" : ": \(reason)"
+        let known = recentError(now)
+        let text = reason.isEmpty && known?.code == code ? known?.message ?? "" : reason
+        let words = text.isEmpty ? "" : ": \(text)"
         guard let code else {
             return RealtimeError(.connectionLost, "\(server) ended the connection\(words)")
         }

@@ -105,7 +105,8 @@ extension PusherSession {
             let error = RealtimeError(
                 .timeout,
                 "\(url?.displayName ?? "the server") did not answer a ping within"
-                    + " \(configuration.pongTimeout.readable) (pong_timeout)")
+                    + " \(configuration.pongTimeout.readable)"
+                    + OptionOwner.pusher.mention(.pongTimeout))
             lose(error: error, now: now)
             return false
         }

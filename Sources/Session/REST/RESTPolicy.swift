@@ -1,4 +1,4 @@
-import Wire
+package import Wire
 
 /// Which requests are sent one after the other.
 package enum RESTOrder: Int32, Sendable {
@@ -22,8 +22,8 @@ package struct RESTPolicy: Sendable, Equatable {
     package var attemptTimeout = Duration.seconds(5) {
         didSet { hasOwnTimeout = isOfRequest }
     }
-    /// Whether `attempt_timeout` is an option that the caller knows, so that errors may name it.
-    package var namesTimeout = true
+    /// The object that errors name options of.
+    package var owner: OptionOwner { redirects.owner }
     /// The time limit for opening a connection: name resolution, TCP and TLS. Without it only
     /// `attempt_timeout` applies.
     /// - Option: connect_timeout, limit
@@ -76,7 +76,7 @@ package struct RESTPolicy: Sendable, Equatable {
     /// body.
     package var needsHeadAlone = false
     /// - Options: Redirects.Rules
-    package var redirects = Redirects.Rules()
+    package var redirects = Redirects.Rules(of: .rest)
     /// The largest response that is kept whole, after decompression. A larger one is an
     /// RT_ERROR_TOO_LARGE. Streamed responses have no such limit.
     /// - Option: max_body_bytes, bytes, python max_body_size

@@ -243,7 +243,8 @@ package struct RESTSession: ActionMachine, Sendable {
                 let time = entry.policy.queueTime.readable
                 let error = RealtimeError(
                     .expired,
-                    "\(entry.name) could not begin within \(time) (queue_ttl)\(obstacle(entry))")
+                    "\(entry.name) could not begin within \(time)"
+                        + entry.policy.owner.mention(.queueTime) + obstacle(entry))
                 return finish(entry, error, now: now)
             }
         case .waiting(let time):
@@ -295,7 +296,8 @@ package struct RESTSession: ActionMachine, Sendable {
         let last = entry.lastError.map { "; last: \($0.message)" } ?? ""
         return RealtimeError(
             .deadline,
-            "\(entry.name) did not end within \(entry.policy.latestEnd.readable) (deadline)"
+            "\(entry.name) did not end within \(entry.policy.latestEnd.readable)"
+                + entry.policy.owner.mention(.deadline)
                 + "\(obstacle(entry))\(last)")
     }
 
@@ -315,7 +317,8 @@ package struct RESTSession: ActionMachine, Sendable {
         func full(_ entry: RESTEntry) -> RealtimeError {
             RealtimeError(
                 .queueFull,
-                "\(entry.name) was dropped: \(queueCapacity) requests wait (queue_capacity)")
+                "\(entry.name) was dropped: \(queueCapacity) requests wait"
+                    + entry.policy.owner.mention(.queueCapacity))
         }
         if overflow == .dropOldest, let oldest = counted.first, let old = entries[oldest] {
             finish(old, full(old), now: now)

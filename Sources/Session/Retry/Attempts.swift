@@ -139,11 +139,11 @@ package struct Attempts: Sendable {
 
     private var earliest: Instant { pacer?.earliest ?? Instant(nanoseconds: 0) }
 
-    /// - Parameter option: the option that limits the attempts, for the message.
+    /// - Parameter option: the option that limits the attempts, as `OptionOwner` mentions it.
     package func exhausted(_ last: RealtimeError, option: String) -> RealtimeError {
         RealtimeError(
             .reconnectsExhausted,
-            "gave up after \(backoff.configuration.attemptLimit) reconnects in a row (\(option));"
+            "gave up after \(backoff.configuration.attemptLimit) reconnects in a row\(option);"
                 + " the last error: \(last.message)",
             response: last.response, systemError: last.systemError)
     }

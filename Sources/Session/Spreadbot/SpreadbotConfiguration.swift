@@ -49,7 +49,7 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
     /// - Option: network, network
     package var network = NetworkConfiguration()
     /// - Options: Redirects.Rules
-    package var redirects = Redirects.Rules()
+    package var redirects = Redirects.Rules(of: .spreadbot)
     /// - Options: HTTPOptions, connect_timeout = .seconds(10)
     package var http = HTTPOptions(connectTimeout: .seconds(10))
 

@@ -25,7 +25,8 @@ extension SpreadbotSession {
         guard let lost = dropsOldest ? sends.dropOldest() : sends.dropNewest() else { return }
         let error = RealtimeError(
             .queueFull,
-            "the queue is full: \(configuration.queueCapacity) sends wait (queue_capacity)")
+            "the queue is full: \(configuration.queueCapacity) sends wait"
+                + OptionOwner.spreadbot.mention(.queueCapacity))
         act(.sent(lost, error))
     }
 

@@ -22,7 +22,9 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     /// Boxed, because most connections do not set one.
     private var networkBox: Box<NetworkConfiguration>?
     /// - Options: Redirects.Rules, max_redirects = 5
-    package var redirects = Redirects.Rules(maximum: 5)
+    package var redirects = Redirects.Rules(of: .websocket, maximum: 5)
+    /// The object that errors name options of.
+    package var owner: OptionOwner { redirects.owner }
     /// Reconnects with the delays of a backoff when the connection is lost or fails; without a
     /// backoff it does not reconnect. It ends for good after a close by this side, the peer's close
     /// codes 1000 (unless `reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, a

@@ -112,7 +112,8 @@ package struct WebSocketLife: ~Copyable {
         opening.handshake = handshake
         opening.request = handshake.request
         opening.sent = 0
-        opening.reader = ResponseHeadReader(limit: configuration.limits.headerBytes)
+        opening.reader = ResponseHeadReader(
+            limit: configuration.limits.headerBytes, of: configuration.owner)
         let due = now + configuration.answerTimeout
         if configuration.answerTimeout > .zero, opening.deadline.map({ due < $0 }) ?? true {
             opening.deadline = due
@@ -401,15 +402,15 @@ package struct WebSocketLife: ~Copyable {
         _ now: Instant, _ configuration: WebSocketConfiguration,
         isReachable: @autoclosure () -> Bool
     ) -> OnTime {
-        // Only legs of Spreadbot have a limit for the response, and Spreadbot's options have other
-        // names.
-        let option = configuration.answerTimeout > .zero ? "connect_timeout" : "open_timeout"
-        let limit = "\(configuration.openTimeout.readable) (\(option))"
+        let owner = configuration.owner
+        let limit =
+            configuration.openTimeout.readable + owner.mention(.openTimeout, or: .connectTimeout)
         switch stage {
         case .idle, .over, .ended: return .nothing
         case .connecting: return .connectTimedOut(limit: limit)
         case .handshaking:
-            let answerLimit = "\(configuration.answerTimeout.readable) (answer_timeout)"
+            let answerLimit =
+                configuration.answerTimeout.readable + owner.mention(.answerTimeout)
             return .failed(
                 RealtimeError(
                     .timeout,

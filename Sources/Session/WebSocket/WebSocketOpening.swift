@@ -16,7 +16,8 @@ final class WebSocketOpening {
 
     init(_ configuration: WebSocketConfiguration, _ now: Instant) {
         attempt = WebSocketAttempt(configuration)
-        reader = ResponseHeadReader(limit: configuration.limits.headerBytes)
+        reader = ResponseHeadReader(
+            limit: configuration.limits.headerBytes, of: configuration.owner)
         let limit = configuration.openTimeout
         deadline = limit > .zero ? now + limit : nil
     }

@@ -63,6 +63,7 @@ package struct WebSocketSession: ~Copyable {
     /// The peer's host and port, for messages.
     private let peerName: String
     private let closeTimeout: Duration
+    private let owner: OptionOwner
     private let pongTimeout: Duration
     private let idleTimeout: Duration
     private var reader: MessageReader
@@ -103,11 +104,13 @@ package struct WebSocketSession: ~Copyable {
     ) {
         peerName = configuration.url.displayName
         closeTimeout = configuration.closeTimeout
+        owner = configuration.owner
         pongTimeout = configuration.pongTimeout
         idleTimeout = configuration.idleTimeout
         self.keys = keys
         reader = MessageReader(
-            limits: configuration.limits, deflate: deflate, streams: configuration.deliversPieces)
+            limits: configuration.limits, of: configuration.owner, deflate: deflate,
+            streams: configuration.deliversPieces)
         heartbeat = Heartbeat(
             interval: configuration.pingInterval, timeout: configuration.pongTimeout, now: now)
         lastMessage = configuration.idleTimeout > .zero ? now : nil
@@ -411,8 +414,8 @@ package struct WebSocketSession: ~Copyable {
             return .failed(
                 RealtimeError(
                     .timeout,
-                    "\(peerName) sent no message within"
-                        + " \(idleTimeout.readable) (idle_timeout)"),
+                    "\(peerName) sent no message within \(idleTimeout.readable)"
+                        + owner.mention(.idleTimeout)),
                 .goingAway)
         }
         let isCrowded = outgoing.count > WebSocketSession.crowdedBytes
@@ -431,7 +434,7 @@ package struct WebSocketSession: ~Copyable {
                 RealtimeError(
                     .timeout,
                     "\(peerName) \(heartbeat.isPingOwed ? "took nothing" : "did not answer a ping")"
-                        + " within \(pongTimeout.readable) (pong_timeout)"),
+                        + " within \(pongTimeout.readable)\(owner.mention(.pongTimeout))"),
                 .internalError)
         }
     }
@@ -443,7 +446,5 @@ package struct WebSocketSession: ~Copyable {
         heartbeat.setPaused(isPaused, now: now)
     }
 
-    private static var isClosing: RealtimeError {
-        RealtimeError(.closed, "the connection is closing")
-    }
+    private static var isClosing: RealtimeError { .init(.closed, "the connection is closing") }
 }

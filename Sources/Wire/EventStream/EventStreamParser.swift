@@ -4,32 +4,6 @@ import CShims
 /// reconnection time per call. It never waits for a byte after the one that ends a line, looks at
 /// each byte once, and keeps only bytes that an event needs.
 package struct EventStreamParser: ~Copyable {
-    /// Limits on what the parser keeps of a server's bytes; 0 means no limit.
-    /// - Object: eventstream_parser, EventStreamParser.Limits, before the first bytes
-    package struct Limits: Sendable {
-        /// The longest line of the stream. Comments without a listener, and lines of unknown
-        /// fields, do not count. A longer line is an RT_ERROR_TOO_LARGE, after which nothing more
-        /// is read.
-        /// - Option: max_line_bytes, bytes, once, python max_line_size
-        package var line = 64 << 20
-        /// The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more is
-        /// read.
-        /// - Option: max_event_bytes, bytes, once, python max_event_size
-        package var data = 64 << 20
-        /// The longest id, and the longest type, of an event. A longer one is an
-        /// RT_ERROR_TOO_LARGE, after which nothing more is read.
-        /// - Option: max_name_bytes, bytes, once, python max_name_size
-        package var name = 64 << 10
-
-        package init() {}
-
-        package init(line: Int, data: Int, name: Int) {
-            self.line = line
-            self.data = data
-            self.name = name
-        }
-    }
-
     package enum Step {
         case needMoreBytes
         /// Valid until the next call.
@@ -266,16 +240,16 @@ package struct EventStreamParser: ~Copyable {
         let value = UnsafeRawBufferPointer(start: base + start, count: line.count - start)
         switch field {
         case .data:
-            try check(dataBytes.count, value.count, limits.data, "data", "max_event_bytes")
+            try check(dataBytes.count, value.count, limits.data, "data", .maxEventBytes)
             if !isASCII { dataIsASCII = false }
             dataBytes.append(value, then: 0x0A)
         case .event:
-            try check(0, value.count, limits.name, "event type", "max_name_bytes")
+            try check(0, value.count, limits.name, "event type", .maxNameBytes)
             typeBytes.removeAll(keeping: EventStreamParser.keptStorage)
             typeBytes.append(value)
             typeIsASCII = isASCII
         case .id:
-            try check(0, value.count, limits.name, "id", "max_name_bytes")
+            try check(0, value.count, limits.name, "id", .maxNameBytes)
             guard !value.contains(0) else { break }
             pendingID.removeAll(keeping: EventStreamParser.keptStorage)
             pendingID.append(value)
@@ -332,15 +306,15 @@ package struct EventStreamParser: ~Copyable {
     ) throws(RealtimeError) {
         switch field {
         case .data:
-            try check(dataBytes.count, value.count, limits.data, "data", "max_event_bytes")
+            try check(dataBytes.count, value.count, limits.data, "data", .maxEventBytes)
             if !isASCII { dataIsASCII = false }
             dataBytes.append(value)
         case .event:
-            try check(typeBytes.count, value.count, limits.name, "event type", "max_name_bytes")
+            try check(typeBytes.count, value.count, limits.name, "event type", .maxNameBytes)
             typeBytes.append(value)
             typeIsASCII = false
         case .id:
-            try check(scratch.count, value.count, limits.name, "id", "max_name_bytes")
+            try check(scratch.count, value.count, limits.name, "id", .maxNameBytes)
             scratch.append(value)
         case .comment: scratch.append(value)
         case .retry:
@@ -360,7 +334,7 @@ package struct EventStreamParser: ~Copyable {
         endLine()
         switch field {
         case .data:
-            try check(dataBytes.count, 0, limits.data, "data", "max_event_bytes")
+            try check(dataBytes.count, 0, limits.data, "data", .maxEventBytes)
             dataBytes.append(0x0A)
         case .event: break
         case .id:
@@ -435,15 +409,18 @@ package struct EventStreamParser: ~Copyable {
 
     @inline(__always)
     private func checkLine(_ count: Int) throws(RealtimeError) {
-        try check(0, count, limits.line, "line", "max_line_bytes")
+        try check(0, count, limits.line, "line", .maxLineBytes)
     }
 
     @inline(__always)
     private func check(
-        _ before: Int, _ added: Int, _ limit: Int, _ what: StaticString, _ option: StaticString
+        _ before: Int, _ added: Int, _ limit: Int, _ what: StaticString,
+        _ option: OptionOwner.Limit
     ) throws(RealtimeError) {
         guard limit > 0, added > limit - before else { return }
         throw RealtimeError(
-            .tooLarge, "event stream's \(what) of more than \(limit) bytes (\(option))")
+            .tooLarge,
+            "event stream's \(what) of more than \(limit) bytes"
+                + limits.owner.mention(option, or: .maxMessageBytes))
     }
 }

@@ -22,6 +22,7 @@ package struct ResponseHeadReader {
     }
 
     private let limit: Int
+    private let owner: OptionOwner
     private var state = State.statusLine
     /// The line being read, without its LF. Never longer than `limit`.
     private var line: [UInt8] = []
@@ -29,10 +30,13 @@ package struct ResponseHeadReader {
     private var headBytes = 0
     private var interimCount = 0
 
-    /// - Parameter limit: the most bytes of the status line and the fields together.
-    package init(limit: Int) {
+    /// - Parameters:
+    ///   - limit: the most bytes of the status line and the fields together.
+    ///   - owner: the object whose option the limit is.
+    package init(limit: Int, of owner: OptionOwner = .websocket) {
         precondition(limit > 0, "a head needs room")
         self.limit = limit
+        self.owner = owner
     }
 
     /// Reads the next bytes from the server.
@@ -70,8 +74,8 @@ package struct ResponseHeadReader {
     private var tooLarge: RealtimeError {
         RealtimeError(
             .tooLarge,
-            "the server's answer has more than \(limit) bytes of status line and headers "
-                + "(max_header_bytes)")
+            "the server's answer has more than \(limit) bytes of status line and headers"
+                + owner.mention(.maxHeaderBytes))
     }
 
     /// Parses the finished line. Returns the head after the last line of a final response.

@@ -57,6 +57,10 @@ package struct ProtocolFailure: Error, Equatable, Sendable {
         self.code = code
         self.message = message
     }
+
+    static var invalidText: ProtocolFailure {
+        ProtocolFailure(.invalidPayload, "text message is not valid UTF-8")
+    }
 }
 
 /// The header of a server's frame (RFC 6455 §5.2): 2, 4 or 10 bytes, as a server never masks

@@ -14,4 +14,17 @@ package struct MessageLimits: Sendable, Equatable {
     package var inflateRatio = 0
 
     package init() {}
+
+    func tooLarge(_ owner: OptionOwner) -> ProtocolFailure {
+        ProtocolFailure(
+            .messageTooBig,
+            "message of more than \(messageBytes) bytes\(owner.mention(.maxMessageBytes))")
+    }
+
+    func grewTooMuch(_ owner: OptionOwner) -> ProtocolFailure {
+        ProtocolFailure(
+            .messageTooBig,
+            "compressed message grew more than \(inflateRatio) times"
+                + owner.mention(.maxInflateRatio))
+    }
 }

@@ -42,6 +42,7 @@ package struct MessageReader: ~Copyable {
     private var inflater: Inflater?
     private let deflate: DeflateParameters?
     private let limits: MessageLimits
+    private let owner: OptionOwner
     private var messageCount: UInt64 = 0
     private var payloadBytes: UInt64 = 0
     /// Bytes of messages that did not lie whole in one input: first those delivered, then the
@@ -68,9 +69,15 @@ package struct MessageReader: ~Copyable {
     /// at most 1,032 times as large.
     private static let inflatePiece = 4096
 
-    /// - Parameter streams: whether messages that do not lie whole in one input are returned in
-    ///   pieces. `limits.messageBytes` then does not apply.
-    package init(limits: MessageLimits, deflate: DeflateParameters?, streams: Bool = false) {
+    /// - Parameters:
+    ///   - owner: the object whose options the limits are.
+    ///   - streams: whether messages that do not lie whole in one input are returned in pieces.
+    ///     `limits.messageBytes` then does not apply.
+    package init(
+        limits: MessageLimits, of owner: OptionOwner = .websocket, deflate: DeflateParameters?,
+        streams: Bool = false
+    ) {
+        self.owner = owner
         self.limits = limits
         self.streams = streams
         willStream = streams
@@ -203,7 +210,7 @@ package struct MessageReader: ~Copyable {
         if left > 0 { return try suspend(kind, payload: range.count, left: left, &offset) }
         let text = UnsafeRawBufferPointer(rebasing: assembly.readable[start...])
         guard kind == .binary || UTF8Validator.isValid(text) else {
-            throw MessageReader.invalidText
+            throw ProtocolFailure.invalidText
         }
         messageCount &+= 1
         payloadBytes &+= UInt64(truncatingIfNeeded: text.count)
@@ -355,7 +362,7 @@ package struct MessageReader: ~Copyable {
         if kind == .text {
             let fresh = UnsafeRawBufferPointer(rebasing: assembly.readable[before...])
             guard utf8.accepts(fresh), !endsMessage || utf8.isComplete else {
-                throw MessageReader.invalidText
+                throw ProtocolFailure.invalidText
             }
         }
         payloadBytes &+= UInt64(assembly.count - before)
@@ -420,12 +427,8 @@ package struct MessageReader: ~Copyable {
             switch error {
             case .corrupt(let why):
                 throw ProtocolFailure(.invalidPayload, "compressed message is corrupt: \(why)")
-            case .tooLarge: throw tooLarge()
-            case .ratio:
-                throw ProtocolFailure(
-                    .messageTooBig,
-                    "compressed message grew more than \(limits.inflateRatio) times"
-                        + " (max_inflate_ratio)")
+            case .tooLarge: throw limits.tooLarge(owner)
+            case .ratio: throw limits.grewTooMuch(owner)
             }
         }
     }
@@ -434,16 +437,8 @@ package struct MessageReader: ~Copyable {
     @inline(__always)
     private func checkSize(_ frame: Int) throws(ProtocolFailure) {
         let limit = streams ? 0 : limits.messageBytes
-        if limit > 0, frame > limit - (assembly.count - messageStart) { throw tooLarge() }
-    }
-
-    private func tooLarge() -> ProtocolFailure {
-        ProtocolFailure(
-            .messageTooBig,
-            "message of more than \(limits.messageBytes) bytes (max_message_bytes)")
-    }
-
-    private static var invalidText: ProtocolFailure {
-        ProtocolFailure(.invalidPayload, "text message is not valid UTF-8")
+        if limit > 0, frame > limit - (assembly.count - messageStart) {
+            throw limits.tooLarge(owner)
+        }
     }
 }

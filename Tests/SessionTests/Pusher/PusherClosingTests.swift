@@ -16,6 +16,20 @@ struct PusherClosingTests {
         #expect(model.wait == nil)
     }
 
+    /// soketi and Reverb send the text in a `pusher:error`, and a close frame with only the code.
+    @Test func `the text of an error is kept when the close frame has only its code`() throws {
+        let model = try PusherModel.connected()
+        _ = model.receive(
+            #"{"event":"pusher:error","data":{"code":4001,"message":"App key x not found"}}"#)
+        _ = model.end(4001, "")
+        let message = try #require(model.change?.error?.message)
+        #expect(message.hasSuffix("closed the connection with code 4001: App key x not found"))
+        let other = try PusherModel.connected()
+        _ = other.error(4301)
+        _ = other.end(4001, "")
+        #expect(other.change?.error?.message.hasSuffix("with code 4001") == true)
+    }
+
     @Test(arguments: [4100, 4150, 4199])
     func `over capacity: the next attempt waits at least a second`(code: UInt16) throws {
         let model = try PusherModel.connected()

@@ -280,17 +280,21 @@ _FAMILIES: dict[int, type[RealtimeError]] = {
 }
 
 
-#: Names of limits: in messages of the C interface, and in Python.
-_NAMES = {
-    "attempt_timeout": "timeout",
-    "pong_timeout": "ping_timeout",
-    "max_body_bytes": "max_body_size",
-    "max_event_bytes": "max_event_size",
-    "max_header_bytes": "max_header_size",
-    "max_line_bytes": "max_line_size",
-    "max_message_bytes": "max_size",
-    "max_name_bytes": "max_name_size",
+#: Names of options: those of setters of the C interface, which errors mention, and in Python.
+#: The tables of options add theirs.
+OPTION_NAMES = {
+    "rt_pusher_set_reconnect_limits": "max_reconnects",
+    "rt_websocket_set_max_inflate_ratio": "Deflate.max_inflate_ratio",
+    "rt_websocket_set_offline_queue": "offline_queue",
+    "rt_websocket_set_send_limit_bytes": "write_limit",
 }
+_MENTION = re.compile(r" \((rt_[a-z_0-9]+_set_[a-z_0-9]+)\)")
+
+
+def _in_python(mention: re.Match[str]) -> str:
+    """The option in Python; nothing if Python does not have it."""
+    name = OPTION_NAMES.get(mention[1])
+    return f" ({name})" if name else ""
 
 
 #: How C refuses a value of the caller that is nested too deep, or has a number that is too large.
@@ -305,8 +309,7 @@ def from_status(
     :param response: of the server or proxy that refused the handshake.
     :param http_status: of the proxy, if it is known without a response.
     """
-    for theirs, ours in _NAMES.items():
-        message = message.replace(f"({theirs})", f"({ours})")
+    message = _MENTION.sub(_in_python, message)
     message = message.replace(" is empty; use NULL for none", " is empty; use None instead")
     if status == rt_status.ERROR_PROTOCOL and _REFUSED_VALUE.match(message):
         return InvalidArgument(status, message)

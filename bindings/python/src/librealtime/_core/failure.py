@@ -65,7 +65,7 @@ def stream_error(status: int, message: str, http_status: int = 0) -> RealtimeErr
         return StreamRefused(status, message, http_status)
     if status == rt_status.ERROR_CLOSED:
         return StreamEnded(status, message)
-    return from_status(status, message.replace("(max_body_bytes)", "(max_size)"), None, http_status)
+    return from_status(status, message, None, http_status)
 
 
 def _response(view: rt_failure) -> Response | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import check
+from .errors import OPTION_NAMES, check
 from .handle import Handle
 from .loader import lib
 from .naming import kind_of
@@ -132,6 +132,8 @@ class Table:
     def __init__(self, chapter: str, *options: Option) -> None:
         self._prefix = f"rt_{chapter}_set_"
         self._options = {option.name: option for option in options}
+        for option in options:
+            OPTION_NAMES[self._prefix + option.c_name] = option.name
 
     def only(self, *names: str) -> Table:
         """A table with only these options."""

@@ -1,0 +1,25 @@
+import Testing
+import Wire
+
+struct OptionOwnerTests {
+    @Test func anOptionIsNamedAsSwiftNamesIt() {
+        #expect(OptionOwner.websocket.mention(.pongTimeout) == " (pongTimeout)")
+        #expect(OptionOwner.websocket.mention(.sendLimit) == " (sendLimitBytes)")
+        #expect(OptionOwner.rest.mention(.queueTime) == " (queueTime)")
+        #expect(OptionOwner.pusher.mention(.reconnectLimits) == " (reconnectAttemptsMax)")
+    }
+
+    @Test func anOptionThatTheObjectDoesNotHaveIsNotNamed() {
+        #expect(OptionOwner.pusher.mention(.attemptTimeout) == "")
+        #expect(OptionOwner.ddp.mention(.maxInflateRatio) == "")
+        for limit in OptionOwner.Limit.allCases { #expect(OptionOwner.none.mention(limit) == "") }
+    }
+
+    @Test func theSecondOptionIsNamedInstead() {
+        #expect(
+            OptionOwner.spreadbot.mention(.openTimeout, or: .connectTimeout) == " (connectTimeout)")
+        #expect(
+            OptionOwner.websocket.mention(.openTimeout, or: .connectTimeout) == " (openTimeout)")
+        #expect(OptionOwner.none.mention(.openTimeout, or: .connectTimeout) == "")
+    }
+}
