@@ -98,7 +98,7 @@ extension RealtimeError {
             "The server has nothing at this path."
         case .contentType: "This URL does not serve an event stream; check the path."
         case .insecureRedirect: "The server redirects from TLS to plain text."
-        case .auth where message.contains("need an auth method"):
+        case .auth where message.contains("an auth method, and none is set"):
             "See --auth-endpoint and --secret-file."
         case .auth where message.contains("encryption master key"): "Use --auth-endpoint."
         case .auth where message.contains("authorization"): nil

@@ -17,10 +17,10 @@ extension PusherConnection {
         let isUser = request.channels.isEmpty
         let endpoint = isUser ? configuration.userAuthEndpoint : configuration.authEndpoint
         guard endpoint != nil || handlers.prepareAuthorization != nil else {
-            let what = isUser ? "a sign-in" : "private and presence channels"
+            let what = isUser ? "a sign-in needs" : "private and presence channels need"
             return finish(
                 request,
-                .failed(RealtimeError(.auth, "\(what) need an auth method, and none is set")))
+                .failed(RealtimeError(.auth, "\(what) an auth method, and none is set")))
         }
         do throws(RealtimeError) {
             try send(request, to: endpoint, isBatch)

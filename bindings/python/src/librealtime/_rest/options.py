@@ -160,7 +160,7 @@ def json_text(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError as error:  # NaN, an infinity, or a value that contains itself
-        raise invalid(f"json cannot be encoded as JSON: {error}") from error
+        raise invalid(f"the value of json is not JSON: {error}") from error
 
 
 def _pairs(params: Params, what: str) -> Iterator[tuple[str, bytes]]:
