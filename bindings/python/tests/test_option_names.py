@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from librealtime._core import option_tables
 from librealtime._core.abi import rt_status
 from librealtime._core.errors import OPTION_NAMES, from_status
