@@ -19,6 +19,7 @@ from command_line import (
     Tool,
     ends,
     http,
+    patiently,
     running,
     says,
 )
@@ -211,11 +212,15 @@ def test_an_answer_that_stands_still(tool: Tool, servers: Servers) -> None:
 
     url = http(servers.script(script))
     arguments = ["get", url, "--attempts", "1", "--idle-timeout"]
-    # The first byte must come within that time, too.
-    result = tool.run(*arguments, "1", status=UNREACHABLE)
-    expect(result.stdout == "begin", result.stdout)
-    expect("sent no more of its response" in result.stderr, result.stderr)
-    expect("See --idle-timeout." in result.stderr, result.stderr)
+
+    def check(limit: str) -> None:
+        # The first byte must come within that time, too.
+        result = tool.run(*arguments, limit, status=UNREACHABLE)
+        expect(result.stdout == "begin", result.stdout)
+        expect("sent no more of its response" in result.stderr, result.stderr)
+        expect("See --idle-timeout." in result.stderr, result.stderr)
+
+    patiently(check)
     said = tool.run(*arguments, "-1", status=USAGE).stderr
     expect("--idle-timeout" in said, said)
 
@@ -229,10 +234,14 @@ def test_a_silent_port_for_tls(tool: Tool) -> None:
             ["sse", "--no-reconnect", f"https://{place}/"],
             ["ws", f"wss://{place}/"],
         ):
-            said = tool.run(*command, "--timeout", "0.2", status=UNREACHABLE).stderr
-            expect(f"cannot connect to {place}" in said, said)
-            expect("the TLS handshake timed out; the server may not speak TLS" in said, said)
-            expect("firewall" not in said, said)
+
+            def check(limit: str, command: list[str] = command) -> None:
+                said = tool.run(*command, "--timeout", limit, status=UNREACHABLE).stderr
+                expect(f"cannot connect to {place}" in said, said)
+                expect("the TLS handshake timed out; the server may not speak TLS" in said, said)
+                expect("firewall" not in said, said)
+
+            patiently(check)
 
 
 def test_requests_interrupted(tool: Tool, servers: Servers) -> None:

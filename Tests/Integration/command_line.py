@@ -61,6 +61,26 @@ class Tool:
         return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+def patiently(check: Callable[[str], None]) -> None:
+    """Calls a check with a time limit in seconds, for the tool. It must pass with one of them: a
+    limit that is meant to pass, but only after the server has done something, can be too short when
+    the machine is busy, so each is twice the one before. Failures of the last one are raised."""
+    limit = 0.25
+    while True:
+        try:
+            return check(f"{limit:g}")
+        except Failed:
+            limit *= 2
+            if limit > PATIENCE_S / 2:
+                raise
+
+
+def shown(limit: str) -> str:
+    """A limit as the library's messages show it."""
+    milliseconds = round(float(limit) * 1000)
+    return f"{milliseconds} ms" if milliseconds % 1000 else f"{milliseconds // 1000} s"
+
+
 @contextlib.contextmanager
 def running(tool: Tool, *arguments: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A process that the test does not wait for; it is ended with the test in any case."""
