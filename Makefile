@@ -10,7 +10,9 @@ SO := build/librealtime.so
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: build ## C, Python and Swift programs receive the same messages, chat, and share a list
+demo: install ## C, Python and Swift programs receive the same messages, chat, and share a list
+	cmake -S . -B build -G Ninja
+	cmake --build build --target all demo_examples
 	$(PYTHON) Tests/Support/demo.py
 
 serve-meteor: install ## A Meteor server for the examples of docs/meteor.md, on PORT=3000
@@ -19,12 +21,14 @@ serve-meteor: install ## A Meteor server for the examples of docs/meteor.md, on 
 serve: install ## A server to try the library against, on PORT=8080, until Ctrl-C
 	@$(PYTHON) bindings/python/src/librealtime/demo_server.py --port $(or $(PORT),8080)
 
-test: build ## All tests except the long ones, with a result for each suite
-	cmake --build build --target simulate
+test: install ## All tests except the long ones, with a result for each suite
+	cmake -S . -B build -G Ninja
+	cmake --build build --target all simulate
 	Tests/run
 
-check-long: build ## The tests that `make test` leaves out: valgrind, many seeds, long random calls
-	cmake --build build --target simulate
+check-long: install ## What `make test` leaves out: valgrind, many seeds, long random calls
+	cmake -S . -B build -G Ninja
+	cmake --build build --target all simulate
 	Tests/run --long
 
 build: install ## build/librealtime.so and build/bin/realtime, release

@@ -1,11 +1,13 @@
-"""C projects can use an installed tree by pkg-config and find_package, even after it was moved."""
+"""C projects can use an installed tree by pkg-config and find_package, even after it was moved, and
+this tree by add_subdirectory and FetchContent."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
-from suite import BUILD, ROOT, SCRATCH, Failure, expect, run, server
+import pytest
+from suite import BUILD, LIBRARY, ROOT, SCRATCH, Failure, expect, run, server
 
 EXAMPLE = ROOT / "examples-c" / "echo.c"
 LINES = "one\ntwo\n"
@@ -129,3 +131,75 @@ def test_find_package_refuses_another_version() -> None:
         expect("9.0" in str(refusal) and "Realtime" in str(refusal), str(refusal))
     else:
         raise Failure("find_package(Realtime 9.0) succeeded")
+
+
+SUPERPROJECT = """\
+cmake_minimum_required(VERSION 3.20)
+project(user LANGUAGES C)
+# What a project of that size may have.
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${{CMAKE_BINARY_DIR}}/elsewhere)
+set(CMAKE_DEBUG_POSTFIX d)
+foreach(name tool simulate demo install_all)
+  add_custom_target(${{name}})
+endforeach()
+{how}
+add_executable(echo {source})
+target_link_libraries(echo PRIVATE Realtime::realtime)
+install(TARGETS echo)
+"""
+SUBDIRECTORY = f'add_subdirectory("{ROOT}" realtime)'
+FETCHED = f"""\
+include(FetchContent)
+FetchContent_Declare(realtime SOURCE_DIR "{ROOT}")
+FetchContent_MakeAvailable(realtime)"""
+
+# The compilation of the library takes minutes: these take what `make build` has made, and leave the
+# rest to the real compiler.
+SWIFTC = """\
+#!/bin/sh
+for last; do :; done
+case "$*" in
+  *" -c -o "*) cp "{object}" "$last" ;;
+  *) exec "{swiftc}" "$@" ;;
+esac
+"""
+SWIFT = """\
+#!/bin/sh
+while [ "$1" != --scratch-path ]; do shift; done
+mkdir -p "$2/release" && cp "{library}" "$2/release/librealtime.so"
+"""
+
+
+def compilers(folder: Path) -> list[str]:
+    """Settings of CMake for compilers that need no time."""
+    folder.mkdir(parents=True)
+    # Its name decides what it does, so the symbolic link is not followed.
+    real = shutil.which("swiftc") or "swiftc"
+    compiled = BUILD / "embedded" / "realtime.o"
+    for name, text in (
+        ("swiftc", SWIFTC.format(object=compiled, swiftc=real)),
+        ("swift", SWIFT.format(library=LIBRARY.resolve())),
+    ):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    (folder / "ld.lld").symlink_to(Path(real).resolve().with_name("ld.lld"))
+    return [f"-DSWIFTC_EXECUTABLE={folder}/swiftc", f"-DSWIFT_EXECUTABLE={folder}/swift"]
+
+
+@pytest.mark.parametrize("how", [SUBDIRECTORY, FETCHED], ids=["add_subdirectory", "FetchContent"])
+@pytest.mark.parametrize("embedded", ["ON", "OFF"])
+def test_example_in_a_larger_project(how: str, embedded: str) -> None:
+    """The target has the library and its header, and nothing else is built or installed."""
+    project = SCRATCH / "superproject"
+    shutil.rmtree(project, ignore_errors=True)
+    settings = compilers(project / "compilers")
+    (project / "CMakeLists.txt").write_text(SUPERPROJECT.format(how=how, source=EXAMPLE))
+    build = project / "build"
+    settings += [f"-DREALTIME_EMBEDDED={embedded}", "-DCMAKE_BUILD_TYPE=Debug"]
+    run(["cmake", "-S", project, "-B", build, "-G", "Ninja", *settings])
+    run(["cmake", "--build", build])
+    run_example(build / "echo")
+    expect(not list(build.rglob("bin/realtime")), "the tool was built")
+    run(["cmake", "--install", build, "--prefix", project / "prefix"])
+    installed = [str(path.relative_to(project)) for path in (project / "prefix").rglob("*.*")]
+    expect(installed == [], f"also installed: {installed}")

@@ -97,12 +97,13 @@ class Build:
         return self.program(ROOT / "examples-c" / f"{name}.c")
 
     def swift_example(self, name: str) -> pathlib.Path:
-        """Builds all Swift examples in the demo's folder; for tests that are marked `swift`."""
+        """Builds all Swift examples; for tests that are marked `swift`."""
         return self._swift_examples / name
 
     @functools.cached_property
     def _swift_examples(self) -> pathlib.Path:
-        scratch = ROOT / "build" / "examples-swift"
+        # The folder of `swift test`, which has compiled the library's modules.
+        scratch = ROOT / ".build"
         command = ["swift", "build", "--package-path", str(ROOT / "examples-swift")]
         # A cached plan misses files that were added to or removed from the library.
         command += ["--disable-build-manifest-caching"]
