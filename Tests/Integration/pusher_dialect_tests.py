@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from typing import Any
 
@@ -199,6 +200,9 @@ def test_wrong_signature(server: PusherServer, dialect: str, name: str) -> None:
             expect(("channel" in message) == (dialect == "sockudo"), f"{message}")
         if dialect in ("pusher", "sockudo"):
             expect(data["code"] == pick(dialect, None, sockudo=4009), f"{data}")
+        if dialect == "reverb":
+            wanted = {"code": 4009, "message": "Connection is unauthorized"}
+            expect(json.loads(data) == wanted and set(message) == {"event", "data"}, f"{message}")
         client.silence()
 
 

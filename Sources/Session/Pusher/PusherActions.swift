@@ -76,15 +76,15 @@ package struct PusherSocketEnd: Sendable {
 package struct PusherSubscriptionFailure: Sendable {
     /// Has the endpoint's response, if there is one.
     package let error: RealtimeError
-    /// The body of the response, or the message with which the server refused; nil if there is
-    /// none.
+    /// The body of the response, or the message with which the server refused, without the
+    /// signatures that it quotes; nil if there is none.
     package let body: [UInt8]?
     /// The status of the response, or the one in the server's message.
     package let status: Int?
 
     package init(_ error: RealtimeError, body: [UInt8]? = nil, status: Int? = nil) {
         self.error = error
-        self.body = body ?? error.response?.body
+        self.body = (body ?? error.response?.body).map { PusherRedaction.bytes(of: $0) }
         self.status = status ?? error.response?.status
     }
 }

@@ -53,7 +53,6 @@ struct PusherChannelEntry: Sendable {
         return answer
     }
 
-    var isAuthorizationAwaited: Bool { state == .sent && name.needsAuthorization }
 }
 
 /// The channels of a connection, by id and by name.
@@ -91,9 +90,11 @@ struct PusherChannels: Sendable {
         return pairs.sorted { $0.0 < $1.0 }.map { $0.1 }
     }
 
-    /// Channels whose authorization the server is checking.
-    var awaitingAuthorization: [ID] {
-        entries.compactMap { $1.isAuthorizationAwaited ? $0 : nil }
+    /// Channels whose subscription the server has not answered, in the order in which they were
+    /// sent.
+    var unanswered: [ID] {
+        let sent = entries.filter { $1.state == .sent }
+        return sent.sorted { ($0.1.sentAt, $0.1.order) < ($1.1.sentAt, $1.1.order) }.map { $0.0 }
     }
 
     mutating func add(_ id: ID, _ name: PusherChannelName) {
@@ -134,16 +135,20 @@ struct PusherChannels: Sendable {
     }
 }
 
-/// Subscriptions that were sent, in their order. Each is reported once if it is not answered in
-/// time.
+/// Subscriptions that were sent, in their order, and the time limit for their answers.
 struct PusherUnanswered: Sendable {
     /// By name, because a channel may be given to another registration meanwhile.
     private typealias Sent = (time: Instant, name: String)
 
     private var sent: [Sent] = []
     private var first = 0
+    /// When the last pause ended, during which no answer was read.
+    private var resumedAt = Instant(nanoseconds: 0)
 
     mutating func add(_ name: String, _ now: Instant) { sent.append((now, name)) }
+
+    /// The time of a pause does not count.
+    mutating func resumed(_ now: Instant) { resumedAt = now }
 
     /// When the oldest is due.
     mutating func due(_ channels: PusherChannels) -> Instant? {
@@ -152,15 +157,16 @@ struct PusherUnanswered: Sendable {
             sent.removeFirst(first)
             first = 0
         }
-        return first < sent.count ? sent[first].time + PusherConfiguration.answerTimeout : nil
+        guard first < sent.count else { return nil }
+        return max(sent[first].time, resumedAt) + PusherConfiguration.answerTimeout
     }
 
     /// Removes one that is due.
-    /// - Returns: the name of its channel.
-    mutating func popDue(_ channels: PusherChannels, _ now: Instant) -> String? {
+    /// - Returns: its channel.
+    mutating func popDue(_ channels: PusherChannels, _ now: Instant) -> PusherChannels.ID? {
         guard let due = due(channels), due <= now else { return nil }
         first += 1
-        return sent[first - 1].name
+        return channels[sent[first - 1].name]?.id
     }
 
     private func isUnanswered(_ one: Sent, _ channels: PusherChannels) -> Bool {

@@ -132,7 +132,7 @@ package struct PusherConfiguration: RequestHeaders, Sendable {
     package static let unsentEventLimit = 8 << 20
     /// How long the server may take to answer this side's close frame.
     package static let closeTimeout = Duration.seconds(5)
-    /// After this time, a subscription or sign-in that the server has not answered is reported.
+    /// After this time, a subscription or sign-in that the server has not answered has failed.
     package static let answerTimeout = Duration.seconds(30)
     package static let defaultActivityTimeout = Duration.seconds(60)
     /// The shortest activity timeout that a server can choose.

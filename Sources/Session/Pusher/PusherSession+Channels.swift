@@ -14,13 +14,25 @@ extension PusherSession {
             if let answer { channels[id]?.answer = answer }
         } else if let cancelled = channels[name.text] {
             guard cancelled.isCancelled else { return }
-            channels.reinstate(cancelled.id, as: id)
-            return act(.channelState(id, .sent))
+            guard refusals.take(hasSignature: name.needsAuthorization) != nil else {
+                channels.reinstate(cancelled.id, as: id)
+                return act(.channelState(id, .sent))
+            }
+            // The server has refused a subscription without naming it: we take it for this one.
+            _ = channels.remove(cancelled.id)
+            add(id, name, answer)
         } else {
-            channels.add(id, name)
-            channels[id]?.answer = answer
+            add(id, name, answer)
         }
         if connection != nil { begin(id, now) }
+        judgeRefusals()
+    }
+
+    private mutating func add(
+        _ id: ChannelID, _ name: PusherChannelName, _ answer: PusherAuthorizationAnswer?
+    ) {
+        channels.add(id, name)
+        channels[id]?.answer = answer
     }
 
     /// Ends a registration. Nothing about it is reported any more.
@@ -132,17 +144,23 @@ extension PusherSession {
         guard let route = channels[channel] else {
             // The subscription was undone before the server knew of it.
             let name = String(decoding: channel, as: UTF8.self)
+            user.awaited[name] = nil
             let longest = configuration.maxChannelNameLength
             guard PusherChannelName.isPossible(name, maximumLength: longest) else {
                 return log("a subscription succeeded for a name that no channel can have")
             }
             return send(PusherMessage.unsubscribe(name))
         }
-        guard route.id != 0 else { return user.isSubscribed = true }
+        guard route.id != 0 else {
+            user.awaited[channel] = nil
+            user.isSubscribed = true
+            return
+        }
         guard let entry = channels[route.id] else { return }
         guard !entry.isCancelled else {
             _ = channels.remove(route.id)
-            return send(PusherMessage.unsubscribe(entry.name.text))
+            send(PusherMessage.unsubscribe(entry.name.text))
+            return judgeRefusals()
         }
         // An error that named no channel may have failed a subscription that succeeds now. The
         // authorization of another attempt is then not needed.
@@ -154,11 +172,13 @@ extension PusherSession {
         act(.event(PusherEvent(envelope, named: "pusher:subscription_succeeded"), route.id))
         act(.subscribed(route.id))
         sendClientEvents(route.id, now)
+        judgeRefusals()
     }
 
     mutating func subscriptionError(_ envelope: PusherEnvelope) {
-        let event = PusherEvent(envelope, named: "pusher:subscription_error")
+        let event = PusherEvent(envelope, named: "pusher:subscription_error").withoutSignatures
         guard let channel = envelope.channel else { return act(.event(event, nil)) }
+        user.awaited[channel] = nil
         guard let route = channels[channel], let entry = channels[route.id] else { return }
         guard entry.state == .sent else { return act(.event(event, route.id)) }
         let answer = PusherSubscriptionError(envelope.data)
@@ -166,19 +186,10 @@ extension PusherSession {
         fail(
             route.id,
             refusal(
-                of: entry.name.text, (answer.error ?? "no reason given") + status, event,
-                status: answer.status),
+                of: entry.name.text, (answer.error ?? "no reason given") + status,
+                body: event.dataBytes, status: answer.status),
             event: event)
-    }
-
-    func refusal(
-        of channel: String, _ words: String, _ event: PusherEvent, status: Int? = nil
-    ) -> PusherSubscriptionFailure {
-        // Some servers quote signatures, which must not come into a log.
-        let words = PusherRedaction.text(of: words)
-        let error = RealtimeError(
-            .auth, "the server refused the subscription of \(channel.quoted()): \(words)")
-        return PusherSubscriptionFailure(error, body: event.dataBytes, status: status)
+        judgeRefusals()
     }
 
     mutating func subscriptionCount(_ envelope: PusherEnvelope) {
@@ -190,15 +201,6 @@ extension PusherSession {
         }
         act(.subscriptionCount(route.id, count))
         act(.event(PusherEvent(envelope, named: "pusher:subscription_count"), route.id))
-    }
-
-    /// Subscriptions that the server has not answered stay, because the answer may still come.
-    mutating func reportUnanswered(_ now: Instant) {
-        while let name = unanswered.popDue(channels, now) {
-            log(
-                "\(name) is unconfirmed: the server has not answered its subscription for"
-                    + " \(PusherConfiguration.answerTimeout.readable)")
-        }
     }
 }
 

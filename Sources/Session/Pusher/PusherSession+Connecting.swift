@@ -193,6 +193,7 @@ extension PusherSession {
         unrequested = []
         retries = []
         unanswered = PusherUnanswered()
+        refusals.removeAll()
         paced = []
         keepAlive.stop()
         socketID = nil

@@ -85,7 +85,11 @@ extension PusherSession {
 
     /// Receiving is paused, or continues. Silence during a pause does not count.
     package mutating func setPaused(_ isPaused: Bool, now: Instant) {
+        let wasPaused = keepAlive.isPaused
         keepAlive.setPaused(isPaused, now)
+        guard wasPaused, !isPaused else { return }
+        unanswered.resumed(now)
+        if user.due != nil { user.due = now + PusherConfiguration.answerTimeout }
     }
 
     /// Asks the server for a sign of life, if connected.

@@ -112,7 +112,7 @@ extension PusherSession {
         if let code = message.code, PusherClosing.codesOfErrors.contains(code) {
             lastError = (code, message.message, now)
         }
-        act(.event(PusherEvent(envelope), nil))
+        act(.event(PusherEvent(envelope).withoutSignatures, nil))
         act(.failed(message))
     }
 
@@ -122,25 +122,10 @@ extension PusherSession {
         let message = PusherErrorMessage(envelope)
         report(message, envelope, now)
         let event = PusherEvent(envelope)
-        if let channel = message.channel {
-            guard let id = channels[channel]?.id, channels[id]?.state == .sent else { return }
-            return fail(id, refusal(of: channel, words(message), event))
-        }
-        let concernsChannel = message.code == nil || message.code == 4009
-        var subjects = concernsChannel ? channels.awaitingAuthorization : []
-        // Reverb, which knows no sign-in, answers it with 4200.
-        let concernsUser = concernsChannel || message.code == 4200
-        if concernsUser, user.stage == .sent {
-            guard subjects.isEmpty else { return }
-            let error = RealtimeError(.auth, "the server refused the sign-in: \(words(message))")
-            return failSignIn(PusherSubscriptionFailure(error, body: event.dataBytes))
-        }
-        guard let id = subjects.popLast(), subjects.isEmpty, let name = channels[id]?.name.text
-        else { return }
-        fail(id, refusal(of: name, words(message), event))
-    }
-
-    private func words(_ message: PusherErrorMessage) -> String {
-        message.message + (message.code.map { " (code \($0))" } ?? "")
+        guard let channel = message.channel else { return refusedWithoutChannel(message, event) }
+        user.awaited[channel] = nil
+        guard let id = channels[channel]?.id, channels[id]?.state == .sent else { return }
+        fail(id, refusal(of: channel, words(message), body: event.dataBytes))
+        judgeRefusals()
     }
 }

@@ -20,6 +20,9 @@ struct PusherSignIn: Sendable {
     var sentID: String?
     /// The server has confirmed the channel of the user.
     var isSubscribed = false
+    /// When the subscriptions of users' channels were sent that the server has not answered, by
+    /// channel. They stay when their user is signed out.
+    var awaited = ByteTable<Instant>()
     /// The time limit for the server's answer.
     var due: Instant?
 
@@ -113,11 +116,21 @@ extension PusherSession {
         let channel = userChannel(confirmed.id)
         channels.addUser(channel)
         act(.signedIn(userID: confirmed.id, userData: confirmed.userData))
-        send(PusherMessage.subscribe(channel, nil))
+        subscribeUser(channel, now)
         for id in channels.ordered where channels[id]?.waitsForUser ?? false {
             guard let answer = channels[id]?.takeWaitingAnswer() else { continue }
             use(answer, for: id, now)
         }
+        judgeRefusals()
+    }
+
+    /// Subscribes the channel of the user, unless the same was sent for an earlier sign-in and not
+    /// answered yet: it then counts for this one.
+    private mutating func subscribeUser(_ channel: String, _ now: Instant) {
+        let sentAt = user.awaited[channel]
+        if let sentAt, now - sentAt < PusherConfiguration.answerTimeout { return }
+        user.awaited[channel] = now
+        send(PusherMessage.subscribe(channel, nil))
     }
 
     mutating func failSignIn(_ failure: PusherSubscriptionFailure) {
@@ -126,6 +139,7 @@ extension PusherSession {
         act(.event(PusherEvent(failure, named: "pusher:signin_error"), nil))
         act(.signInFailed(failure))
         failWaiting(failure.error)
+        judgeRefusals()
     }
 
     /// Channels that waited for the user cannot be subscribed.
@@ -155,7 +169,10 @@ extension PusherSession {
     }
 
     /// The connection has ended, and with it the sign-in.
-    mutating func releaseUser() { endSignIn() }
+    mutating func releaseUser() {
+        endSignIn()
+        user.awaited.removeAll()
+    }
 
     private mutating func endSignIn() {
         if case .authorizing(let number) = user.stage { cancelRequest(number) }

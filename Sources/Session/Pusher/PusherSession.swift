@@ -67,8 +67,9 @@ package struct PusherSession: ActionMachine, Sendable {
     var unrequested: [ChannelID] = []
     /// Channels whose request is repeated later.
     var retries: [(due: Instant, id: ChannelID)] = []
-    /// Subscriptions that were sent, in their order, until they are answered or reported.
+    /// Subscriptions that were sent, in their order, until they are answered or have failed.
     var unanswered = PusherUnanswered()
+    var refusals = PusherRefusals()
     var user = PusherSignIn()
     /// Limits client events; nil without a limit.
     var pacer: PusherEventPacer?
@@ -145,8 +146,11 @@ package struct PusherSession: ActionMachine, Sendable {
             case .connected:
                 consider(keepAlive.due)
                 for retry in retries { consider(retry.due) }
-                consider(unanswered.due(channels))
-                consider(user.due)
+                // During a pause the answers are not read.
+                if !keepAlive.isPaused {
+                    consider(unanswered.due(channels))
+                    consider(user.due)
+                }
                 if !paced.isEmpty { consider(pacer?.earliest) }
             }
             return time
@@ -169,8 +173,10 @@ package struct PusherSession: ActionMachine, Sendable {
         case .connected(let number):
             guard checkKeepAlive(number, now) else { return }
             repeatRequests(now)
-            reportUnanswered(now)
-            checkSignIn(now)
+            if !keepAlive.isPaused {
+                failUnanswered(now)
+                checkSignIn(now)
+            }
             sendPaced(now)
         }
     }

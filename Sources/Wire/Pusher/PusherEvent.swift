@@ -29,6 +29,14 @@ package struct PusherEvent: Sendable {
         source = Array(envelope.source)
     }
 
+    /// The same for a failure that servers explain: some quote the signature that they expected.
+    package var withoutSignatures: PusherEvent {
+        var event = self
+        event.dataBytes = PusherRedaction.bytes(of: dataBytes)
+        event.source = PusherRedaction.bytes(of: source)
+        return event
+    }
+
     /// Calls `body` with the borrowed data.
     package func withData<Result>(
         _ body: (PusherData) throws(RealtimeError) -> Result

@@ -16,6 +16,10 @@ package enum PusherRedaction {
         String(decoding: bytes(of: message), as: UTF8.self)
     }
 
+    package static func bytes(of message: [UInt8]) -> [UInt8] {
+        message.withUnsafeBytes { bytes(of: $0) }
+    }
+
     package static func bytes(of message: UnsafeRawBufferPointer) -> [UInt8] {
         var shown: [UInt8] = []
         var index = 0

@@ -105,7 +105,7 @@ struct PusherMessageTests {
         #expect(model.error(4009).count == 2)
     }
 
-    @Test(arguments: [4301, 4200, 4100])
+    @Test(arguments: [4301, 4300, 4100])
     func `an error with another code fails no channel`(code: Int) throws {
         let model = try PusherModel.connected()
         _ = try model.subscribe("private-a")

@@ -288,42 +288,6 @@ struct PusherSubscriptionTests {
         #expect(model.done() == ["send unsubscribe chat"])
     }
 
-    @Test func `a subscription that the server does not answer is logged, and stays`() throws {
-        let model = try PusherModel.connected()
-        model.session.wantsLog = true
-        let (id, _) = try model.subscribe("chat")
-        _ = try model.join("other")
-        #expect(model.wait == .seconds(30))
-        let log = model.pass(.seconds(60))
-        #expect(log.count == 1 && log[0].contains("chat is unconfirmed"))
-        #expect(model.session.channelState(id) == .sent)
-        #expect(model.succeed("chat").last == "1 ready")
-    }
-
-    @Test(arguments: [false, true])
-    func `a reinstated channel that the server does not answer is logged once`(
-        isReconnected: Bool
-    ) throws {
-        let model = try PusherModel.connected()
-        model.session.wantsLog = true
-        var (id, _) = try model.subscribe("chat")
-        if isReconnected {
-            _ = model.end(after: .seconds(5))
-            _ = try model.pass()
-            _ = try model.establish("2.2")
-        }
-        for _ in 0..<2 {
-            _ = model.pass(.seconds(10))
-            _ = model.unsubscribe(id)
-            id = try model.subscribe("chat").id
-        }
-        // Since it was sent, not since it was reinstated.
-        #expect(model.pass(.milliseconds(9999)) == [])
-        let log = model.pass(.seconds(60))
-        #expect(log.count == 1 && log.first?.contains("chat is unconfirmed") == true)
-        #expect(model.session.channelState(id) == .sent)
-    }
-
     @Test func `a thousand channels are subscribed with a thousand messages`() throws {
         let model = try PusherModel()
         for number in 0..<1000 { _ = try model.subscribe("chat-\(number)") }

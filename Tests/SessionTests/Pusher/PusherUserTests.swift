@@ -184,6 +184,52 @@ struct PusherUserTests {
             model.succeed("#server-to-user-u-1") == ["send unsubscribe #server-to-user-u-1"])
     }
 
+    /// The server confirms both sign-ins. It may refuse a second subscription of one channel.
+    @Test func `signing in again takes back what was to be undone`() throws {
+        let model = try signedIn()
+        let channel = "#server-to-user-u-1"
+        _ = model.signOut()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        #expect(model.confirmUser() == ["event pusher:signin_success", "signed in u-1"])
+        #expect(model.succeed(channel) == [])
+        #expect(model.event("hello", channel) == ["user event hello"])
+        #expect(model.signOut() == ["send unsubscribe \(channel)", "signed out"])
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        #expect(model.confirmUser().last == "send subscribe \(channel)")
+    }
+
+    @Test func `the channel of the user is subscribed again after another user's`() throws {
+        let model = try signedIn()
+        _ = model.signOut()
+        _ = model.signIn()
+        _ = model.authorizeUser(second)
+        #expect(model.confirmUser("u-2").last == "send subscribe #server-to-user-u-2")
+        #expect(model.succeed("#server-to-user-u-1") == ["send unsubscribe #server-to-user-u-1"])
+        _ = model.signOut()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        #expect(model.confirmUser().last == "send subscribe #server-to-user-u-1")
+    }
+
+    @Test(arguments: [true, false])
+    func `the channel of the user is subscribed again after a refusal, or no answer`(
+        isRefused: Bool
+    ) throws {
+        let model = try signedIn()
+        let channel = "#server-to-user-u-1"
+        if isRefused {
+            _ = model.event("pusher:subscription_error", channel, data: "{}")
+        } else {
+            _ = model.pass(.seconds(30))
+        }
+        _ = model.signOut()
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        #expect(model.confirmUser().last == "send subscribe \(channel)")
+    }
+
     @Test func `signing out cancels the request`() throws {
         let model = try PusherModel.connected()
         _ = model.signIn()

@@ -149,6 +149,7 @@ def refuse_auth(app: App, connection: Connection, name: str, text: str, status: 
     elif how == "internal_subscription_error":
         connection.send("pusher_internal:subscription_error", name, {})
     else:
+        text = app.settings.bad_auth_text or text
         connection.error(app.settings.bad_auth_code, text, name)
 
 

@@ -43,6 +43,7 @@ class Settings:
     error_channel: bool = False  # whether errors name the channel
     bad_auth: str = "error"  # or subscription_error, internal_subscription_error
     bad_auth_code: int | None = None  # in an error
+    bad_auth_text: str = ""  # in an error; "": why
     bad_name: str = "error"  # or subscription_error, accept
 
     # Channels
@@ -123,6 +124,7 @@ _REVERB: dict[str, Any] = {
     "idle_end": "error-end",
     "error_data": "string",
     "bad_auth_code": 4009,
+    "bad_auth_text": "Connection is unauthorized",
     "bad_name": "accept",
     "success_data": "always",
     "second_subscribe": "success",

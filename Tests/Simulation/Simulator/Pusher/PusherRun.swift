@@ -11,6 +11,7 @@ final class PusherRun {
     let ledger: PusherLedger
     var session: PusherSession
     var reading: PusherReading
+    let answers: PusherAnswers
     private var reader = PusherEnvelopeReader()
 
     var link: PusherLink?
@@ -47,6 +48,7 @@ final class PusherRun {
         session = PusherSession(plan.configuration)
         session.wantsLog = random.chance(30)
         reading = PusherReading(world, plan.configuration)
+        answers = PusherAnswers(world)
         heardAt = world.now
         if plan.isGentle { world.count("gentle") }
         world.count("\(plan.dialect)")
@@ -150,7 +152,10 @@ final class PusherRun {
             world.require(
                 session.channelState(id) == ledger.states[id], "the state of \(name) is unknown")
         }
-        if session.state != .connected {
+        if session.state == .connected {
+            checkAnswers()
+            if !isPaused { answers.checkTimes(stateOfChannel) }
+        } else {
             world.require(requests.isEmpty, "requests are left without a connection")
             world.require(session.socketID == nil, "a socket id is left without a connection")
         }
@@ -158,6 +163,16 @@ final class PusherRun {
             world.require(session.wakeUp == nil, "wants to wake up, though disconnected")
             world.require(link == nil, "a socket is left")
         }
+    }
+
+    /// The state that the machine knows; nil for a channel that the user has not subscribed.
+    private func stateOfChannel(_ name: String) -> PusherChannelState? {
+        ledger.registered[name].flatMap { session.channelState($0) }
+    }
+
+    private func checkAnswers() {
+        // The machine already counts subscriptions that are among its actions.
+        if !session.hasActions { answers.checkRefusals(stateOfChannel) }
     }
 
     private func perform(_ action: PusherSession.Action) {
@@ -185,6 +200,7 @@ final class PusherRun {
         world.trace("user", PusherRun.text(action))
         switch action {
         case .stateChanged(let change):
+            answers.reset()
             ledger.changed(change)
             if change.new == .disconnected, !isWished, !isPeaceful { comeBack() }
         case .event(let event, let id):
@@ -206,7 +222,12 @@ final class PusherRun {
             world.require(id == sentUser, "\(id) is signed in, and not \(sentUser ?? "nobody")")
             user = id
         case .signedOut: user = nil
-        case .signInFailed: world.count("sign-in failed")
+        case .signInFailed:
+            answers.signInEnded(isAnswered: false)
+            world.count("sign-in failed")
+        case .channelState(let id, .failed):
+            guard let name = ledger.names[id], ledger.states[id] == .sent else { break }
+            answers.failed(name)
         case .watchlist: world.count("watchlist")
         case .subscriptionFailed: world.count("subscription failed")
         case .memberAdded: world.count("member added")
@@ -304,7 +325,11 @@ final class PusherRun {
         requireConfirmed(number, text)
         guard let link else { return }
         if text.hasPrefix(#"{"event":"pusher:ping""#) { pinged() }
-        if let id = PusherRun.signedIn(by: text) { sentUser = id }
+        if let id = PusherRun.signedIn(by: text) {
+            sentUser = id
+            answers.signInSent()
+        }
+        if let name = PusherRun.subscribed(by: text) { answers.sent(name) }
         let prefix = #"{"event":"client-"#
         if text.hasPrefix(prefix),
             let number = Int(text.dropFirst(prefix.count).prefix { $0 != "\"" })
@@ -362,6 +387,9 @@ final class PusherRun {
         if event.hasPrefix("e"), session.state == .connected {
             ledger.arrived(event, on: channel, user: user)
         }
+        if link === self.link, link.isConfirmed, session.state == .connected {
+            answers.received(event, channel, code: PusherRun.code(json))
+        }
         var reception: PusherReception?
         call(cause) { session in
             Array(text.utf8).withUnsafeBytes { bytes in
@@ -374,6 +402,7 @@ final class PusherRun {
                 }
             }
         }
+        checkAnswers()
         if case .deliver(let id)? = reception {
             world.trace("user", "\(event) on \(id.map { "\($0)" } ?? "none"), at once")
             if event.hasPrefix("e"), let id { ledger.delivered(event, id) }
@@ -383,22 +412,10 @@ final class PusherRun {
         world.after(.zero) { [self] in act() }
     }
 
-    /// The user of a sign-in; nil for another message.
-    private static func signedIn(by text: String) -> String? {
-        guard text.hasPrefix(#"{"event":"pusher:signin""#) else { return nil }
-        let data = (try? JSONValue(parsing: text))?["data"]?["user_data"]?.stringValue
-        return data.flatMap { PusherSignedInUser.id(in: $0) }
-    }
-
-    private static func code(_ json: JSONValue?) -> Int? {
-        let data = json?["data"]
-        let object = data?.stringValue.flatMap { try? JSONValue(parsing: $0) } ?? data
-        return object?["code"]?.integerValue.map { Int($0) }
-    }
-
     func setPaused(_ isPaused: Bool) {
         guard isPaused != self.isPaused else { return }
         self.isPaused = isPaused
+        if !isPaused { answers.resumed() }
         call { $0.setPaused(isPaused, now: world.now) }
         act()
         guard !isPaused else { return }

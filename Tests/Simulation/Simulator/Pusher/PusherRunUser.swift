@@ -307,3 +307,25 @@ extension PusherRun {
         }
     }
 }
+
+// What messages mean.
+extension PusherRun {
+    /// The user of a sign-in; nil for another message.
+    static func signedIn(by text: String) -> String? {
+        guard text.hasPrefix(#"{"event":"pusher:signin""#) else { return nil }
+        let data = (try? JSONValue(parsing: text))?["data"]?["user_data"]?.stringValue
+        return data.flatMap { PusherSignedInUser.id(in: $0) }
+    }
+
+    /// The channel of a subscription; nil for another message.
+    static func subscribed(by text: String) -> String? {
+        guard text.hasPrefix(#"{"event":"pusher:subscribe""#) else { return nil }
+        return (try? JSONValue(parsing: text))?["data"]?["channel"]?.stringValue
+    }
+
+    static func code(_ json: JSONValue?) -> Int? {
+        let data = json?["data"]
+        let object = data?.stringValue.flatMap { try? JSONValue(parsing: $0) } ?? data
+        return object?["code"]?.integerValue.map { Int($0) }
+    }
+}

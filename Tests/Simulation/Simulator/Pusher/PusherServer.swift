@@ -6,6 +6,10 @@ final class PusherServer {
     private let world: World
     private let plan: PusherPlan
     private var random: Random
+    private var faults: Random
+    /// Of a hundred: subscriptions that are not answered, and that Reverb cannot read.
+    private let mute: Int
+    private let vague: Int
     /// The connection of the client, if the server knows one.
     private(set) var link: PusherLink?
     /// How a message reaches the client.
@@ -26,6 +30,9 @@ final class PusherServer {
         self.world = world
         self.plan = plan
         random = world.random.split()
+        faults = world.random.split()
+        let rates = (faults.pick([0, 0, 20]), faults.pick([0, 20]))
+        (mute, vague) = plan.isGentle ? (0, 0) : rates
     }
 
     var dialect: PusherDialect { plan.dialect }
@@ -253,6 +260,8 @@ final class PusherServer {
             world.require(
                 link.users.contains(String(channel.dropFirst(16))), "the channel of another user")
         }
+        if !isPeaceful, faults.chance(mute) { return world.count("not answered") }
+        if !isPeaceful, dialect == .reverb, faults.chance(vague) { return error(link, 4200, nil) }
         link.subscribed.insert(channel)
         confirm(channel, link, own: data["channel_data"] == nil ? link.user ?? "" : "me")
         if channel.hasPrefix("cache-") {
