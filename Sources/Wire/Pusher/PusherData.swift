@@ -59,6 +59,9 @@ extension JSONNode {
         for element in elements {
             if let id = element.idText { ids.append(id) }
         }
+        for member in members {
+            if let id = member.value.idText { ids.append(id) }
+        }
         return ids
     }
 }

@@ -34,20 +34,27 @@ package struct PusherPresenceTable: Sendable {
     package init() {}
 
     /// The data of `subscription_succeeded`: the members of `hash`, then those that are only in
-    /// `ids`. Without presence data the table is empty.
+    /// `ids`. Without presence data the table is empty. A server in PHP sends a list instead of an
+    /// object if its keys are 0, 1 and so on; the elements are in the order of `ids`.
     /// - Throws: `.protocolViolation` if the data is not JSON.
     package init(_ data: PusherData) throws(RealtimeError) {
         guard data.kind != .none else { return }
         table = try data.read { root in
             var table = ByteTable<PusherMember>()
             guard let presence = root.member("presence") else { return table }
+            let ids = presence.member("ids")?.idTexts ?? []
             if let hash = presence.member("hash") {
                 for member in hash.members {
                     guard let id = member.name.idText else { continue }
                     table[id] = PusherMember(id: id, info: PusherMember.info(member.value))
                 }
+                let list = Array(hash.elements)
+                for (index, info) in list.enumerated() {
+                    let id = ids.count == list.count ? ids[index] : String(index)
+                    table[id] = PusherMember(id: id, info: PusherMember.info(info))
+                }
             }
-            for id in presence.member("ids")?.idTexts ?? [] where table[id] == nil {
+            for id in ids where table[id] == nil {
                 table[id] = PusherMember(id: id, info: nil)
             }
             return table

@@ -41,6 +41,25 @@ import Wire
         #expect(try members(#"{"presence":{"count":0,"ids":[],"hash":[]}}"#) == [])
     }
 
+    /// An array of PHP is a list in JSON if its keys are 0, 1 and so on, and else an object.
+    @Test func listsOfPHP() throws {
+        let infos = #""hash":[{"name":"Ann"},null,{"name":"Bo"}]"#
+        let members = [#"0={"name":"Ann"}"#, "1", #"2={"name":"Bo"}"#]
+        #expect(try self.members(#"{"presence":{\#(infos)}}"#) == members)
+        #expect(try self.members(#"{"presence":{"ids":["0","1","2"],\#(infos)}}"#) == members)
+        #expect(try self.members(#"{"presence":{"ids":[0,1,2],\#(infos)}}"#) == members)
+        // Without the keys: in the order of the ids.
+        #expect(
+            try self.members(#"{"presence":{"ids":["u-3",7,"u-1"],\#(infos)}}"#)
+                == [#"u-3={"name":"Ann"}"#, "7", #"u-1={"name":"Bo"}"#])
+        #expect(try self.members(#"{"presence":{"ids":["9"],"hash":[1]}}"#) == ["9=1"])
+        #expect(
+            try self.members(#"{"presence":{"ids":["9","8"],"hash":[1]}}"#) == ["0=1", "9", "8"])
+        #expect(
+            try self.members(#"{"presence":{"ids":{"0":"a","2":"b"},"hash":{"a":1}}}"#)
+                == ["a=1", "b"])
+    }
+
     @Test(arguments: ["{}", "[]", "null", "1", #"{"presence":null}"#, #"{"presence":{}}"#])
     func withoutPresenceDataTheTableIsEmpty(json: String) throws {
         #expect(try members(json) == [])
