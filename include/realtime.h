@@ -5438,7 +5438,10 @@ typedef struct rt_pusher_subscription {
   const char *headers;
   /** Their length in bytes. */
   size_t headers_length;
-  /** The body of the authorization response, or the data of the server's refusal; "" for none. */
+  /**
+   * The body of the authorization response, or the data of the server's refusal, without the
+   * signatures that they quote; "" for none.
+   */
   const uint8_t *body;
   /** Its length in bytes. */
   size_t body_length;
@@ -5523,9 +5526,10 @@ rt_status rt_pusher_on_subscribed(
     rt_pusher *pusher, rt_pusher_subscription_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Sets the callback for failed subscriptions: the authorization failed, or the server refused the
- * channel. The channel stays registered; `rt_pusher_subscribe` tries it again, and so does the next
- * connection.
+ * Sets the callback for failed subscriptions: the authorization failed, the server refused the
+ * channel, or it has not answered for 30 s (RT_ERROR_TIMEOUT). The channel stays registered;
+ * `rt_pusher_subscribe` tries it again, and so does the next connection. If the server confirms it
+ * late, the callback of `rt_pusher_on_subscribed` follows.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
@@ -6131,6 +6135,31 @@ rt_status rt_pusher_authorization_answer_channel(
  */
 rt_status rt_pusher_authorization_answer_json(
     rt_pusher_authorization *authorization, const char *json, size_t length);
+
+/**
+ * Makes the request that the client would send to the authorization endpoint, for a program that
+ * needs time to change it, for example to get a token: keep the authorization, change the request
+ * by the functions of `rt_rest_request_`, and call `rt_pusher_authorization_send`. Only in a
+ * callback of the connection, such as the one that passes the authorization.
+ *
+ * out: receives the request; free it with `rt_rest_request_free`, which does not keep it from being
+ *   sent. A second call returns the same request.
+ * Returns: RT_OK; RT_ERROR_STATE if the authorization is already answered, or on another thread;
+ *   RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_pusher_authorization_get_request(
+    rt_pusher_authorization *authorization, rt_rest_request **out);
+
+/**
+ * Sends the request of `rt_pusher_authorization_get_request`; the endpoint's response is the
+ * answer. Do not change the request afterwards. Any thread.
+ *
+ * Returns: RT_OK, also if it comes too late; RT_ERROR_STATE if the authorization is already
+ *   answered, or has no request; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_pusher_authorization_send(rt_pusher_authorization *authorization);
 
 /**
  * Refuses an authorization: of several channels, all that are not answered. Any thread.

@@ -30,11 +30,11 @@ struct PusherAuthorizer: Sendable {
             handlers.authorizesUser = user != nil
         }
         guard builder != nil || headers != nil || parameters != nil else { return }
-        handlers.prepareAuthorization = { [self] in
+        handlers.prepareAuthorization = { [self] (request, http) throws(RealtimeError) in
             do {
-                return try prepare($0, $1)
+                return try prepare(request, http)
             } catch {
-                return false
+                throw .refusal(error)
             }
         }
     }

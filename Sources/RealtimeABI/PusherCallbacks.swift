@@ -98,9 +98,10 @@ public func rt_pusher_on_subscribed(
     }
 }
 
-/// Sets the callback for failed subscriptions: the authorization failed, or the server refused the
-/// channel. The channel stays registered; `rt_pusher_subscribe` tries it again, and so does the
-/// next connection. Since 0.1.
+/// Sets the callback for failed subscriptions: the authorization failed, the server refused the
+/// channel, or it has not answered for 30 s (RT_ERROR_TIMEOUT). The channel stays registered;
+/// `rt_pusher_subscribe` tries it again, and so does the next connection. If the server confirms it
+/// late, the callback of `rt_pusher_on_subscribed` follows. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_pusher_on_subscription_failed")
 public func rt_pusher_on_subscription_failed(

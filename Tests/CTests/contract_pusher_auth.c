@@ -216,6 +216,90 @@ static void endpoints_are_asked(rt_loop *loop, const char *server) {
   rt_pusher_free(pusher);
 }
 
+/* A request to the endpoint that is prepared in the callback, and sent later by another thread. */
+typedef struct prepared {
+  rt_pusher_authorization *authorization;
+  rt_rest_request *http;
+  int sent;
+} prepared;
+
+static void on_authorize_later(
+    const rt_pusher_auth_request *request, rt_pusher_authorization *authorization, void *user) {
+  prepared *p = user;
+  rt_rest_request *again = NULL;
+  CHECK(request->count == 1);
+  CHECK_STATUS(rt_pusher_authorization_send(authorization), RT_ERROR_STATE);
+  CHECK_STATUS(rt_pusher_authorization_get_request(authorization, NULL),
+               RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_pusher_authorization_get_request(authorization, &p->http));
+  CHECK_OK(rt_pusher_authorization_get_request(authorization, &again));
+  CHECK(again == p->http);
+  rt_rest_request_free(again);
+  p->authorization = authorization;
+}
+
+static void *send_on_a_thread(void *user) {
+  prepared *p = user;
+  rt_rest_request *none = NULL;
+  CHECK_OK(rt_rest_request_set_header(p->http, "X-Token", "late"));
+  CHECK_OK(rt_rest_request_add_form_parameter(p->http, "user_id", "u-8"));
+  rt_rest_request_free(p->http);
+  CHECK_OK(rt_pusher_authorization_send(p->authorization));
+  CHECK_STATUS(rt_pusher_authorization_send(p->authorization), RT_ERROR_STATE);
+  CHECK_STATUS(rt_pusher_authorization_fail(p->authorization, NULL), RT_ERROR_STATE);
+  CHECK_STATUS(rt_pusher_authorization_get_request(p->authorization, &none), RT_ERROR_STATE);
+  rt_pusher_authorization_free(p->authorization);
+  p->sent++;
+  return NULL;
+}
+
+static void send_later(rt_loop *loop, prepared *p) {
+  pthread_t thread;
+  p->authorization = NULL;
+  TURN_UNTIL(loop, p->authorization);
+  CHECK(pthread_create(&thread, NULL, send_on_a_thread, p) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void a_request_may_need_time(rt_loop *loop, const char *server) {
+  heard h;
+  prepared p = {0};
+  rt_pusher *pusher = new_pusher(&h, loop, server);
+  rt_pusher_channel *channel;
+  CHECK_OK(rt_pusher_set_auth_endpoint(pusher, endpoint(server, "/pusher/auth")));
+  CHECK_OK(rt_pusher_on_authorize(pusher, on_authorize_later, &p, NULL));
+  CHECK_OK(rt_pusher_connect(pusher));
+  channel = subscribe(pusher, "presence-a");
+  send_later(loop, &p);
+  TURN_UNTIL(loop, h.subscribed == 1);
+  CHECK_OK(rt_pusher_channel_get_my_id(channel, h.text, sizeof h.text, NULL));
+  CHECK(strcmp(h.text, "u-8") == 0);
+  /* The endpoint's refusal. */
+  control(server, "auth", "{'mode': 'deny', 'channel': 'private-denied'}");
+  CHECK_OK(rt_pusher_subscribe(pusher, "private-denied", NULL));
+  send_later(loop, &p);
+  TURN_UNTIL(loop, h.failed == 1);
+  CHECK(h.http_status == 403 && h.last_status == RT_ERROR_AUTH);
+  /* Sent after the connection was freed. */
+  CHECK_OK(rt_pusher_subscribe(pusher, "private-late", NULL));
+  p.authorization = NULL;
+  TURN_UNTIL(loop, p.authorization);
+  rt_pusher_channel_free(channel);
+  rt_pusher_free(pusher);
+  send_on_a_thread(&p);
+  settle(loop);
+  CHECK(p.sent == 3 && h.failed == 1);
+  /* A request that has nowhere to go. */
+  pusher = new_pusher(&h, loop, server);
+  CHECK_OK(rt_pusher_on_authorize(pusher, on_authorize_later, &p, NULL));
+  CHECK_OK(rt_pusher_subscribe(pusher, "private-nowhere", NULL));
+  CHECK_OK(rt_pusher_connect(pusher));
+  send_later(loop, &p);
+  TURN_UNTIL(loop, h.failed == 1);
+  CHECK(h.http_status == 0 && h.last_status == RT_ERROR_AUTH);
+  rt_pusher_free(pusher);
+}
+
 static bool add_parameter(
     const rt_pusher_auth_request *request, rt_rest_request *http, void *user) {
   CHECK_OK(rt_rest_request_add_form_parameter(http, "user_id", user));
@@ -289,6 +373,14 @@ static void on_no_user(const rt_pusher_subscription *subscription, void *user) {
   snprintf((char *)user, 200, "%s", subscription->message);
 }
 
+static void note_refusal(const rt_pusher_subscription *subscription, void *user) {
+  heard *h = user;
+  note(h, subscription->message, strlen(subscription->message));
+  note(h, "body: ", 6);
+  note(h, (const char *)subscription->body, subscription->body_length);
+  h->failed++;
+}
+
 static void without_a_user_it_fails(rt_loop *loop, const char *server) {
   heard h;
   char text[200] = "";
@@ -300,6 +392,25 @@ static void without_a_user_it_fails(rt_loop *loop, const char *server) {
   CHECK_OK(rt_pusher_connect(pusher));
   TURN_UNTIL(loop, text[0]);
   CHECK(strcmp(text, "nobody is at home") == 0);
+  rt_pusher_free(pusher);
+}
+
+/* Neither in the error nor in the events about it. */
+static void a_quoted_signature_is_left_out(rt_loop *loop, const char *server) {
+  static const char digits[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+  heard h;
+  char settings[200];
+  rt_pusher *pusher = new_pusher(&h, loop, server);
+  snprintf(settings, sizeof settings, "{'bad_auth': 'error', 'bad_auth_text': 'not demo:%s'}",
+           digits);
+  control(server, "settings", settings);
+  CHECK_OK(rt_pusher_bind(pusher, NULL, heard_event, &h, NULL, NULL));
+  CHECK_OK(rt_pusher_on_subscription_failed(pusher, note_refusal, &h, NULL));
+  CHECK_OK(rt_pusher_subscribe_with(pusher, "private-a", "demo:00", NULL, NULL));
+  CHECK_OK(rt_pusher_connect(pusher));
+  TURN_UNTIL(loop, h.failed == 1);
+  CHECK(strstr(h.text, "pusher:error=") && strstr(h.text, "pusher:subscription_error="));
+  CHECK(strstr(h.text, "body: ") && strstr(h.text, "not demo:") && !strstr(h.text, digits));
   rt_pusher_free(pusher);
 }
 
@@ -323,9 +434,11 @@ int main(int argc, char **argv) {
   a_late_answer_is_ignored(loop, argv[1]);
   several_channels_in_one_request(loop, argv[1]);
   endpoints_are_asked(loop, argv[1]);
+  a_request_may_need_time(loop, argv[1]);
   parameters_may_change(loop, argv[1]);
   the_secret_signs(loop, argv[1]);
   without_a_user_it_fails(loop, argv[1]);
+  a_quoted_signature_is_left_out(loop, argv[1]);
   without_a_method_it_fails(loop, argv[1]);
   rt_loop_free(loop);
   return 0;

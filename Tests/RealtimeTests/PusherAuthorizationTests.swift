@@ -189,6 +189,18 @@ import Testing
         #expect(request["channels"]?[0]?.stringValue == "private-some")
     }
 
+    /// The failure says what is wrong with the request.
+    @Test func aRequestThatCannotBeBuiltKeepsItsError() async throws {
+        let app = try await PusherApp()
+        let pusher = app.pusher(.endpoint(authEndpoint: app.authEndpoint)) {
+            $0.authHeadersProvider = { [("X-Token", "two\r\nlines")] }
+        }
+        let channel = pusher.subscribe("private-a")
+        try await pusher.connected()
+        let error = await #expect(throws: RealtimeError.self) { try await channel.subscribed() }
+        #expect(error?.code == .invalidHeader && error?.message.contains("X-Token") == true)
+    }
+
     @Test func anErrorOfTheAuthorizerIsReported() async throws {
         struct NoUser: Error {}
         let app = try await PusherApp()

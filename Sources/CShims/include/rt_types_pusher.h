@@ -120,7 +120,8 @@ typedef struct rt_pusher_subscription {
   const char *headers;
   /// Their length in bytes.
   size_t headers_length;
-  /// The body of the authorization response, or the data of the server's refusal; "" for none.
+  /// The body of the authorization response, or the data of the server's refusal, without the
+  /// signatures that they quote; "" for none.
   const uint8_t *body;
   /// Its length in bytes.
   size_t body_length;

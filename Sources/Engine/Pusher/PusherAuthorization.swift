@@ -7,6 +7,18 @@ protocol PusherAuthorizationOwner: AnyObject, Sendable {
     var loop: Loop { get }
     /// Any thread.
     func authorized(_ number: UInt64, _ outcome: PusherAuthorizationOutcome)
+    /// The request that would go to the endpoint. The loop's thread.
+    func endpointRequest(
+        _ request: PusherAuthorizationRequest
+    ) throws(RealtimeError) -> RESTRequestBuilder
+    /// Sends it; its response is the answer. Any thread.
+    func send(_ prepared: PusherPreparedRequest, for request: PusherAuthorizationRequest)
+}
+
+/// A request to the endpoint. Unchecked because one thread at a time changes it, and none any more
+/// once it is sent.
+struct PusherPreparedRequest: @unchecked Sendable {
+    let http: RESTRequestBuilder
 }
 
 /// A request for authorization that the caller answers: once, on any thread, at any time. An answer
@@ -23,6 +35,7 @@ package final class PusherAuthorization: Sendable {
         var owner: (any PusherAuthorizationOwner)?
         /// By channel, until all are there.
         var results: [Result<PusherAuthorizationAnswer, RealtimeError>?]
+        var prepared: PusherPreparedRequest?
     }
 
     init(
@@ -47,6 +60,38 @@ package final class PusherAuthorization: Sendable {
 
     /// Whether the user is to be signed in, and no channel authorized.
     package var isUser: Bool { request.channels.isEmpty }
+
+    // MARK: The endpoint
+
+    /// The request that would go to the endpoint; the caller may change it, and then `send`s it.
+    /// Only on the loop's thread.
+    /// - Throws: `.state` if the authorization is answered, or on another thread.
+    package func endpointRequest() throws(RealtimeError) -> RESTRequestBuilder {
+        let (owner, prepared) = state.withLock { ($0.owner, $0.prepared) }
+        guard let owner else {
+            throw RealtimeError(.state, "the authorization is already answered")
+        }
+        if let prepared { return prepared.http }
+        guard loop.isOwner else {
+            throw RealtimeError(
+                .state, "the endpoint's request is made in the callback that asks to authorize")
+        }
+        let made = PusherPreparedRequest(http: try owner.endpointRequest(request))
+        state.withLock { $0.prepared = made }
+        return made.http
+    }
+
+    /// Sends the request of `endpointRequest`, whose response is the answer.
+    /// - Returns: false if it was answered before.
+    /// - Throws: `.state` if there is no such request.
+    package func send() throws(RealtimeError) -> Bool {
+        guard let prepared = state.withLock({ $0.prepared }) else {
+            throw RealtimeError(.state, "the authorization has no request to send")
+        }
+        guard let owner = take()?.owner else { return false }
+        owner.send(prepared, for: request)
+        return true
+    }
 
     // MARK: Answers; each returns false if the request was answered before
 

@@ -32,8 +32,10 @@ package struct PusherHandlers: EndpointHandlers, @unchecked Sendable {
     /// Whether `authorize` is asked for channels, and for the user.
     package var authorizesChannels = true
     package var authorizesUser = true
-    /// Changes a request for authorization before it is sent; false if there can be none.
-    package var prepareAuthorization: ((PusherAuthorizationRequest, RESTRequestBuilder) -> Bool)?
+    /// Changes a request for authorization before it is sent; false, or an error, if there can be
+    /// none.
+    package var prepareAuthorization:
+        ((PusherAuthorizationRequest, RESTRequestBuilder) throws(RealtimeError) -> Bool)?
     /// The user's id and other data, for authorization by the secret; nil for the socket id. An
     /// error, or an empty id, fails the authorization.
     package var userData: (() -> Result<PusherMember?, RealtimeError>)?

@@ -5,7 +5,6 @@ import Wire
 // endpoint, in this order.
 extension PusherConnection {
     func authorize(_ request: PusherAuthorizationRequest) {
-        let isBatch = configuration.authBatchSize > 1
         let isAsked =
             request.channels.isEmpty ? handlers.authorizesUser : handlers.authorizesChannels
         if isAsked, let authorize = handlers.authorize {
@@ -23,7 +22,11 @@ extension PusherConnection {
                 .failed(RealtimeError(.auth, "\(what) an auth method, and none is set")))
         }
         do throws(RealtimeError) {
-            try send(request, to: endpoint, isBatch)
+            let http = try endpointRequest(request)
+            guard try handlers.prepareAuthorization?(request, http) ?? true else {
+                throw RealtimeError(.auth, "the request for authorization could not be built")
+            }
+            try send(http, for: request)
         } catch {
             finish(request, .failed(error))
         }
@@ -95,26 +98,48 @@ extension PusherConnection {
 
     // MARK: The endpoint
 
-    private func send(
-        _ request: PusherAuthorizationRequest, to endpoint: HTTPURL?, _ isBatch: Bool
-    ) throws(RealtimeError) {
+    func endpointRequest(
+        _ request: PusherAuthorizationRequest
+    ) throws(RealtimeError) -> RESTRequestBuilder {
+        let isUser = request.channels.isEmpty
+        let endpoint = isUser ? configuration.userAuthEndpoint : configuration.authEndpoint
         let builder = RESTRequestBuilder(try client(), "POST", to: endpoint)
         for field in configuration.authHeaders.all {
             try builder.addHeader(field.name, field.value)
         }
         try builder.setHeader("Accept", "application/json")
-        try builder.setBody(Array(form(request, isBatch).utf8), type: formMediaType)
-        guard handlers.prepareAuthorization?(request, builder) ?? true, builder.hasTarget else {
-            throw RealtimeError(.auth, "the request for authorization could not be built")
-        }
-        // The handler may have closed the connection.
-        guard !isClosed else { return }
-        builder.handlers.isSecret = true
-        builder.handlers.done = { [self] in answered($0, request, isBatch) }
-        authorizations[request.number] = try builder.send()
+        try builder.setBody(Array(form(request).utf8), type: formMediaType)
+        return builder
     }
 
-    private func form(_ request: PusherAuthorizationRequest, _ isBatch: Bool) -> String {
+    func send(_ prepared: PusherPreparedRequest, for request: PusherAuthorizationRequest) {
+        guard !loop.isForked else { return }
+        onLoop { [self] in
+            guard session.isAwaited(request.number) else { return }
+            do throws(RealtimeError) {
+                try send(prepared.http, for: request)
+            } catch {
+                session.authorized(request.number, .failed(error), now: Loop.now())
+            }
+        }
+    }
+
+    private func send(
+        _ http: RESTRequestBuilder, for request: PusherAuthorizationRequest
+    ) throws(RealtimeError) {
+        guard http.hasTarget else {
+            throw RealtimeError(.auth, "the request for authorization has no URL")
+        }
+        // A handler may have closed the connection.
+        guard !isClosed else { return }
+        http.handlers.isSecret = true
+        http.handlers.done = { [self] in answered($0, request) }
+        authorizations[request.number] = try http.send()
+    }
+
+    private var isBatch: Bool { configuration.authBatchSize > 1 }
+
+    private func form(_ request: PusherAuthorizationRequest) -> String {
         let channels = request.channels.map { $0.text }
         let parameters = configuration.authParameters
         if channels.isEmpty {
@@ -136,16 +161,14 @@ extension PusherConnection {
         return client
     }
 
-    private func answered(
-        _ result: RESTResult, _ request: PusherAuthorizationRequest, _ isBatch: Bool
-    ) {
+    private func answered(_ result: RESTResult, _ request: PusherAuthorizationRequest) {
         authorizations[request.number] = nil
         guard !isClosed else { return }
-        finish(request, outcome(of: result, request, isBatch))
+        finish(request, outcome(of: result, request))
     }
 
     private func outcome(
-        of result: RESTResult, _ request: PusherAuthorizationRequest, _ isBatch: Bool
+        of result: RESTResult, _ request: PusherAuthorizationRequest
     ) -> PusherAuthorizationOutcome {
         let host = result.outcome.url.displayName
         guard let head = result.outcome.head else {

@@ -43,6 +43,9 @@ extension PusherSession {
         act(.cancelAuthorization(number))
     }
 
+    /// Whether the answer to a request is still wanted.
+    package func isAwaited(_ number: UInt64) -> Bool { requests[number] != nil }
+
     /// The answer to a request.
     package mutating func authorized(
         _ number: UInt64, _ outcome: PusherAuthorizationOutcome, now: Instant

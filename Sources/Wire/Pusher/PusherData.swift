@@ -53,7 +53,8 @@ extension JSONNode {
         }
     }
 
-    /// The ids in an array; others are left out.
+    /// The ids in an array, or the values of an object, which is an array of PHP with gaps; others
+    /// are left out.
     var idTexts: [String] {
         var ids: [String] = []
         for element in elements {

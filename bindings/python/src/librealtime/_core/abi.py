@@ -2803,6 +2803,11 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t),
         ctypes.c_int32,
     ),
+    "rt_pusher_authorization_get_request": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_authorization_send": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_pusher_authorization_fail": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
@@ -4462,6 +4467,10 @@ class Library:
     ]
     # (authorization, json, length)
     rt_pusher_authorization_answer_json: Callable[[Any, bytes | None, int], int]
+    # (authorization, out)
+    rt_pusher_authorization_get_request: Callable[[Any, Any], int]
+    # (authorization)
+    rt_pusher_authorization_send: Callable[[Any], int]
     # (authorization, message)
     rt_pusher_authorization_fail: Callable[[Any, bytes | None], int]
     # (authorization)
