@@ -29,20 +29,20 @@ class PusherChannel(AsyncListening, BaseChannel):
         self._waiters: Futures = {}
         super().__init__(pusher, name, handle)
 
-    async def subscribed(self) -> None:
+    async def subscribed(self, timeout: float | None = None) -> None:
         """Waits until the channel is subscribed.
 
-        :raises SubscriptionError: if it is not authorized, or the server refuses it.
+        :raises TimeoutError: if it is not subscribed within `timeout` seconds.
+        :raises SubscriptionError: if it is not authorized, or the server refuses it, or has not
+            answered for 30 s.
         :raises StreamEnded: if it is unsubscribed, or the connection closed, in the meantime.
         :raises RealtimeError: the error that ended the connection.
         """
         pusher = self._owning()
         pusher._check_loop()
         outcome = Outcome(self._result)
-        with pusher._expects():
-            while not outcome.is_known():
-                pusher._check_overflow()
-                await pusher._wait(self._waiters)
+        if not await pusher._await_server(outcome.is_known, timeout, self._waiters):
+            raise TimeoutError(f"channel {self.name} is not subscribed within {timeout} s")
         outcome.check()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from .._core.shared_options import queue_limits
 from .asyncio_channel import PusherChannel, PusherUser
 from .asyncio_push import PusherPush
 from .asyncio_streams import AsyncListening
-from .authorization import Answer, PusherAuthorization
+from .authorization import PusherAuthorization
 from .pusher_base import BasePusher
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         self._guard = contextlib.nullcontext()
         # How many tasks wait.
         self._waits = 0
-        # Coroutines of the authorizer.
+        # Coroutines of the program that authorize.
         self._tasks: set[asyncio.Task[None]] = set()
         self._prepare_awaiting(Reactor.current(), *queue_limits(given))
         try:
@@ -63,21 +64,24 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
     def _join(self) -> Handle:
         return self._reactor.require()
 
-    async def connect(self, *, wait: bool = True) -> None:
+    async def connect(self, *, wait: bool = True, timeout: float | None = None) -> None:
         """Connects, and waits until it is connected. Does nothing if it is; if the next attempt
         waits, it is made at once. Without a network it waits for one. Cancelling the wait does not
         end the connection.
 
         :param wait: False returns at once.
+        :raises TimeoutError: if it is not connected within `timeout` seconds; it continues to try.
         :raises RealtimeError: the error that ended the connection, such as a
             ``ConnectionClosedError`` with the server's close ``code``; ``StreamEnded`` if it was
             disconnected in the meantime.
         """
         self._check_loop()
         outcome = self._begin_connecting()
-        if wait:
-            await self._await_server(outcome.is_known)
-            outcome.check()
+        if not wait:
+            return
+        if not await self._await_server(outcome.is_known, timeout):
+            raise TimeoutError(f"not connected within {timeout} s")
+        outcome.check()
 
     async def disconnect(self) -> None:
         """Disconnects with a closing handshake, and waits for its end, up to 5 s. Channels and
@@ -92,6 +96,7 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         name: str,
         *,
         wait: bool = True,
+        timeout: float | None = None,
         auth: str | None = None,
         channel_data: str | None = None,
     ) -> PusherChannel:
@@ -104,7 +109,9 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
             event, then await ``channel.subscribed()``.
         :param auth: a signature to use once, instead of an authorization.
         :param channel_data: what was signed with `auth`, for a presence channel.
-        :raises SubscriptionError: if it is not authorized, or the server refuses it.
+        :raises TimeoutError: if it is not subscribed within `timeout` seconds; it stays registered.
+        :raises SubscriptionError: if it is not authorized, or the server refuses it, or has not
+            answered for 30 s.
         :raises InvalidArgument: for a name that is not allowed.
         :raises RealtimeError: the error that ended the connection; ``InvalidState`` before
             ``connect``.
@@ -112,23 +119,27 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         self._check_loop()
         channel = self._register(name, auth, channel_data, wait)
         if wait:
-            await channel.subscribed()
+            await channel.subscribed(timeout)
         return channel
 
-    async def sign_in(self, *, wait: bool = True) -> PusherUser:
+    async def sign_in(self, *, wait: bool = True, timeout: float | None = None) -> PusherUser:
         """Signs in as a user, now and after each reconnect, and waits for the result.
 
         :param wait: False returns at once, also before ``connect``.
         :returns: ``user``.
-        :raises SignInError: if it is not authorized, or the server refuses it.
+        :raises TimeoutError: if there is no result within `timeout` seconds.
+        :raises SignInError: if it is not authorized, or the server refuses it, or has not answered
+            for 30 s.
         :raises RealtimeError: the error that ended the connection; ``InvalidState`` before
             ``connect``.
         """
         self._check_loop()
         outcome = self._begin_signing_in(wait)
-        if wait:
-            await self._await_server(outcome.is_known)
-            outcome.check()
+        if not wait:
+            return self.user
+        if not await self._await_server(outcome.is_known, timeout):
+            raise TimeoutError(f"not signed in within {timeout} s")
+        outcome.check()
         return self.user
 
     async def wait_closed(self) -> None:
@@ -175,19 +186,29 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
 
     # Overrides of the base classes.
 
-    def _answer_later(self, request: PusherAuthorization, answer: Awaitable[Answer | None]) -> None:
-        task = self._loop.create_task(self._fetch(request, answer))
+    def _answer_later(
+        self,
+        request: PusherAuthorization,
+        answer: Awaitable[Any],
+        use: Callable[[Any], None],
+        name: str,
+    ) -> None:
+        task = self._loop.create_task(self._fetch(request, answer, use, name))
         # Keep a reference, as asyncio refers to tasks weakly.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _fetch(self, request: PusherAuthorization, answer: Awaitable[Answer | None]) -> None:
+    async def _fetch(
+        self,
+        request: PusherAuthorization,
+        answer: Awaitable[Any],
+        use: Callable[[Any], None],
+        name: str,
+    ) -> None:
         try:
-            said = await answer
-            if said is not None:
-                request.answer(said)
+            use(await answer)
         except Exception as error:
-            self._could_not_authorize(request, error)
+            self._could_not_authorize(request, error, name)
 
     def _changed(self) -> None:
         self._wake(self._waiters)
@@ -208,11 +229,34 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         if channel._is_gone:
             channel._wake_streams()
 
-    async def _await_server(self, is_ready: Callable[[], bool]) -> None:
+    async def _await_server(
+        self,
+        is_ready: Callable[[], bool],
+        timeout: float | None = None,
+        waiters: Futures | None = None,
+    ) -> bool:
+        """Receives even if queues are full.
+
+        :param waiters: those of a channel; None for those of the connection.
+        :returns: False on timeout.
+        """
+        waiters = self._waiters if waiters is None else waiters
+        loop = self._loop
+        end = math.inf if timeout is None else loop.time() + timeout
         with self._expects():
             while not is_ready():
                 self._check_overflow()
-                await self._wait(self._waiters)
+                left = end - loop.time()
+                if left <= 0:
+                    return False
+                # Wakes the others in vain.
+                timer = None if left == math.inf else loop.call_later(left, self._wake, waiters)
+                try:
+                    await self._wait(waiters)
+                finally:
+                    if timer is not None:
+                        timer.cancel()
+        return True
 
     @property
     def _is_full(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Optional, Union
 
 from .._core.abi import rt_pusher_auth_request, rt_status
 from .._core.errors import InvalidState, check
-from .._core.handle import Handle, adopt
+from .._core.handle import Handle, adopt, new
 from .._core.headers import header
 from .._core.loader import lib
 from .._core.memory import memory
@@ -92,6 +92,19 @@ class PusherAuthorization(PusherAuthorizationRequest):
         why = text(message.replace("\0", "\ufffd"), "the message")
         check(lib.rt_pusher_authorization_fail(self._take(), why))
 
+    def _prepare(self) -> PusherPreparation:
+        """Makes the request to the endpoint. Only in the callback that asks."""
+        http = new(lib.rt_pusher_authorization_get_request, lib.rt_rest_request_free, self._handle)
+        return PusherPreparation(http, self.socket_id, self.channels, self.is_user)
+
+    def _send(self, preparation: PusherPreparation, built: object) -> None:
+        """Sends the request to the endpoint, unless `built` is False."""
+        preparation._finish()
+        if built is False:
+            self.fail("prepare_authorization returned False")
+        else:
+            check(lib.rt_pusher_authorization_send(self._take()))
+
     def _take(self) -> Handle:
         handle, self._handle = self._handle, None
         if handle is None:
@@ -102,7 +115,7 @@ class PusherAuthorization(PusherAuthorizationRequest):
 
 class PusherPreparation(PusherAuthorizationRequest):
     """A request to an authorization endpoint, before it is sent; passed to
-    ``prepare_authorization``, which may change it until it returns.
+    ``prepare_authorization``, which may change it until it returns, or has been awaited.
 
     :ivar socket_id: of the connection.
     :ivar channels: the names of the channels; ``()`` for a sign-in. More than one only with
@@ -112,9 +125,9 @@ class PusherPreparation(PusherAuthorizationRequest):
 
     __slots__ = ("_http",)
 
-    def __init__(self, http: int, *request: Any) -> None:
+    def __init__(self, http: Handle, *request: Any) -> None:
         super().__init__(*request)
-        self._http: int | None = http
+        self._http: Handle | None = http
 
     def set_target(self, method: str, url: str) -> None:
         """Sends another method, or to another URL."""
@@ -144,9 +157,9 @@ class PusherPreparation(PusherAuthorizationRequest):
         kind = text(content_type, "content_type")
         check(lib.rt_rest_request_set_body(self._require(), body, len(body), kind))
 
-    def _require(self) -> int:
+    def _require(self) -> Handle:
         if self._http is None:
-            message = "prepare_authorization has returned, so the request cannot be changed"
+            message = "prepare_authorization is done, so the request cannot be changed"
             raise InvalidState(rt_status.ERROR_STATE, message)
         return self._http
 
@@ -157,7 +170,9 @@ class PusherPreparation(PusherAuthorizationRequest):
 Authorizer = Optional[
     Callable[[PusherAuthorization], Union[Answer, Awaitable[Optional[Answer]], None]]
 ]
-PrepareAuthorization = Optional[Callable[[PusherPreparation], Optional[bool]]]
+PrepareAuthorization = Optional[
+    Callable[[PusherPreparation], Union[Optional[bool], Awaitable[Optional[bool]]]]
+]
 
 
 def requested(address: int) -> tuple[str, tuple[str, ...], bool]:

@@ -18,7 +18,7 @@ from .._core.memory import memory
 from .._core.registry import find
 from .._core.response import Response
 from .._core.values import names_of
-from .authorization import PusherPreparation, authorization, requested
+from .authorization import authorization
 from .errors import PusherError, PushError, SignInError, SubscriptionError, TriggerError
 from .event import PusherEvent, parsed
 from .objects import (
@@ -192,14 +192,6 @@ def _pushed(target: Any, address: int) -> None:
     target._pushed(PusherPushResult(call, names, error, view.http_status, body))
 
 
-def _prepare(target: Any, request: int, http: int) -> bool:
-    preparation = PusherPreparation(http, *requested(request))
-    try:
-        return bool(target._prepares(preparation))
-    finally:
-        preparation._finish()
-
-
 def _user_data(target: Any, out_id: Any, out_info: Any) -> bool:
     named = target._names_user()
     if named is None:
@@ -235,7 +227,13 @@ ON_AUTHORIZE = callback(
     abi.rt_pusher_authorize_fn,
     lambda target, request, address: target._authorizes(authorization(request, address)),
 )
-ON_PREPARE = callback("prepare_authorization", abi.rt_pusher_prepare_fn, _prepare, False)
+#: By the endpoint, with a request that the program prepares. This takes the place of
+#: `rt_pusher_on_prepare_authorization`, because a coroutine has no result at once.
+ON_PREPARE = callback(
+    "authorize",
+    abi.rt_pusher_authorize_fn,
+    lambda target, request, address: target._prepares(authorization(request, address)),
+)
 ON_USER_DATA = callback("user_data", abi.rt_pusher_user_data_fn, _user_data, False)
 #: Set by `rt_pusher_user_bind`, for all events.
 USER_EVENT = callback(

@@ -94,7 +94,6 @@ class BasePusher(Reception[C], Listening, Configured):
 
     def _begin(self, key: str, given: Given) -> None:
         """Creates the object in C."""
-        plain(given["prepare_authorization"], "prepare_authorization")
         plain(given["user_data"], "user_data")
         self._handlers = handlers_of(given, FUNCTIONS)
         self._limits = queue_limits(given)
@@ -115,17 +114,17 @@ class BasePusher(Reception[C], Listening, Configured):
         handle = PUSHER.make(loop, text(key, "the key"))
         PUSHER.add_headers(handle, header_pairs(given["headers"]))
         OPTIONS.apply(Setup(PUSHER, handle, loop), given)
-        self._registration = PUSHER.attach(self, handle, self._callbacks())
+        self._registration = PUSHER.attach(self, handle, self._callbacks(given))
         _bind_user(self._registration, handle)
         self._handle = handle
         self._is_closed = False
         self._handlers_changed()
 
-    def _callbacks(self) -> list[Callback]:
+    def _callbacks(self, given: Given) -> list[Callback]:
         handlers, callbacks = self._handlers, list(ALWAYS)
         if handlers.authorizer is not None:
             callbacks.append(ON_AUTHORIZE)
-        if handlers.prepare_authorization is not None:
+        elif handlers.prepare_authorization is not None and given["secret"] is None:
             callbacks.append(ON_PREPARE)
         if handlers.user_data is not None:
             callbacks.append(ON_USER_DATA)

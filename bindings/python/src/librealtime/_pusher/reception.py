@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from .._core.abi import rt_pusher_state, rt_status
@@ -184,32 +184,62 @@ class Reception(Flow, Generic[C]):
 
     # Authorization.
 
-    # What the authorizer raised, by channel; None for the sign-in.
+    # What the program's function raised, by channel; None for the sign-in.
     _causes: dict[str | None, BaseException]
 
     def _authorizes(self, request: PusherAuthorization) -> None:
-        try:
-            answer = self._handlers.authorizer(request)
-            if hasattr(answer, "__await__"):
-                self._answer_later(request, answer)
-            elif answer is not None:
+        def use(answer: Answer | None) -> None:
+            if answer is not None:
                 request.answer(answer)
-        except Exception as error:
-            self._could_not_authorize(request, error)
 
-    def _could_not_authorize(self, request: PusherAuthorization, error: Exception) -> None:
-        """Reports what the authorizer raised to the caller that waits for the subscription."""
+        self._ask(request, "the authorizer", lambda: self._handlers.authorizer(request), use)
+
+    def _prepares(self, request: PusherAuthorization) -> None:
+        """Lets the program change the request to the endpoint, and sends it."""
+        preparation: PusherPreparation | None = None
+
+        def ask() -> Any:
+            nonlocal preparation
+            preparation = request._prepare()
+            return self._handlers.prepare_authorization(preparation)
+
+        def use(built: object) -> None:
+            if preparation is not None:
+                request._send(preparation, built)
+
+        self._ask(request, "prepare_authorization", ask, use)
+
+    def _ask(
+        self,
+        request: PusherAuthorization,
+        name: str,
+        ask: Callable[[], Any],
+        use: Callable[[Any], None],
+    ) -> None:
+        """Calls a function of the program that authorizes, and uses what it returns.
+
+        :param name: of the function, for messages.
+        """
+        try:
+            answer = ask()
+            if hasattr(answer, "__await__"):
+                self._answer_later(request, answer, use, name)
+            else:
+                use(answer)
+        except Exception as error:
+            self._could_not_authorize(request, error, name)
+
+    def _could_not_authorize(
+        self, request: PusherAuthorization, error: Exception, what: str
+    ) -> None:
+        """Reports what the function raised to the caller that waits for the subscription."""
         if request._handle is None:  # it has answered before
             self._keep(error)
             return
         names: tuple[str | None, ...] = (None,) if request.is_user else request.channels
         for name in names:
             self._causes[name] = error
-        request.fail(f"the authorizer failed: {error}")
-
-    def _prepares(self, preparation: PusherPreparation) -> bool:
-        answer = self._handlers.prepare_authorization(preparation)
-        return at_once(answer, "prepare_authorization") is not False
+        request.fail(f"{what} failed: {str(error) or repr(error)}")
 
     # What ``user_data`` raised last, and the message of the failures that follow.
     _unnamed: tuple[str, Exception] | None = None
@@ -233,8 +263,14 @@ class Reception(Flow, Generic[C]):
 
     # Overridden by the asyncio and the blocking class.
 
-    def _answer_later(self, request: PusherAuthorization, answer: Awaitable[Answer | None]) -> None:
-        """Answers a request with what a coroutine of the caller returns."""
+    def _answer_later(
+        self,
+        request: PusherAuthorization,
+        answer: Awaitable[Any],
+        use: Callable[[Any], None],
+        name: str,
+    ) -> None:
+        """Uses what a coroutine of the program returns; see ``_ask``."""
         raise NotImplementedError
 
     def _changed(self) -> None:

@@ -23,7 +23,8 @@ class PusherChannel(BlockingListening, BaseChannel):
         """Waits until the channel is subscribed.
 
         :raises TimeoutError: if it is not subscribed within `timeout` seconds.
-        :raises SubscriptionError: if it is not authorized, or the server refuses it.
+        :raises SubscriptionError: if it is not authorized, or the server refuses it, or has not
+            answered for 30 s.
         :raises StreamEnded: if it is unsubscribed, or the connection closed, in the meantime.
         :raises RealtimeError: the error that ended the connection.
         """

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from .._core.awaiting import plain
 from .._core.driven import Driven
 from .._core.handle import Handle, new_loop
 from .._core.parameters import Given
-from .authorization import Answer, PusherAuthorization
+from .authorization import PusherAuthorization
 from .pusher_base import BasePusher
 from .sync_channel import PusherChannel, PusherUser
 from .sync_push import PusherPush
@@ -42,6 +43,7 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
     push: PusherPush
 
     def _begin(self, key: str, given: Given) -> None:
+        plain(given["prepare_authorization"], "prepare_authorization")
         self._prepare_driving()
         self._guard = self._lock
         super()._begin(key, given)
@@ -98,7 +100,8 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
         :param auth: a signature to use once, instead of an authorization.
         :param channel_data: what was signed with `auth`, for a presence channel.
         :raises TimeoutError: if it is not subscribed within `timeout` seconds; it stays registered.
-        :raises SubscriptionError: if it is not authorized, or the server refuses it.
+        :raises SubscriptionError: if it is not authorized, or the server refuses it, or has not
+            answered for 30 s.
         :raises InvalidArgument: for a name that is not allowed.
         :raises RealtimeError: the error that ended the connection; ``InvalidState`` before
             ``connect``.
@@ -114,7 +117,8 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
         :param wait: False returns at once, also before ``connect`` and in a handler.
         :returns: ``user``.
         :raises TimeoutError: if there is no result within `timeout` seconds.
-        :raises SignInError: if it is not authorized, or the server refuses it.
+        :raises SignInError: if it is not authorized, or the server refuses it, or has not answered
+            for 30 s.
         :raises RealtimeError: the error that ended the connection; ``InvalidState`` before
             ``connect``.
         """
@@ -154,10 +158,16 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
 
     # Overrides of the base classes.
 
-    def _answer_later(self, request: PusherAuthorization, answer: Awaitable[Answer | None]) -> None:
+    def _answer_later(
+        self,
+        request: PusherAuthorization,
+        answer: Awaitable[Any],
+        use: Callable[[Any], None],
+        name: str,
+    ) -> None:
         if asyncio.iscoroutine(answer):
             answer.close()
-        raise TypeError("the authorizer returned a coroutine; use a plain function")
+        raise TypeError(f"{name} returned a coroutine; use a plain function")
 
     def _soon(self, function: Any) -> None:
         function()
