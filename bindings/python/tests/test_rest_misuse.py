@@ -148,11 +148,32 @@ def test_credentials_that_fail(run: Any, rest_server: RESTServer) -> None:
         loop.set_exception_handler(lambda loop, context: failures.append(context["exception"]))
         async with librealtime.RESTClient(rest_server.url, credentials=fetch) as client:
             assert (await client.get("/token")).status_code == 401
-            with pytest.raises(librealtime.AuthenticationFailed):
+            with pytest.raises(librealtime.AuthenticationFailed) as raised:
                 await client.get("/token")
+            assert isinstance(raised.value.__cause__, ZeroDivisionError)
         assert [type(failure) for failure in failures] == [ZeroDivisionError]
 
     run(main())
+
+
+def test_credentials_that_fail_while_another_call_waits(rest_server: RESTServer) -> None:
+    """Whichever thread drives the loop, the request that was refused gets the exception."""
+    cause, ends = LookupError("no vault"), []
+
+    def fail() -> str:
+        raise cause
+
+    with sync.RESTClient(rest_server.url, credentials=fail) as client:
+        thread = threading.Thread(target=lambda: ends.append(client.get("/slow/500").status_code))
+        thread.start()
+        while not rest_server.connections:
+            threading.Event().wait(0.001)
+        with pytest.raises(librealtime.AuthenticationFailed) as raised:
+            client.get("/token")
+        assert raised.value.__cause__ is cause
+        thread.join(30)
+        assert ends == [200]
+        assert client.get("/echo").status_code == 200
 
 
 def test_a_body_that_is_lost(rest_server: RESTServer) -> None:

@@ -279,10 +279,14 @@ class RESTClient(BaseRESTClient[Answer, Stream]):
         try:
             is_fresh = super()._take(await answer) == rt_credentials.READY
         except Exception as error:
-            self._keep(error)
+            self._credentials_failed(error)
         finally:
             if self._handle is not None:
                 lib.rt_rest_credentials_ready(self._handle, is_fresh)
+
+    def _credentials_failed(self, error: Exception) -> None:
+        super()._credentials_failed(error)
+        self._keep(error)
 
     def _keep(self, error: BaseException) -> None:
         if self._reactor is not None:

@@ -117,6 +117,8 @@ class Call:
         self.keep = keep
         #: Whether a 401 counts as a response, because there are no other credentials.
         self.is_refused: Callable[[], bool] = lambda: False
+        #: Why there are none.
+        self.no_credentials: Callable[[], Exception | None] = lambda: None
         self.source = source
         self.on_progress = on_progress
         self.is_over = False
@@ -145,8 +147,10 @@ class Call:
         is_answered = status in (rt_status.OK, rt_status.ERROR_HTTP_STATUS)
         if status == rt_status.ERROR_AUTH and response is not None:
             is_answered = self.is_refused()
-        if not is_answered:
-            self.error = self.error or _failure(status, message, response, proxy_status)
+        if not is_answered and self.error is None:
+            self.error = _failure(status, message, response, proxy_status)
+            if status == rt_status.ERROR_AUTH:
+                self.error.__cause__ = self.no_credentials()
         self._end()
 
     def failed(self, error: RealtimeError) -> None:

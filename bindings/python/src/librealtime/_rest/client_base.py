@@ -45,6 +45,8 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
     """
 
     _loop_handle: Handle | None
+    # What `credentials` raised when it was last called.
+    _no_credentials: Exception | None = None
     # Whether `credentials` returned None when it was last called.
     _has_none = False
 
@@ -261,8 +263,16 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
 
     def _asked(self) -> int:
         """Called when fresh credentials are needed."""
-        self._has_none = False
-        return self._take(self._given["credentials"]())
+        self._has_none, self._no_credentials = False, None
+        try:
+            return self._take(self._given["credentials"]())
+        except Exception as error:
+            self._credentials_failed(error)
+            return rt_credentials.NONE
+
+    def _credentials_failed(self, error: Exception) -> None:
+        """Fails the requests that wait for credentials, and no other call."""
+        self._no_credentials = error
 
     def _take(self, answer: Any) -> int:
         credential: Credential = answer
@@ -278,6 +288,7 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
     def _new_call(self, changed: Callable[[], None], on_progress: OnProgress) -> Call:
         call = Call(changed, self._keep, on_progress=on_progress)
         call.is_refused = lambda: self._has_none
+        call.no_credentials = lambda: self._no_credentials
         return call
 
 

@@ -50,7 +50,8 @@ class Keywords(
         base URL sends them to every URL.
     :param credentials: called once when the server refuses them with 401, however many requests
         wait. It returns a token, or user and password, and the requests are sent once more. If it
-        returns None, or these are refused, too, the 401 is the response. With asyncio it may be a
+        returns None, or these are refused, too, the 401 is the response. If it raises, the requests
+        raise ``AuthenticationFailed`` with that as their cause. With asyncio it may be a
         coroutine function and make a request with the same client, preferably with its own
         Authorization and ``ordered=False``: otherwise it would wait for an ordered request that was
         refused. If that request is refused itself, it waits like the others, until its deadline.
