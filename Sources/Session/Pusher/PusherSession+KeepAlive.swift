@@ -89,7 +89,7 @@ extension PusherSession {
         keepAlive.setPaused(isPaused, now)
         guard wasPaused, !isPaused else { return }
         unanswered.resumed(now)
-        if user.due != nil { user.due = now + PusherConfiguration.answerTimeout }
+        for index in user.sentAt.indices { user.sentAt[index] = now }
     }
 
     /// Asks the server for a sign of life, if connected.

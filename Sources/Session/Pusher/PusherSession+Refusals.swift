@@ -37,7 +37,11 @@ extension PusherSession {
         guard isAboutSignature || message.code == 4200 else { return }
         let refusal = PusherRefusals.Refusal(
             words: words(message), body: event.dataBytes, isAboutSignature: isAboutSignature)
-        if !isAboutSignature, user.stage == .sent { return failSignIn(refusal) }
+        guard isAboutSignature || user.sentAt.isEmpty else {
+            user.answered()
+            if user.stage == .sent, user.sentAt.isEmpty { failSignIn(refusal) }
+            return judgeRefusals()
+        }
         refusals.add(refusal)
         judgeRefusals()
     }
@@ -47,22 +51,21 @@ extension PusherSession {
         guard !refusals.isEmpty else { return }
         let signed = channels.unanswered.filter { channels[$0]?.name.needsAuthorization ?? false }
         let aboutSignatures = refusals.aboutSignatures
-        if aboutSignatures.count >= signed.count + unansweredSignIns {
+        if aboutSignatures.count >= signed.count + user.sentAt.count {
             refusals.removeAboutSignatures()
             fail(signed, aboutSignatures)
         }
         let (all, reasons) = (channels.unanswered, refusals.all)
-        guard reasons.count >= all.count + unansweredSignIns else { return }
+        guard reasons.count >= all.count + user.sentAt.count else { return }
         refusals.removeAll()
         fail(all, reasons)
     }
 
-    private var unansweredSignIns: Int { user.stage == .sent ? 1 : 0 }
-
     /// - Parameters:
     ///   - ids: in the order in which they were sent, which is that of most servers' answers.
-    ///   - reasons: at least as many, and one for the sign-in if it waits.
+    ///   - reasons: at least as many, and as many as sign-ins more.
     private mutating func fail(_ ids: [ChannelID], _ reasons: [PusherRefusals.Refusal]) {
+        user.sentAt = []
         for (id, reason) in zip(ids, reasons) {
             guard let name = channels[id]?.name.text else { continue }
             fail(id, refusal(of: name, reason.words, body: reason.body))

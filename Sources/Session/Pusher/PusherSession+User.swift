@@ -23,8 +23,15 @@ struct PusherSignIn: Sendable {
     /// When the subscriptions of users' channels were sent that the server has not answered, by
     /// channel. They stay when their user is signed out.
     var awaited = ByteTable<Instant>()
-    /// The time limit for the server's answer.
-    var due: Instant?
+    /// When the sign-ins were sent that the server has not answered, the oldest first. Those that
+    /// the application has ended count as well, because their answers may still come.
+    var sentAt: [Instant] = []
+
+    /// The time limit for the oldest of them.
+    var due: Instant? { sentAt.first.map { $0 + PusherConfiguration.answerTimeout } }
+
+    /// The server has answered the oldest one.
+    mutating func answered() { if !sentAt.isEmpty { sentAt.removeFirst() } }
 
     /// The user that is signed in.
     var id: String? {
@@ -84,7 +91,7 @@ extension PusherSession {
             }
             user.stage = .sent
             user.sentID = id
-            user.due = now + PusherConfiguration.answerTimeout
+            user.sentAt.append(now)
             send(PusherMessage.signIn(answer))
         case .failed(let error): failSignIn(PusherSubscriptionFailure(error))
         case .channels:
@@ -95,6 +102,10 @@ extension PusherSession {
 
     mutating func signInSucceeded(_ envelope: PusherEnvelope, _ now: Instant) {
         act(.event(PusherEvent(envelope), nil))
+        // The only one must be the answer for this user.
+        let isOnly = user.stage == .sent && user.sentAt.count == 1
+        if !isOnly { user.answered() }
+        defer { judgeRefusals() }
         guard user.isWanted, let sent = user.sentID, user.id == nil else {
             return log("signed in without having asked for it")
         }
@@ -103,6 +114,7 @@ extension PusherSession {
             confirmed = try PusherSignedInUser(envelope.data)
         } catch {
             guard user.stage == .sent else { return log(error.message) }
+            if isOnly { user.answered() }
             return failSignIn(PusherSubscriptionFailure(error))
         }
         // The answer to an earlier sign-in, which the application has ended.
@@ -111,7 +123,7 @@ extension PusherSession {
         }
         // The sign-in may have failed by an error that meant something else, or by the time limit.
         if case .authorizing(let number) = user.stage { cancelRequest(number) }
-        user.due = nil
+        if isOnly { user.answered() }
         user.stage = .signedIn(id: confirmed.id)
         let channel = userChannel(confirmed.id)
         channels.addUser(channel)
@@ -121,7 +133,6 @@ extension PusherSession {
             guard let answer = channels[id]?.takeWaitingAnswer() else { continue }
             use(answer, for: id, now)
         }
-        judgeRefusals()
     }
 
     /// Subscribes the channel of the user, unless the same was sent for an earlier sign-in and not
@@ -135,7 +146,6 @@ extension PusherSession {
 
     mutating func failSignIn(_ failure: PusherSubscriptionFailure) {
         user.stage = .failed
-        user.due = nil
         act(.event(PusherEvent(failure, named: "pusher:signin_error"), nil))
         act(.signInFailed(failure))
         failWaiting(failure.error)
@@ -159,8 +169,17 @@ extension PusherSession {
         channels[id]?.waitsForUser = true
     }
 
-    mutating func checkSignIn(_ now: Instant) {
-        guard let due = user.due, due <= now else { return }
+    mutating func checkSignIns(_ now: Instant) {
+        while let due = user.due, due <= now {
+            user.answered()
+            // An error without a channel may have been the answer.
+            _ = refusals.take(hasSignature: true)
+            if user.stage == .sent, user.sentAt.isEmpty { failSilentSignIn() }
+            judgeRefusals()
+        }
+    }
+
+    private mutating func failSilentSignIn() {
         let error = RealtimeError(
             .timeout,
             "the server has not answered the sign-in for"
@@ -172,6 +191,7 @@ extension PusherSession {
     mutating func releaseUser() {
         endSignIn()
         user.awaited.removeAll()
+        user.sentAt = []
     }
 
     private mutating func endSignIn() {
@@ -183,7 +203,6 @@ extension PusherSession {
         user.stage = .none
         user.sentID = nil
         user.isSubscribed = false
-        user.due = nil
     }
 
     private func userChannel(_ id: String) -> String { PusherChannelName.serverToUser(id).text }

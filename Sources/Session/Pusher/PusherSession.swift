@@ -175,7 +175,7 @@ package struct PusherSession: ActionMachine, Sendable {
             repeatRequests(now)
             if !keepAlive.isPaused {
                 failUnanswered(now)
-                checkSignIn(now)
+                checkSignIns(now)
             }
             sendPaced(now)
         }

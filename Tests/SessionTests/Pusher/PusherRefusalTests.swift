@@ -113,6 +113,40 @@ struct PusherRefusalTests {
         #expect(model.confirmUser().last == "1 refused auth")
     }
 
+    /// Reverb answers each sign-in with 4200, also one that the application has ended.
+    @Test func `an answer to an ended sign-in fails nothing else`() throws {
+        let model = try waiting("private-a")
+        for _ in 0..<2 {
+            _ = model.signIn()
+            _ = model.authorizeUser()
+            _ = model.signOut()
+        }
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        for _ in 0..<2 { #expect(model.error(4200).count == 2) }
+        #expect(
+            model.error(4200).suffix(2) == ["event pusher:signin_error", "sign-in failed auth"])
+        #expect(model.session.channelState(1) == .sent)
+        #expect(model.error(4200).last == "1 refused auth")
+    }
+
+    @Test func `an ended sign-in counts until it is answered, or for 30 s`() throws {
+        let model = try waiting("private-a")
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        _ = model.signOut()
+        #expect(model.error(nil).count == 2)
+        #expect(model.session.channelState(1) == .sent)
+        #expect(model.confirmUser().last == "1 refused auth")
+        _ = model.signIn()
+        _ = model.authorizeUser()
+        _ = model.signOut()
+        _ = model.pass(.seconds(30))
+        #expect(try model.again(1, "private-a").count == 2)
+        _ = model.authorize()
+        #expect(model.error(nil).last == "1 refused auth")
+    }
+
     @Test func `a 4200 answers the sign-in, and otherwise any subscription`() throws {
         let model = try waiting("chat", "private-a")
         _ = model.signIn()

@@ -12,7 +12,8 @@ final class PusherAnswers {
     private let world: World
     /// Subscriptions without an answer that names them.
     private var waiting: [String: Sent] = [:]
-    private var isSigningIn = false
+    /// When the sign-ins were sent that have no answer, also those that the user has ended.
+    private var signIns: [Instant] = []
     /// Errors about signatures since one is awaited.
     private var errors = 0
     /// An error may have been counted for something that is not waited for any more, so the number
@@ -30,13 +31,13 @@ final class PusherAnswers {
     /// The connection begins, or ends.
     func reset() {
         waiting = [:]
-        isSigningIn = false
+        signIns = []
         settle()
     }
 
     /// Begins to count when nothing waits.
     private func settle() {
-        guard signed.isEmpty, !isSigningIn else { return }
+        guard signed.isEmpty, signIns.isEmpty else { return }
         (errors, isUnclear) = (0, false)
     }
 
@@ -45,30 +46,28 @@ final class PusherAnswers {
         waiting[name] = Sent(at: world.now)
     }
 
-    func signInSent() {
-        if isSigningIn { isUnclear = true }
-        isSigningIn = true
-    }
+    func signInSent() { signIns.append(world.now) }
 
-    func signInEnded(isAnswered: Bool) {
-        if isSigningIn, !isAnswered, errors > 0 { isUnclear = true }
-        isSigningIn = false
+    private func signInAnswered() {
+        if !signIns.isEmpty { signIns.removeFirst() }
         settle()
     }
 
     /// The client reads again.
     func resumed() {
         for name in waiting.keys { waiting[name]?.at = world.now }
+        signIns = signIns.map { _ in world.now }
     }
 
     /// A message has come on the connection.
-    func received(_ event: String, _ channel: String, code: Int?) {
+    /// - Parameter isUser: whether it confirms the user of the last sign-in, if that counts.
+    func received(_ event: String, _ channel: String, code: Int?, isUser: Bool) {
         switch event {
         case "pusher_internal:subscription_succeeded", "pusher:subscription_error",
             "pusher_internal:subscription_error":
             waiting[channel] = nil
             settle()
-        case "pusher:signin_success": signInEnded(isAnswered: true)
+        case "pusher:signin_success": if isUser || signIns.count > 1 { signInAnswered() }
         case "pusher:error":
             guard channel.isEmpty else {
                 waiting[channel] = nil
@@ -82,11 +81,11 @@ final class PusherAnswers {
     private func refused(_ code: Int?) {
         switch code {
         case nil, 4009:
-            guard !signed.isEmpty || isSigningIn else { return }
+            guard !signed.isEmpty || !signIns.isEmpty else { return }
             errors += 1
             for name in signed { waiting[name]?.errors += 1 }
         case 4200:
-            guard !isSigningIn else { return signInEnded(isAnswered: true) }
+            guard signIns.isEmpty else { return signInAnswered() }
             isUnclear = true
             for name in waiting.keys { waiting[name]?.errors += 1 }
         default: break
@@ -99,8 +98,9 @@ final class PusherAnswers {
     func failed(_ name: String) {
         guard let sent = waiting[name] else { return }
         let age = world.now - sent.at
+        let isRefused = sent.errors > 0 && (isUnclear || errors >= signed.count + signIns.count)
         world.require(
-            sent.errors > 0 || age >= .seconds(30), "\(name) fails without a reason after \(age)")
+            isRefused || age >= .seconds(30), "\(name) fails without a reason after \(age)")
         guard sent.errors == 0 || age >= .seconds(30) else { return }
         if errors > 0 { isUnclear = true }
         waiting[name] = nil
@@ -110,20 +110,26 @@ final class PusherAnswers {
     /// As many errors as subscriptions that need a signature: they have all been refused.
     func checkRefusals(_ state: (String) -> PusherChannelState?) {
         let signed = signed
-        guard !isUnclear, errors > 0, errors >= signed.count + (isSigningIn ? 1 : 0) else { return }
+        guard !isUnclear, errors > 0, errors >= signed.count + signIns.count else { return }
         if signed.count > 1 { world.count("refused without a name") }
         for name in signed {
             world.require(state(name) != .sent, "\(name) waits, though it was refused")
             waiting[name] = nil
         }
-        isSigningIn = false
+        signIns = []
         settle()
     }
 
-    /// No subscription waits for more than 30 s.
+    /// No subscription waits for more than 30 s, and no sign-in counts for longer.
     func checkTimes(_ state: (String) -> PusherChannelState?) {
         for (name, sent) in waiting where state(name) == .sent {
             world.require(world.now - sent.at <= .seconds(30), "\(name) waits for too long")
         }
+        // The client does not wait any longer for those that the user has ended, either.
+        let count = signIns.count + waiting.count
+        signIns.removeAll { world.now - $0 >= .seconds(30) }
+        waiting = waiting.filter { state($0) == .sent || world.now - $1.at < .seconds(30) }
+        if signIns.count + waiting.count < count, errors > 0 { isUnclear = true }
+        settle()
     }
 }

@@ -222,9 +222,7 @@ final class PusherRun {
             world.require(id == sentUser, "\(id) is signed in, and not \(sentUser ?? "nobody")")
             user = id
         case .signedOut: user = nil
-        case .signInFailed:
-            answers.signInEnded(isAnswered: false)
-            world.count("sign-in failed")
+        case .signInFailed: world.count("sign-in failed")
         case .channelState(let id, .failed):
             guard let name = ledger.names[id], ledger.states[id] == .sent else { break }
             answers.failed(name)
@@ -388,7 +386,10 @@ final class PusherRun {
             ledger.arrived(event, on: channel, user: user)
         }
         if link === self.link, link.isConfirmed, session.state == .connected {
-            answers.received(event, channel, code: PusherRun.code(json))
+            let user = PusherRun.confirmed(json)
+            answers.received(
+                event, channel, code: PusherRun.code(json),
+                isUser: sentUser == nil || user == sentUser)
         }
         var reception: PusherReception?
         call(cause) { session in

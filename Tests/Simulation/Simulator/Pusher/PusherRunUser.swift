@@ -323,6 +323,13 @@ extension PusherRun {
         return (try? JSONValue(parsing: text))?["data"]?["channel"]?.stringValue
     }
 
+    /// The user that a sign-in's success confirms.
+    static func confirmed(_ json: JSONValue?) -> String? {
+        let data = json?["data"]
+        let object = data?.stringValue.flatMap { try? JSONValue(parsing: $0) } ?? data
+        return object?["user_data"]?.stringValue.flatMap { PusherSignedInUser.id(in: $0) }
+    }
+
     static func code(_ json: JSONValue?) -> Int? {
         let data = json?["data"]
         let object = data?.stringValue.flatMap { try? JSONValue(parsing: $0) } ?? data
