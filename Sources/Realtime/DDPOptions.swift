@@ -16,7 +16,11 @@ extension DDPClient {
         /// Sent with the handshake of the WebSocket, and with each request of SockJS. Names that
         /// begin with Sec-WebSocket- are reserved for the handshake and refused. Cookies that the
         /// server or a load balancer sets are sent back by themselves.
-        public var headers: [(name: String, value: String)] = []
+        public var headers: [(name: String, value: String)] {
+            get { hiddenHeaders.value }
+            set { hiddenHeaders.value = newValue }
+        }
+        private var hiddenHeaders = Hidden<[(name: String, value: String)]>([])
         /// The settings for connections: TLS, proxies, addresses, sockets.
         public var network = Network()
         /// The reachability monitor. While it reports no network, no attempt is made or counted;

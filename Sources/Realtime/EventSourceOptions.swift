@@ -9,7 +9,11 @@ extension EventSource {
 
         public var method = "GET"
         /// The request's body, sent with each attempt, usually with the method POST.
-        public var body: [UInt8]?
+        public var body: [UInt8]? {
+            get { hiddenBody.value }
+            set { hiddenBody.value = newValue }
+        }
+        private var hiddenBody = Hidden<[UInt8]?>(nil)
         /// Called on the loop's thread before each attempt, with its number since the last stable
         /// connection, from 1. The headers that it returns override `headers` for this attempt.
         public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
@@ -58,7 +62,11 @@ extension EventSource {
         // abigen: the options of EventSourceConfiguration
         /// Sent with each request. An Accept header is used if it names text/event-stream.
         /// Cache-Control and Last-Event-ID are set by the event source.
-        public var headers: [(name: String, value: String)] = []
+        public var headers: [(name: String, value: String)] {
+            get { hiddenHeaders.value }
+            set { hiddenHeaders.value = newValue }
+        }
+        private var hiddenHeaders = Hidden<[(name: String, value: String)]>([])
         /// The settings for connections: TLS, proxies, addresses, sockets.
         public var network = Network()
         /// The reachability monitor. While it reports no network, no attempt is made or counted;

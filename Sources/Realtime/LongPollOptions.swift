@@ -43,7 +43,11 @@ extension LongPoll {
         // abigen: the options of LongPollConfiguration
         /// Sent with each poll. The default Accept header accepts any type; one that names
         /// text/event-stream is refused.
-        public var headers: [(name: String, value: String)] = []
+        public var headers: [(name: String, value: String)] {
+            get { hiddenHeaders.value }
+            set { hiddenHeaders.value = newValue }
+        }
+        private var hiddenHeaders = Hidden<[(name: String, value: String)]>([])
         /// The settings for connections: TLS, proxies, addresses, sockets.
         public var network = Network()
         /// The reachability monitor. While it reports no network, no attempt is made or counted;

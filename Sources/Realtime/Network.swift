@@ -5,7 +5,7 @@ internal import Wire
 /// number of objects.
 public struct Network: Sendable {
     /// The proxy through which connections are made.
-    public enum Proxy: Sendable, Hashable {
+    public enum Proxy: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
         /// From http_proxy (for ws), HTTPS_PROXY (for wss), ALL_PROXY and NO_PROXY.
         case environment
         /// No proxy, whatever the environment says.
@@ -15,6 +15,16 @@ public struct Network: Sendable {
         /// requires it. The default port is 443 for https, 1080 for all others; nothing may follow
         /// host and port.
         case url(String)
+
+        /// Without user and password.
+        public var description: String {
+            switch self {
+            case .environment: "environment"
+            case .none: "none"
+            case .url(let url): "url(\(Shown.url(url)))"
+            }
+        }
+        public var customMirror: Mirror { Shown.mirror(self) }
     }
 
     public enum TLSVersion: Sendable {
@@ -34,12 +44,16 @@ public struct Network: Sendable {
         /// A PEM file with the private key; nil if it is in the same file.
         public var keyFile: String?
         /// The key's password. It is never logged.
-        public var keyPassword: String?
+        public var keyPassword: String? {
+            get { hiddenKeyPassword.value }
+            set { hiddenKeyPassword.value = newValue }
+        }
+        private var hiddenKeyPassword: Hidden<String?>
 
         public init(certificateFile: String, keyFile: String? = nil, keyPassword: String? = nil) {
             self.certificateFile = certificateFile
             self.keyFile = keyFile
-            self.keyPassword = keyPassword
+            hiddenKeyPassword = Hidden(keyPassword)
         }
     }
 

@@ -102,10 +102,11 @@ public struct PusherUserAuth: Sendable {
 }
 
 // Secrets and permissions are not printed.
-extension AuthMethod: CustomStringConvertible {
+extension AuthMethod: CustomStringConvertible, CustomReflectable {
+    public var customMirror: Mirror { Shown.mirror(self) }
     public var description: String {
         switch self {
-        case .endpoint(let url): "endpoint(\(url))"
+        case .endpoint(let url): "endpoint(\(Shown.url(url)))"
         case .authRequestBuilder: "authRequestBuilder"
         case .inline: "inline"
         case .authorizer: "authorizer"
@@ -114,10 +115,22 @@ extension AuthMethod: CustomStringConvertible {
     }
 }
 
-extension PusherAuth: CustomStringConvertible {
+extension PusherAuth: CustomStringConvertible, CustomReflectable {
     public var description: String { "(authorization)" }
+    public var customMirror: Mirror { Shown.mirror(self) }
 }
 
-extension PusherUserAuth: CustomStringConvertible {
+extension PusherUserAuth: CustomStringConvertible, CustomReflectable {
     public var description: String { "(authorization)" }
+    public var customMirror: Mirror { Shown.mirror(self) }
+}
+
+extension PusherUserAuthMethod: CustomStringConvertible, CustomReflectable {
+    public var description: String {
+        switch self {
+        case .endpoint(let url): "endpoint(\(Shown.url(url)))"
+        case .authorizer: "authorizer"
+        }
+    }
+    public var customMirror: Mirror { Shown.mirror(self) }
 }

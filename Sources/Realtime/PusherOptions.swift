@@ -20,21 +20,37 @@ public struct PusherClientOptions: Sendable {
     /// How `Pusher.signIn` signs the user in; nil if it is not used.
     public var userAuthMethod: PusherUserAuthMethod?
     /// Headers of each request to an authorization endpoint.
-    public var authHeaders: [(name: String, value: String)] = []
+    public var authHeaders: [(name: String, value: String)] {
+        get { hiddenAuthHeaders.value }
+        set { hiddenAuthHeaders.value = newValue }
+    }
+    private var hiddenAuthHeaders = Hidden<[(name: String, value: String)]>([])
     /// Returns further headers for each request to an endpoint, such as a token that changes. They
     /// replace those of the same names. Called on the loop's thread.
     public var authHeadersProvider: (@Sendable () -> [(name: String, value: String)])?
     /// Further form fields of each request to an endpoint.
-    public var authParams: [(name: String, value: String)] = []
+    public var authParams: [(name: String, value: String)] {
+        get { hiddenAuthParams.value }
+        set { hiddenAuthParams.value = newValue }
+    }
+    private var hiddenAuthParams = Hidden<[(name: String, value: String)]>([])
     /// Returns further form fields for each request to an endpoint, also for one that an
     /// `AuthMethod.authRequestBuilder` makes, whose body must then be a form. Called on the loop's
     /// thread.
     public var authParamsProvider: (@Sendable () -> [(name: String, value: String)])?
     /// The key of which the keys of encrypted channels are derived, 32 bytes. Only for
     /// `AuthMethod.inline`.
-    public var encryptionMasterKey: [UInt8]?
+    public var encryptionMasterKey: [UInt8]? {
+        get { hiddenEncryptionMasterKey.value }
+        set { hiddenEncryptionMasterKey.value = newValue }
+    }
+    private var hiddenEncryptionMasterKey = Hidden<[UInt8]?>(nil)
     /// The URL of the service for push notifications; nil for the one that Pusher had.
-    public var pushURL: String?
+    public var pushURL: String? {
+        get { hiddenPushURL.value }
+        set { hiddenPushURL.value = newValue }
+    }
+    private var hiddenPushURL = HiddenURL(nil)
     /// Whether callbacks without an event object receive parsed JSON; false: the text.
     public var attemptToReturnJSONObject = true
     public var host = PusherHost.defaultHost
@@ -68,7 +84,11 @@ public struct PusherClientOptions: Sendable {
     public var upgradeOn4000 = false
     /// Sent with the handshake of the WebSocket. Names that begin with Sec-WebSocket- are reserved
     /// for the handshake and refused.
-    public var headers: [(name: String, value: String)] = []
+    public var headers: [(name: String, value: String)] {
+        get { hiddenHeaders.value }
+        set { hiddenHeaders.value = newValue }
+    }
+    private var hiddenHeaders = Hidden<[(name: String, value: String)]>([])
     /// The settings for connections: TLS, proxies, addresses, sockets.
     public var network = Network()
     /// The reachability monitor. While it reports no network, no attempt is made or counted; once
@@ -158,6 +178,17 @@ public struct PusherClientOptions: Sendable {
             authMethod: authMethod, attemptToReturnJSONObject: attemptToReturnJSONObject,
             autoReconnect: autoReconnect, host: host, port: port, useTLS: encrypted,
             activityTimeout: activityTimeout)
+    }
+
+    /// Removes what may have captured objects of the program.
+    mutating func releaseFunctions() {
+        switch authMethod {
+        case .authRequestBuilder, .authorizer: authMethod = .noMethod
+        case .endpoint, .inline, .noMethod: break
+        }
+        if case .authorizer = userAuthMethod { userAuthMethod = nil }
+        authHeadersProvider = nil
+        authParamsProvider = nil
     }
 
     // MARK: The engine

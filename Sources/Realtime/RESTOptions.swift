@@ -23,7 +23,11 @@ extension REST {
     /// `rt_rest_set_*` in C. A time limit of nil means no limit.
     public struct Options: Sendable {
         /// The first bearer token (RFC 6750).
-        public var bearerToken: String?
+        public var bearerToken: String? {
+            get { hiddenBearerToken.value }
+            set { hiddenBearerToken.value = newValue }
+        }
+        private var hiddenBearerToken = Hidden<String?>(nil)
         /// Fetches a fresh bearer token after the server refused the credentials with 401; nil if
         /// there is none. It is called once, however many requests wait. A request by the same
         /// client may fetch the token. Give that request its own Authorization header, because if
@@ -38,7 +42,11 @@ extension REST {
         /// Sent with every request that does not set a header of the same name. They are not sent
         /// to origins other than the base URL's, not even after a redirect; see `credentialOrigins`
         /// and `safeHeaders`.
-        public var headers: [(name: String, value: String)] = []
+        public var headers: [(name: String, value: String)] {
+            get { hiddenHeaders.value }
+            set { hiddenHeaders.value = newValue }
+        }
+        private var hiddenHeaders = Hidden<[(name: String, value: String)]>([])
         /// The time limit of one attempt, from name resolution to the last byte of its response,
         /// including redirects. While the request's body is sent, and while the response is
         /// streamed to the caller, it limits the time without a byte instead: each byte restarts

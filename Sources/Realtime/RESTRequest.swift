@@ -6,7 +6,7 @@ import Wire
 extension REST {
     /// A request. Properties that are nil use the client's options.
     public struct Request: Sendable {
-        public enum Body: Sendable {
+        public enum Body: Sendable, CustomStringConvertible, CustomReflectable {
             case none
             /// Bytes, with this Content-Type unless it is nil.
             case bytes([UInt8], type: String? = nil)
@@ -25,19 +25,44 @@ extension REST {
             /// be finished by then. Without the total `length` it is sent in chunks.
             case pieces(
                 length: Int? = nil, any AsyncSequence<[UInt8], any Error> & Sendable)
+
+            /// The kind, and the size if it is known.
+            public var description: String {
+                switch self {
+                case .none: "none"
+                case .bytes(let bytes, _): "bytes(\(bytes.count))"
+                case .text(let text): "text(\(text.utf8.count))"
+                case .json(let text): "json(\(text.utf8.count))"
+                case .source: "source"
+                case .pieces: "pieces"
+                }
+            }
+            public var customMirror: Mirror { Shown.mirror(self) }
         }
 
         /// A token, sent in the case given.
         public var method: String
         /// Appended to the base URL with exactly one slash between; or an absolute URL.
-        public var path: String
+        public var path: String {
+            get { hiddenPath.value ?? "" }
+            set { hiddenPath.value = newValue }
+        }
+        private var hiddenPath: HiddenURL
         public var body: Body
         /// Appended to the path's own query, percent-encoded.
-        public var query: [(name: String, value: String)]
+        public var query: [(name: String, value: String)] {
+            get { hiddenQuery.value }
+            set { hiddenQuery.value = newValue }
+        }
+        private var hiddenQuery: Hidden<[(name: String, value: String)]>
         /// Headers, which replace the client's of the same names. With `Expect: 100-continue`, the
         /// body is sent once the server asks for it or has been silent for a second, and not at all
         /// if the server responds with 300 or more instead.
-        public var headers: [(name: String, value: String)]
+        public var headers: [(name: String, value: String)] {
+            get { hiddenHeaders.value }
+            set { hiddenHeaders.value = newValue }
+        }
+        private var hiddenHeaders: Hidden<[(name: String, value: String)]>
         /// Called on the loop's thread with the bytes of the bodies; a total is 0 if it is not
         /// known.
         public var onProgress:
@@ -100,10 +125,10 @@ extension REST {
             headers: [(name: String, value: String)] = []
         ) {
             self.method = method
-            self.path = path
+            hiddenPath = HiddenURL(path)
             self.body = body
-            self.query = query
-            self.headers = headers
+            hiddenQuery = Hidden(query)
+            hiddenHeaders = Hidden(headers)
         }
 
         func builder(_ client: RESTClient) throws -> RESTRequestBuilder {

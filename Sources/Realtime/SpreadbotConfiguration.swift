@@ -45,16 +45,36 @@ extension Spreadbot {
     /// The options of a connection. The defaults suit most programs.
     public struct Configuration: Sendable {
         /// The URL to which paths are appended, `http://` or `https://` without a query.
-        public var baseURL: String
+        public var baseURL: String {
+            get { hiddenBaseURL.value ?? "" }
+            set { hiddenBaseURL.value = newValue }
+        }
+        private var hiddenBaseURL: HiddenURL
         /// The URL at which a refused access token is refreshed (RFC 6749 §6); nil if a refusal is
         /// fatal. A refresh may take up to 30 s. If its request is lost or not answered in time,
         /// the same refresh token is used again.
-        public var authURL: String?
+        public var authURL: String? {
+            get { hiddenAuthURL.value }
+            set { hiddenAuthURL.value = newValue }
+        }
+        private var hiddenAuthURL = HiddenURL(nil)
         /// Sent as `Authorization: Bearer`; "" sends none.
-        public var accessToken = ""
-        public var refreshToken = ""
+        public var accessToken: String {
+            get { hiddenAccessToken.value }
+            set { hiddenAccessToken.value = newValue }
+        }
+        private var hiddenAccessToken = Hidden<String>("")
+        public var refreshToken: String {
+            get { hiddenRefreshToken.value }
+            set { hiddenRefreshToken.value = newValue }
+        }
+        private var hiddenRefreshToken = Hidden<String>("")
         /// base64 of "client:secret", for `authURL`.
-        public var base64Credentials = ""
+        public var base64Credentials: String {
+            get { hiddenBase64Credentials.value }
+            set { hiddenBase64Credentials.value = newValue }
+        }
+        private var hiddenBase64Credentials = Hidden<String>("")
         /// Writes the library's log to standard error, up to `.info`. It replaces another log
         /// (`Log.send`) of the process.
         public var log = false
@@ -63,10 +83,18 @@ extension Spreadbot {
         public var transports = Transport.allCases
         /// Absolute URLs of transports, instead of base URL and path; `http`, `https`, `ws` or
         /// `wss` for every transport.
-        public var transportURLs: [Transport: String] = [:]
+        public var transportURLs: [Transport: String] {
+            get { hiddenTransportURLs.value }
+            set { hiddenTransportURLs.value = newValue }
+        }
+        private var hiddenTransportURLs = Hidden<[Transport: String]>([:])
         /// The URL to which sends are posted while there is no WebSocket; nil for base URL and
         /// path.
-        public var sendURL: String?
+        public var sendURL: String? {
+            get { hiddenSendURL.value }
+            set { hiddenSendURL.value = newValue }
+        }
+        private var hiddenSendURL = HiddenURL(nil)
         /// Starts after the message with this id.
         public var lastEventID = ""
 
@@ -92,7 +120,11 @@ extension Spreadbot {
         public var idQueryParameter: String?
         /// Sent with every request and handshake. Authorization, Accept and Last-Event-ID are set
         /// by the connection and refused.
-        public var headers: [(name: String, value: String)] = []
+        public var headers: [(name: String, value: String)] {
+            get { hiddenHeaders.value }
+            set { hiddenHeaders.value = newValue }
+        }
+        private var hiddenHeaders = Hidden<[(name: String, value: String)]>([])
         /// The settings for connections: TLS, proxies, addresses, sockets.
         public var network = Network()
         /// The reachability monitor. While it reports no network, no attempt is made or counted;
@@ -168,7 +200,7 @@ extension Spreadbot {
         public var backoff: Backoff?
         // abigen: end
 
-        public init(baseURL: String) { self.baseURL = baseURL }
+        public init(baseURL: String) { hiddenBaseURL = HiddenURL(baseURL) }
 
         func connection(on loop: Loop) throws -> SpreadbotConnection {
             let connection = try SpreadbotConnection(base: baseURL, on: loop.engine)

@@ -23,7 +23,11 @@ extension WebSocket {
         // abigen: the options of WebSocketConfiguration
         /// Sent with the handshake. Names that begin with Sec-WebSocket- are reserved for the
         /// handshake and refused.
-        public var headers: [(name: String, value: String)] = []
+        public var headers: [(name: String, value: String)] {
+            get { hiddenHeaders.value }
+            set { hiddenHeaders.value = newValue }
+        }
+        private var hiddenHeaders = Hidden<[(name: String, value: String)]>([])
         /// The subprotocols that are offered, the preferred one first.
         public var subprotocols: [String] = []
         /// The settings for connections: TLS, proxies, addresses, sockets.

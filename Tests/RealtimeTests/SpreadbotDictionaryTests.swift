@@ -28,7 +28,14 @@ import Testing
     private func properties(_ configuration: Spreadbot.Configuration) -> [String: String] {
         let children = Mirror(reflecting: configuration).children
         return Dictionary(
-            uniqueKeysWithValues: children.map { ($0.label ?? "", "\($0.value)") })
+            uniqueKeysWithValues: children.map { (name($0.label ?? ""), "\($0.value)") })
+    }
+
+    /// A property that may hold a secret is stored with another name.
+    private func name(_ label: String) -> String {
+        guard label.hasPrefix("hidden") else { return label }
+        let name = label.dropFirst("hidden".count)
+        return name.prefix(1).lowercased() + name.dropFirst()
     }
 
     @Test func everyPropertyHasAKey() throws {

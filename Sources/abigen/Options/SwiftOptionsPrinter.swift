@@ -18,10 +18,22 @@ enum SwiftOptionsPrinter {
             ].filter { !$0.isEmpty }.joined(separator: " ")
             let comment = Wrap.lines(
                 "/// \(text)", indent: indent, hanging: "/// ", width: Wrap.width)
+            if case .headers = option.kind { return comment + hidden(name, indent) }
             let declaration =
                 object.isOverride ? ": \(type(option))?" : declaration(option)
             return comment + ["\(indent)public var \(name)\(declaration)"]
         }
+    }
+
+    /// Headers may hold credentials, which `print` and `dump` must not show.
+    private static func hidden(_ name: String, _ indent: String) -> [String] {
+        let type = "[(name: String, value: String)]"
+        let storage = "hidden" + name.prefix(1).uppercased() + name.dropFirst()
+        return [
+            "public var \(name): \(type) {", "    get { \(storage).value }",
+            "    set { \(storage).value = newValue }", "}",
+            "private var \(storage) = Hidden<\(type)>([])",
+        ].map { indent + $0 }
     }
 
     /// The declaration after the name.
@@ -30,7 +42,6 @@ enum SwiftOptionsPrinter {
         case .network: " = Network()"
         case .backoff: ": Backoff?"
         case .reachability: ": Reachability?"
-        case .headers: ": [(name: String, value: String)] = []"
         case .list: ": [String] = []"
         case .limit where option.initial.isZero: ": Duration?"
         case .limit: ": Duration? = \(option.initial.swift)"
