@@ -44,6 +44,11 @@ public final class Pusher: Sendable {
     /// Ends the connection; see `PusherConnection.disconnect`.
     public func disconnect() { connection.disconnect() }
 
+    /// Drops the connection for good, without a closing handshake, and ends its channels. No
+    /// further callback begins. All callbacks are released, and with them what they capture, such
+    /// as this object. Also called when the last reference is released.
+    public func close() { connection.close() }
+
     // MARK: Channels
 
     /// Subscribes to a channel, now or as soon as the connection is established, and again after

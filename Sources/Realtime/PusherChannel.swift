@@ -199,6 +199,12 @@ public class PusherChannel: @unchecked Sendable {
     func end(_ error: RealtimeError) {
         bindings.end()
         waiters.resumeAll(.failure(error))
+        // Released outside the lock, because the end of what they captured may call us.
+        let old = state.withLock { state in
+            defer { (state.memberAdded, state.memberRemoved, state.countChanged) = ([], [], []) }
+            return (state.memberAdded, state.memberRemoved, state.countChanged)
+        }
+        withExtendedLifetime(old) {}
     }
 }
 

@@ -6,7 +6,9 @@ public import Wire
 /// connection ends with the last reference to it, or to its `Pusher`.
 public final class PusherConnection: Sendable {
     public let key: String
-    public let options: PusherClientOptions
+    /// After `Pusher.close` without functions.
+    public var options: PusherClientOptions { held.withLock { $0 } }
+    private let held: Mutex<PusherClientOptions>
     /// Why the options cannot be used; nil if they can.
     public let configurationError: RealtimeError?
     /// The registered channels.
@@ -26,7 +28,7 @@ public final class PusherConnection: Sendable {
 
     init(_ key: String, _ options: PusherClientOptions, on loop: Loop) {
         self.key = key
-        self.options = options
+        held = Mutex(options)
         self.loop = loop
         limits = Mutex((options.reconnectAttemptsMax, options.maxReconnectGapInSeconds))
         let made = Result { () throws(RealtimeError) in try options.connection(key, on: loop) }
@@ -39,11 +41,19 @@ public final class PusherConnection: Sendable {
         dispatcher.addHandlers(PusherAuthorizer(options))
     }
 
-    deinit {
+    deinit { close() }
+
+    /// Ends the connection for good, and releases all that captures objects of the program.
+    func close() {
         engine?.close()
         bindings.end()
         userBindings.end()
         dispatcher.close(loop)
+        let old = held.withLock { options in
+            defer { options.releaseFunctions() }
+            return options
+        }
+        withExtendedLifetime(old) {}
     }
 
     // MARK: Settings

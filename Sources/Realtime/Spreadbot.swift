@@ -107,10 +107,7 @@ public final class Spreadbot: Sendable {
         try self.init(config: Configuration(config), on: loop)
     }
 
-    deinit {
-        connection.close()
-        dispatcher.close(loop)
-    }
+    deinit { close() }
 
     // MARK: Handlers; the last one set counts
 
@@ -294,6 +291,15 @@ public final class Spreadbot: Sendable {
     /// handshake. Waiting sends end with `.closed`; those in an outbox wait for the next
     /// connection. The connection may be established again.
     public func closeConnection() { try? connection.disconnect() }
+
+    /// Drops the connection for good. Waiting sends end with `.closed`; those in an outbox wait for
+    /// the next connection with this outbox. All handlers but the completions of sends are
+    /// released, and with them what they capture, such as this object. Also called when the last
+    /// reference is released.
+    public func close() {
+        connection.close()
+        dispatcher.close(loop)
+    }
 
     /// Ends the connection and waits until it is closed.
     public func disconnect() async {

@@ -16,6 +16,7 @@ final class SpreadbotDispatcher: Sendable {
         var mailbox: Mailbox<Spreadbot.Message>?
         /// The establishment to which the mailbox belongs.
         var mailboxEpoch: UInt64 = 0
+        var isClosed = false
     }
 
     struct Waiter {
@@ -80,8 +81,7 @@ final class SpreadbotDispatcher: Sendable {
                 state.disconnected, SpreadbotDispatcher.take(&state.waiters, upTo: epoch), mailbox
             )
         }
-        let closed = RealtimeError(.closed, "the connection was closed")
-        for waiter in waiters { waiter.resume(throwing: error ?? closed) }
+        for waiter in waiters { waiter.resume(throwing: error ?? SpreadbotDispatcher.closed) }
         mailbox?.finish(error.map { .failed($0) } ?? .normal)
         if let handler { run(on: handler.isolation) { handler.call(error) } }
     }
@@ -107,8 +107,16 @@ final class SpreadbotDispatcher: Sendable {
         _ ticket: UInt64, for epoch: UInt64,
         _ continuation: CheckedContinuation<Void, any Error>
     ) {
-        state.withLock { $0.waiters[ticket] = Waiter(epoch: epoch, continuation: continuation) }
+        let isClosed = state.withLock { state in
+            if !state.isClosed {
+                state.waiters[ticket] = Waiter(epoch: epoch, continuation: continuation)
+            }
+            return state.isClosed
+        }
+        if isClosed { continuation.resume(throwing: SpreadbotDispatcher.closed) }
     }
+
+    private static let closed = RealtimeError(.closed, "the connection was closed")
 
     /// Has no effect on a wait that has ended or never began.
     func stopWaiting(_ ticket: UInt64, _ error: any Error) {
@@ -126,6 +134,14 @@ final class SpreadbotDispatcher: Sendable {
         } catch {
             queues.finish()
         }
-        state.withLock { $0.mailbox }?.finish(.normal, discarding: true)
+        // Released outside the lock, because the end of what handlers captured may call us.
+        let old = state.withLock { state in
+            defer { state = State(isClosed: true) }
+            return state
+        }
+        old.mailbox?.finish(.normal, discarding: true)
+        for waiter in old.waiters.values {
+            waiter.continuation.resume(throwing: SpreadbotDispatcher.closed)
+        }
     }
 }

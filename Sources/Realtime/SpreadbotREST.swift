@@ -50,6 +50,13 @@ public final class SpreadbotREST: Sendable {
 
     deinit { if ownsConnection { owner.close() } }
 
+    /// Ends all requests with `.closed`, and releases the handler for tokens. A connection whose
+    /// tokens it shares continues.
+    public func close() {
+        client.close()
+        if ownsConnection { owner.close() }
+    }
+
     // MARK: Requests
 
     /// - Parameter path: appended to the base URL with exactly one slash between.
