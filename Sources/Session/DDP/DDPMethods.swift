@@ -47,6 +47,8 @@ struct DDPMethods: Sendable {
     private var firstIndex = 0
     /// How many calls were sent on this connection, and are not completed.
     private(set) var sentCount = 0
+    /// For how many of them the server has not sent all documents.
+    private var outstandingCount = 0
     /// The blocks from before this connection, while the calls that reconnecting makes are added.
     private var aside: [DDPBlock]?
     private var lastID: DDPSession.CallID = 0
@@ -95,7 +97,21 @@ struct DDPMethods: Sendable {
         byID.values[index].isUpdated = false
         byID.values[index].isVisible = false
         sentCount += 1
+        outstandingCount += 1
         return byID.values[index].message
+    }
+
+    /// The server has sent all documents that the call wrote.
+    mutating func updated(_ id: DDPSession.CallID) {
+        guard let index = byID.index(forKey: id), !byID.values[index].isUpdated else { return }
+        byID.values[index].isUpdated = true
+        if byID.values[index].isSent { outstandingCount -= 1 }
+    }
+
+    /// Calls are in flight, and the server owes them nothing any more.
+    var areOnlyWaiting: Bool {
+        sentCount > 0 && outstandingCount == 0 && firstIndex < blocks.count
+            && blocks[firstIndex].unanswered == 0
     }
 
     /// The call has a result. It stays until its documents are there.
@@ -128,7 +144,10 @@ struct DDPMethods: Sendable {
 
     mutating func remove(_ id: DDPSession.CallID) -> DDPMethod? {
         guard let method = byID.removeValue(forKey: id) else { return nil }
-        if method.isSent { sentCount -= 1 }
+        if method.isSent {
+            sentCount -= 1
+            if !method.isUpdated { outstandingCount -= 1 }
+        }
         timed.remove(id)
         return method
     }
@@ -174,7 +193,7 @@ struct DDPMethods: Sendable {
     /// No call counts as sent any more, and the blocks are set aside.
     mutating func setAside() {
         for index in byID.values.indices { byID.values[index].isSent = false }
-        sentCount = 0
+        (sentCount, outstandingCount) = (0, 0)
         if firstIndex < blocks.count, blocks[firstIndex].unanswered == 0 { firstIndex += 1 }
         for index in firstIndex..<blocks.count {
             blocks[index].taken = 0

@@ -195,6 +195,7 @@ extension DDPSession {
         accounts.retryDue = nil
         stale?.due = nil
         subscriptions.unansweredDue = nil
+        standstillDue = nil
         quiescence.due = nil
         subscriptions.changeAll { $0.isSent = false }
     }

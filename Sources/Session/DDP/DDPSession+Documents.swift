@@ -205,6 +205,7 @@ extension DDPSession {
             case .subscription(let id): subscriptionVisible(id, now)
             }
         }
+        measureStandstill(now)
     }
 
     /// Something waits until everything that was sent is in the store.

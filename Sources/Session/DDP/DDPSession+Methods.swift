@@ -100,6 +100,7 @@ extension DDPSession {
         if !method.isReported { act(.result(method.id, result)) }
         loginAnswered(method, result)
         completeIfDone(method.id, now)
+        measureStandstill(now)
     }
 
     /// The server has sent all documents that a call wrote.
@@ -107,7 +108,7 @@ extension DDPSession {
         guard let method = methods.byID[id], !method.isUpdated, !method.isAbandoned else {
             return log("updated for a call that nobody waits for")
         }
-        methods.change(id) { $0.isUpdated = true }
+        methods.updated(id)
         releaseStub(id)
         whenFlushed(.method(id))
     }
@@ -127,6 +128,25 @@ extension DDPSession {
         methods.advance()
         // Inside the hooks of a new connection, the older blocks wait.
         if !isOpening { sendFirstBlock(now) }
+    }
+
+    // MARK: A standstill
+
+    /// Calls may wait for documents that only later calls still write, which are not sent before
+    /// those are done. Nothing that the server sends ends that, so it has a limit.
+    mutating func measureStandstill(_ now: Instant) {
+        guard methods.areOnlyWaiting, !stubs.isEmpty, connection != nil, !quiescence.isWaiting,
+            configuration.quiescenceLimit > .zero
+        else { return standstillDue = nil }
+        if standstillDue == nil { standstillDue = now + configuration.quiescenceLimit }
+    }
+
+    mutating func endStandstill(_ now: Instant) {
+        guard let due = standstillDue, due <= now else { return }
+        standstillDue = nil
+        log("calls wait for documents that only later calls write; they end without them")
+        afterFlush += stubs.takeWaitingCalls()
+        flush(now)
     }
 
     private mutating func complete(

@@ -71,6 +71,8 @@ package struct DDPSession: ActionMachine, Sendable {
     /// How many documents may be put in order again at once.
     var placingCredit = 0
     var quiescence = DDPQuiescence()
+    /// When calls that wait only for each other end; nil if there are none.
+    var standstillDue: Instant?
     var scopes: [DDPStubScope] = []
     var keeping = DDPKeeping()
     /// nil: all documents are of this run.
@@ -185,6 +187,7 @@ package struct DDPSession: ActionMachine, Sendable {
             case .connected:
                 consider(heartbeat.due)
                 consider(quiescence.due)
+                consider(standstillDue)
                 consider(accounts.retryDue)
                 consider(subscriptions.unansweredDue)
             }
@@ -205,6 +208,7 @@ package struct DDPSession: ActionMachine, Sendable {
         case .connected:
             beat(now)
             endQuiescence(now)
+            endStandstill(now)
             repeatResume(now)
             repeatUnsubs(now)
         }

@@ -10,9 +10,9 @@ enum DDPVisibility: Sendable, Equatable {
 /// The documents that stubs have written, until the server's version of them is known: their
 /// snapshots, which is what the server has sent about them, and the calls that wrote them.
 ///
-/// A document is *held* while a call that was sent on this connection writes it. Calls and
-/// subscriptions wait until all documents that were held when they came are given back: see
-/// `DDPStubWaiters`.
+/// A document is *held* while a call that was sent on this connection writes it, and *given back*
+/// when no call writes it any more. Calls and subscriptions wait until all documents that were held
+/// when they came are given back: see `DDPStubWaiters`.
 struct DDPStubBook: Sendable {
     private struct Document: Sendable {
         /// nil: the server has no such document.
@@ -35,10 +35,7 @@ struct DDPStubBook: Sendable {
     mutating func removeAll() { self = DDPStubBook() }
 
     /// The connection of what waits is gone.
-    mutating func removeWaiters() {
-        waiters.removeAll()
-        for index in documents.values.indices { documents.values[index].hold.forgetWaiters() }
-    }
+    mutating func removeWaiters() { waiters.removeAll() }
 
     /// A stub has written these documents.
     mutating func wrote(_ originals: [OriginalDocument], _ id: DDPSession.CallID) {
@@ -55,16 +52,17 @@ struct DDPStubBook: Sendable {
     mutating func sent(_ id: DDPSession.CallID) {
         for key in written[id] ?? [] {
             guard let index = documents.index(forKey: key) else { continue }
-            waiters.hold(key, &documents.values[index].hold)
+            waiters.hold(&documents.values[index].hold)
         }
-        guard waiters.isScattered(documents: documents.count) else { return }
-        let documents = documents
-        waiters.compact { documents[$0]?.hold }
     }
 
     /// No call counts as sent any more. What waits still waits for the same documents, in case the
     /// server resumes the session.
-    mutating func connectionLost() { waiters.connectionLost() }
+    mutating func connectionLost() {
+        for index in documents.values.indices {
+            waiters.release(&documents.values[index].hold)
+        }
+    }
 
     func contains(_ key: DocumentKey) -> Bool { documents[key] != nil }
 
@@ -82,7 +80,7 @@ struct DDPStubBook: Sendable {
 
     /// The server has sent everything that a call wrote.
     /// - Parameter isSent: whether a call was sent on this connection, and is not done.
-    /// - Returns: the documents that no other call holds, with the server's version of each; and
+    /// - Returns: the documents that no other call writes, with the server's version of each; and
     ///   what need not wait any longer.
     mutating func finish(
         _ id: DDPSession.CallID, isSent: (DDPSession.CallID) -> Bool
@@ -98,20 +96,16 @@ struct DDPStubBook: Sendable {
                 visible += waiters.gaveBack(document.hold)
                 free.append((key, document.snapshot))
             } else if !documents.values[index].writers.contains(where: isSent) {
-                // Those that were not sent may not be sent before the calls that wait are done:
-                // these must not wait for them.
-                waiters.releaseCalls(&documents.values[index].hold)
+                waiters.release(&documents.values[index].hold)
             }
-            let documents = documents
-            visible += waiters.takeFree { documents[$0]?.hold }
         }
         return (free, visible)
     }
 
     /// Waits until the server's version of all documents that sent calls wrote is in the store.
     /// - Returns: whether there are any; otherwise nothing waits.
-    mutating func wait(_ visibility: DDPVisibility) -> Bool {
-        let documents = documents
-        return waiters.wait(visibility) { documents[$0]?.hold }
-    }
+    mutating func wait(_ visibility: DDPVisibility) -> Bool { waiters.wait(visibility) }
+
+    /// The calls that wait, which do so no longer.
+    mutating func takeWaitingCalls() -> [DDPVisibility] { waiters.takeCalls() }
 }

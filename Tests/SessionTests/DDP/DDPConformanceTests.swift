@@ -19,7 +19,7 @@ struct DDPConformanceTests {
             count += 1
         }
         #expect(differences == [])
-        #expect(count >= 126)
+        #expect(count >= 130)
     }
 
     @Test func differencesAreFound() throws {

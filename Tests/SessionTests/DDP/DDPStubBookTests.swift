@@ -29,13 +29,9 @@ struct DDPStubBookTests {
 
         mutating func finish(_ id: DDPSession.CallID) -> [DDPVisibility] {
             for key in writers.keys where writers[key]?.remove(id) != nil {
-                let isFree = writers[key]?.isEmpty ?? true
-                if isFree { writers[key] = nil }
-                guard isFree || !isHeld(key) else { continue }
-                for index in waiters.indices {
-                    if case .subscription = waiters[index].visibility, !isFree { continue }
-                    waiters[index].documents.remove(key)
-                }
+                guard writers[key]?.isEmpty ?? true else { continue }
+                writers[key] = nil
+                for index in waiters.indices { waiters[index].documents.remove(key) }
             }
             let free = waiters.filter { $0.documents.isEmpty }.map { $0.visibility }
             waiters.removeAll { $0.documents.isEmpty }
