@@ -209,6 +209,7 @@ extension DDPSession {
 
     /// All that waits for the server fails. The documents stay as they were last.
     private mutating func failWaiting(_ error: DDPError, _ now: Instant) {
+        if quiescence.isResetting { stubs.keepFormer() }
         quiescence = DDPQuiescence()
         store.dropBuffer()
         failCalls(error, now)

@@ -30,7 +30,7 @@ extension DDPSession {
             throw error
         }
         publishBatch()
-        stubs.wrote(originals, id)
+        stubs.wrote(originals, id, areFormer: quiescence.isResetting)
         if case .failure(let error) = outcome {
             log("the stub of \(request.name) failed: \(error.reason ?? "")")
         }

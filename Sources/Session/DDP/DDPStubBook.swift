@@ -17,6 +17,8 @@ struct DDPStubBook: Sendable {
     private struct Document: Sendable {
         /// nil: the server has no such document.
         var snapshot: EJSONObject?
+        /// How the document was when a session ended of which it is; nil if the present one began.
+        var former: EJSONObject?
         var writers: [DDPSession.CallID]
         /// What the server has sent into the snapshot, as the store estimates its size.
         var bytes = 0
@@ -38,14 +40,25 @@ struct DDPStubBook: Sendable {
     mutating func removeWaiters() { waiters.removeAll() }
 
     /// A stub has written these documents.
-    mutating func wrote(_ originals: [OriginalDocument], _ id: DDPSession.CallID) {
+    /// - Parameter areFormer: they are of a session that has ended, and the present one may have
+    ///   others: of this one's documents nothing is known.
+    mutating func wrote(
+        _ originals: [OriginalDocument], _ id: DDPSession.CallID, areFormer: Bool = false
+    ) {
         guard !originals.isEmpty else { return }
         for original in originals {
-            documents[
-                original.key, default: Document(snapshot: original.fields, writers: [])
-            ].writers.append(id)
+            var document = Document(snapshot: areFormer ? nil : original.fields, writers: [])
+            if areFormer { document.former = original.fields }
+            documents[original.key, default: document].writers.append(id)
         }
         written[id] = originals.map { $0.key }
+    }
+
+    /// The present session will send no more, so that the documents stay those of the one before.
+    mutating func keepFormer() {
+        for index in documents.values.indices where documents.values[index].snapshot == nil {
+            documents.values[index].snapshot = documents.values[index].former
+        }
     }
 
     /// A call was sent: it holds the documents that its stub has written.

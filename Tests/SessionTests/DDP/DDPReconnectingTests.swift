@@ -141,6 +141,72 @@ struct DDPReconnectingTests {
         #expect(model.done() == [#"a {"n":1}"#])
     }
 
+    // MARK: Writing while the documents of the former session are there
+
+    /// A client whose former session had the document `a`, and whose new one has sent nothing yet.
+    /// The user has changed `a`.
+    private func changedInTime() -> DDPModel {
+        let model = DDPModel.connected()
+        _ = model.subscribe("all")
+        model.added("a", #"{"n":1}"#)
+        model.ready("s1")
+        _ = model.reopen()
+        model.confirm("T")
+        model.set("a", 5)
+        _ = model.done()
+        return model
+    }
+
+    @Test func aDocumentThatTheNewSessionDoesNotHaveIsGone() {
+        let model = changedInTime()
+        model.ready("s1")
+        #expect(model.done() == ["a gone"])
+        model.updated(1)
+        model.result(1, "0")
+        #expect(model.done() == ["result 1 0", "done 1 0"])
+        #expect(model.document("a") == nil)
+        // No field of the former one comes back.
+        model.added("a", #"{"m":2}"#)
+        #expect(model.document("a") == #"{"m":2}"#)
+    }
+
+    @Test(arguments: [true, false])
+    func whatTheNewSessionSendsIsTheServersVersion(beforeReady: Bool) {
+        let model = changedInTime()
+        let (added, removed) = (
+            #"{"msg":"added","collection":"c","id":"a","fields":{"m":2}}"#,
+            #"{"msg":"removed","collection":"c","id":"a"}"#
+        )
+        if beforeReady { model.server(added, removed, added) }
+        model.ready("s1")
+        if !beforeReady { model.server(added) }
+        model.updated(1)
+        #expect(model.document("a") == #"{"m":2}"#)
+    }
+
+    @Test func aCallThatFailsInTimeLeavesNothingOfTheFormerSession() {
+        let model = DDPModel.connected()
+        _ = model.subscribe("all")
+        model.added("a", #"{"n":1}"#)
+        model.ready("s1")
+        _ = model.reopen()
+        model.confirm("T")
+        model.call("wait") { $0.isWait = true }
+        model.call("/c/update", [["_id": "a"], ["$set": ["n": 5]]]) { $0.timeout = .seconds(1) }
+        model.pass(.seconds(1))
+        model.ready("s1")
+        model.result(1)
+        model.updated(1)
+        #expect(model.document("a") == nil)
+    }
+
+    /// No session will send it any more.
+    @Test func aClientThatEndsInTimeHasTheFormerDocuments() {
+        let model = changedInTime()
+        model.session.close(now: model.now)
+        #expect(model.document("a") == #"{"n":1}"#)
+    }
+
     @Test func callsThatWaitDoNotMixAfterAReconnect() {
         let model = DDPModel.connected()
         model.call("one")
