@@ -51,12 +51,16 @@ extension DocumentStore {
     package mutating func dropBuffer() { buffer = UpdateBuffer() }
 
     /// Applies the updates that wait, in order, as one transaction or as a part of the running one.
-    /// - Parameter emptying: removes all documents of all collections first.
+    /// - Parameters:
+    ///   - emptying: removes all documents of all collections first.
+    ///   - kept: but not this one.
     /// - Returns: the net difference; nil if there is none, or in a batch.
-    package mutating func flush(emptying: Bool = false) -> Notification? {
+    package mutating func flush(
+        emptying: Bool = false, except kept: DocumentKey? = nil
+    ) -> Notification? {
         guard emptying || isBuffering else { return nil }
         beginBatch()
-        if emptying { removeAll() }
+        if emptying { removeAll(except: kept) }
         var entries = buffer.entries
         buffer = UpdateBuffer()
         for index in entries.indices {
@@ -67,9 +71,12 @@ extension DocumentStore {
         return endBatch()
     }
 
-    private mutating func removeAll() {
+    private mutating func removeAll(except kept: DocumentKey?) {
         for collection in collections.indices {
-            for position in collections[collection].table.slots.indices {
+            let kept = kept?.collection == collections[collection].name ? kept?.id : nil
+            let keptPosition = kept.flatMap { collections[collection].table.position(of: $0) }
+            for position in collections[collection].table.slots.indices
+            where position != keptPosition {
                 remove(collection, at: position)
             }
         }

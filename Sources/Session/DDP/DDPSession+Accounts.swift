@@ -44,6 +44,7 @@ extension DDPSession {
     package mutating func setUserID(_ id: String?, now: Instant) {
         guard accounts.userID != id else { return }
         accounts.userID = id
+        dropOwnDocument(now)
         userChanged(now)
         act(.account(.user(id: id)))
     }
@@ -170,6 +171,10 @@ extension DDPSession {
         case (.resume(let tried), .failure(let error)): resumeFailed(tried, error, now)
         }
         endLogin(method.id)
+        switch method.purpose {
+        case .login, .resume: ownDocumentWaits(now)
+        case .application, .logout, .newToken: break
+        }
         return !isInterrupted
     }
 

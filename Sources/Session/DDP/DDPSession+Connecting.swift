@@ -194,6 +194,7 @@ extension DDPSession {
         heartbeat.stop()
         accounts.retryDue = nil
         stale?.due = nil
+        own.due = nil
         subscriptions.unansweredDue = nil
         standstillDue = nil
         quiescence.due = nil
@@ -211,6 +212,7 @@ extension DDPSession {
     private mutating func failWaiting(_ error: DDPError, _ now: Instant) {
         if quiescence.isResetting { stubs.keepFormer() }
         quiescence = DDPQuiescence()
+        own = DDPOwnDocument()
         store.dropBuffer()
         failCalls(error, now)
         failSubscriptions(error)

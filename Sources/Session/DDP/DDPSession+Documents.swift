@@ -88,7 +88,8 @@ extension DDPSession {
 
     private mutating func process(_ message: DDPDocumentMessage) {
         let key = DocumentKey(collection: message.collection, id: message.id)
-        if stale != nil, confirm(key) { return replaceStale(key, message) }
+        if receivedOwnDocument(key, message) { return }
+        if stale != nil, confirm(key) { return replaceDocument(key, message) }
         guard stubs.contains(key) else {
             if case .added = message.change { unappliedAdditions += 1 }
             return buffer(message.update, key)
@@ -105,8 +106,9 @@ extension DDPSession {
         }
     }
 
-    /// The server has sent a document of an earlier run, of which nothing remains.
-    private mutating func replaceStale(_ key: DocumentKey, _ message: DDPDocumentMessage) {
+    /// The server has sent a document that is there from an earlier session. It replaces that one
+    /// as a whole.
+    mutating func replaceDocument(_ key: DocumentKey, _ message: DDPDocumentMessage) {
         var before: DocumentID??
         let fields: EJSONObject
         switch message.change {
@@ -192,7 +194,8 @@ extension DDPSession {
         let becomesCurrent = stale != nil && removeStaleDocuments()
         if quiescence.isResetting || store.isBuffering {
             keeping.changed(now)
-            let notification = store.flush(emptying: quiescence.isResetting)
+            let notification = store.flush(
+                emptying: quiescence.isResetting, except: own.kept)
             quiescence.isResetting = false
             if let notification { act(.changed(notification)) }
         }
@@ -217,7 +220,11 @@ extension DDPSession {
     mutating func releaseStub(_ id: CallID) {
         let methods = methods
         let (documents, visible) = stubs.finish(id) { methods.isSent($0) }
-        for (key, snapshot) in documents { buffer(.replaced(snapshot), key) }
+        for (key, snapshot) in documents {
+            // It is still to come.
+            if snapshot == nil, key == own.kept { continue }
+            buffer(.replaced(snapshot), key)
+        }
         afterFlush += visible
     }
 
@@ -228,6 +235,7 @@ extension DDPSession {
         let last = sessionID
         if let session { sessionID = session }
         if let session, let last, session.utf8.elementsEqual(last.utf8) {
+            if own.kept != nil { ownDocumentWaits(now) }
             sessionResumed(now)
         } else {
             sessionIsNew(hadOne: last != nil, number, now)
@@ -264,6 +272,7 @@ extension DDPSession {
     private mutating func sessionIsNew(hadOne: Bool, _ number: UInt64, _ now: Instant) {
         receivedCount = 1
         subscriptions.forgetEnds(exceptOn: number)
+        keepOwnDocument(hadSession: hadOne)
         if hadOne {
             quiescence.isResetting = !staleDocumentsStay()
             stubs.removeAll()

@@ -193,11 +193,11 @@ extension DDPSession {
         for name in store.names {
             for (id, _) in store.documents(in: name) {
                 let key = DocumentKey(collection: name, id: id)
-                if documents.remove(key) != nil { removeAsServer(key) }
+                if documents.remove(key) != nil, !keepsOwnDocument(key) { removeAsServer(key) }
             }
         }
         // Stubs have removed the others here, and some may be about to come back.
-        for key in documents { removeAsServer(key) }
+        for key in documents where !keepsOwnDocument(key) { removeAsServer(key) }
         return true
     }
 

@@ -77,6 +77,7 @@ package struct DDPSession: ActionMachine, Sendable {
     var keeping = DDPKeeping()
     /// nil: all documents are of this run.
     var stale: DDPStale?
+    var own = DDPOwnDocument()
 
     var methods = DDPMethods()
     var subscriptions = DDPSubscriptions()
@@ -179,6 +180,7 @@ package struct DDPSession: ActionMachine, Sendable {
             consider(methods.due)
             consider(keeping.due)
             if let stale { consider(stale.isOver ? Instant(nanoseconds: 0) : stale.due) }
+            consider(own.due)
             // A write of the program may have ended it.
             if store.hasEndedQuery, socket != nil { consider(Instant(nanoseconds: 0)) }
             switch stage {
@@ -214,6 +216,7 @@ package struct DDPSession: ActionMachine, Sendable {
         }
         if let due = stale?.due, due <= now { stale?.isOver = true }
         if stale?.isOver == true { flush(now) }
+        endOwnDocument(now)
         failAtLimit(now)
         writeDocuments(now)
     }

@@ -41,6 +41,19 @@ final class DDPCallLedger {
         calls.filter { !$0.value.isCompleted && !own.contains($0.key) }.keys.sorted()
     }
 
+    /// A login has not ended, or the machine repeats its own when the server allows that.
+    var isLoggingIn: Bool {
+        let logins = calls.filter { $0.value.plan.name == "login" }
+        guard !logins.contains(where: { !own.contains($0.key) && !$0.value.isCompleted }) else {
+            return true
+        }
+        let last = logins.filter { own.contains($0.key) && $0.value.lastLink == link }
+            .max { $0.key < $1.key }
+        guard let login = last?.value else { return false }
+        guard case .failure(let error)? = login.result else { return !login.isCompleted }
+        return !login.isCompleted || error.code == "too-many-requests"
+    }
+
     /// - Parameter id: on the wire.
     func isWait(_ id: String?) -> Bool {
         id.flatMap { UInt64($0) }.flatMap { calls[$0]?.plan.isWait } ?? false

@@ -14,10 +14,6 @@ final class DDPDocumentLedger {
     /// differ from what the server has sent until nothing is outstanding.
     private var tainted: Set<DocumentKey> = []
 
-    /// Documents that stubs have written while the ones of a former session were there: the
-    /// server's version of them then begins with the old one, as in Meteor's own client.
-    private var blurred: Set<DocumentKey> = []
-
     /// Documents of an earlier run that the server has not sent again.
     private var stale: Set<DocumentKey> = []
 
@@ -29,9 +25,19 @@ final class DDPDocumentLedger {
     private var waitsUntil: Instant?
     private var isConnected = false
 
+    /// The document of the user who is logged in, as the client says and as it has reported; nil for
+    /// nobody.
+    private var own: (now: DocumentKey?, reported: DocumentKey?)
+    /// A login is in progress, so that the server may have removed the user's own document, or not
+    /// sent it yet.
+    private var isLoggingIn = false
+    /// The user's own document may be kept until then without being the server's.
+    private var ownUntil: Instant
+
     init(_ world: World, limit: Duration) {
         self.world = world
         self.limit = limit
+        ownUntil = world.now
     }
 
     var isWaiting: Bool {
@@ -71,12 +77,42 @@ final class DDPDocumentLedger {
     /// A stub writes a document.
     func stubWrites(_ key: DocumentKey) {
         taint(key)
-        if isResetting { blurred.insert(key) }
+        guard isResetting else { return }
+        world.count("wrote during a reset")
+        if mirror[key] != nil, received[key] == nil { world.count("wrote a former document") }
     }
 
     private func taint(_ key: DocumentKey) { tainted.insert(key) }
 
-    func isTainted(_ key: DocumentKey) -> Bool { tainted.contains(key) || blurred.contains(key) }
+    func isTainted(_ key: DocumentKey) -> Bool { tainted.contains(key) }
+
+    // MARK: The user's own document
+
+    /// - Parameters:
+    ///   - user: the one that is logged in.
+    ///   - reported: the one that the client has reported last.
+    ///   - isLoggingIn: whether a login has been sent that has not ended, or waits to be repeated.
+    func knows(_ user: String?, reported: String?, isLoggingIn: Bool) {
+        func key(_ user: String?) -> DocumentKey? {
+            user.flatMap { DocumentID(wire: $0) }.map { DocumentKey(collection: "users", id: $0) }
+        }
+        own = (key(user), key(reported))
+        self.isLoggingIn = isLoggingIn
+    }
+
+    /// A login has ended. The user's own document may come a little later.
+    func loginEnded() { ownUntil = world.now + .seconds(1) }
+
+    private func mayBeKept(_ key: DocumentKey) -> Bool {
+        (key == own.now || key == own.reported)
+            && (isLoggingIn || !isConnected || world.now <= ownUntil)
+    }
+
+    private func checkOwn(_ change: DocumentChange) {
+        let isOwn = change.key == own.now && change.key == own.reported
+        guard isOwn, change.after == nil, isLoggingIn else { return }
+        world.fail("the user's own document vanishes during a login")
+    }
 
     /// Nothing is outstanding.
     func settled() {
@@ -90,6 +126,7 @@ final class DDPDocumentLedger {
     ///   - calls: those that were sent on this connection.
     func connected(_ id: String, ready: Set<String>, calls: Set<String>) {
         isConnected = true
+        loginEnded()
         defer { sessionID = id }
         defer { measure() }
         guard id != sessionID else {
@@ -97,7 +134,6 @@ final class DDPDocumentLedger {
             return
         }
         received = [:]
-        blurred = []
         reviving = ready
         blocking = []
         guard sessionID != nil else { return }
@@ -152,6 +188,7 @@ final class DDPDocumentLedger {
     }
 
     private func giveUp() {
+        if isResetting || !reviving.isEmpty || !blocking.isEmpty { loginEnded() }
         isResetting = false
         reviving = []
         blocking = []
@@ -185,6 +222,7 @@ final class DDPDocumentLedger {
             let key = change.key
             world.require(mirror[key] == change.before, "\(key.text) was not as its change says")
             world.require(change.before != change.after, "no change of \(key.text)")
+            checkOwn(change)
             mirror[key] = change.after
             if !isTainted(key) { isFlush = true }
         }
@@ -204,6 +242,10 @@ final class DDPDocumentLedger {
         }
         for key in mirror.keys
         where received[key] == nil && !isTainted(key) && !stale.contains(key) {
+            if mayBeKept(key) {
+                world.count("kept the user's document")
+                continue
+            }
             world.fail("\(occasion): \(key.text) is there, and the server has none")
         }
     }
@@ -238,10 +280,8 @@ final class DDPDocumentLedger {
             published[DocumentKey(collection: key.collection, id: id)] = object
         }
         world.require(received == published, "the server has sent something else in the end")
-        if blurred.isEmpty {
-            world.count("equal")
-            world.require(mirror == published, "other documents than the server's in the end")
-        }
+        world.count("equal")
+        world.require(mirror == published, "other documents than the server's in the end")
     }
 }
 

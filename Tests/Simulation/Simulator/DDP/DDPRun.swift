@@ -46,7 +46,7 @@ final class DDPRun {
     private let turn: ActionTurn
     private var isOnline = true
     var isPeaceful = false
-    private var greetings: Random
+    var greetings: Random
     /// The user's handler for new connections runs.
     private var isInHandler = false
     /// The user's handler for new connections makes a call.
@@ -192,6 +192,8 @@ final class DDPRun {
         case .status(let change): statusChanged(change)
         case .changed(let notification):
             hasChanged = true
+            documents.knows(
+                session.userID, reported: accounts.user, isLoggingIn: calls.isLoggingIn)
             documents.notified(notification.changes)
             views.notified(notification.live)
         case .result(let id, let result):
@@ -201,6 +203,9 @@ final class DDPRun {
             }
         case .completed(let id, let result):
             calls.completed(id, result)
+            if calls.calls[id]?.plan.name == "login" { documents.loginEnded() }
+            documents.knows(
+                session.userID, reported: accounts.user, isLoggingIn: calls.isLoggingIn)
             if case .success = result, link?.isConfirmed == true, !documents.isWaiting,
                 !calls.isOverdue(id)
             {
@@ -242,6 +247,7 @@ final class DDPRun {
             world.require(version == link?.version, "another version than the server's")
             if version != plan.offered[0] { world.count("another version") }
             reading.connected(version: version)
+            if documents.isResetting { writeDuringReset() }
         case .offline:
             if !isWished { world.count("waits for the network") }
             reading.ended()
@@ -432,18 +438,5 @@ final class DDPRun {
         default: break
         }
         documents.received(kind, json)
-    }
-
-    static func text(_ action: DDPSession.Action) -> String {
-        switch action {
-        case .changed(let notification):
-            let changes = notification.changes.map { change in
-                "\(change.key.text) \(change.after.map { EJSON.object($0).text } ?? "gone")"
-            }
-            return "changed: " + changes.joined(separator: ", ")
-        case .completed(let id, let result): return "\(id) is completed: \(result)"
-        case .result(let id, let result): return "the result of \(id): \(result)"
-        default: return "\(action)"
-        }
     }
 }

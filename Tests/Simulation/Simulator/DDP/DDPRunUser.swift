@@ -69,6 +69,17 @@ extension DDPRun {
 
     // MARK: Connecting
 
+    /// The user writes while the documents of the former session are shown.
+    func writeDuringReset() {
+        guard greetings.chance(plan.isGentle ? 0 : 40) else { return }
+        for _ in 0..<greetings.within(1...4) {
+            world.after(greetings.milliseconds(0...500)) { [self] in
+                guard world.violation == nil, !isPeaceful else { return }
+                makeCall(DDPPlan.Call(name: random.pick(["edit", "edit", "drop", "pretend"])))
+            }
+        }
+    }
+
     func connect() {
         world.trace("user", "connect")
         isWished = false
@@ -286,5 +297,20 @@ extension DDPRun {
         world.require(calls.isClosed, "the run does not end")
         world.require(!session.hasActions && session.wakeUp == nil, "something is left in the end")
         world.require(session.isSettled, "calls are left in the end")
+    }
+
+    // MARK: The trace
+
+    static func text(_ action: DDPSession.Action) -> String {
+        switch action {
+        case .changed(let notification):
+            let changes = notification.changes.map { change in
+                "\(change.key.text) \(change.after.map { EJSON.object($0).text } ?? "gone")"
+            }
+            return "changed: " + changes.joined(separator: ", ")
+        case .completed(let id, let result): return "\(id) is completed: \(result)"
+        case .result(let id, let result): return "the result of \(id): \(result)"
+        default: return "\(action)"
+        }
     }
 }

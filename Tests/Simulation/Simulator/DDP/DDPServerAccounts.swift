@@ -71,9 +71,10 @@ extension DDPServer {
         return #"{"id":"\#(user)","token":"\#(token)","tokenExpires":{"$date":\#(expires)}}"#
     }
 
-    /// Runs all publications again for another user. The user's own document may come later.
+    /// Runs all publications again for another user, from Meteor 3.5 on for each login. The user's
+    /// own document goes meanwhile, and may come later.
     private func setUser(_ user: String?, _ session: DDPServerSession) {
-        guard session.user != user else { return }
+        guard session.user != user || plan.resumes else { return }
         session.user = user
         session.isUserShown = false
         world.after(delay(plan.slowestRefresh)) { [self] in
