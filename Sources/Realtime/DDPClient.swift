@@ -101,7 +101,8 @@ public final class DDPClient: Sendable {
     public func reconnect() throws(RealtimeError) { try engine.reconnect() }
 
     /// Takes over what the program knows about the network, in addition to what the client observes
-    /// itself.
+    /// itself. If the network is reachable and the client waits for its next attempt, it makes it
+    /// at once.
     public func networkChanged(isReachable: Bool) throws(RealtimeError) {
         try engine.networkChanged(isReachable: isReachable)
     }

@@ -133,7 +133,7 @@ final class DDPFuzzRun {
         case "C": change { $0.connect(now: now) }
         case "R": change { $0.reconnect(now: now) }
         case "D": change { $0.disconnect(now: now) }
-        case "N": change { $0.networkChanged(isReachable: rest.isEmpty, now: now) }
+        case "N": change { $0.hostReportsNetwork(isReachable: rest.isEmpty, now: now) }
         case "B": change { $0.enterBackground(now: now) }
         case "F": change { $0.enterForeground(now: now) }
         case "c", "w", "n", "l", "s", "i", "u", "r": call(text)

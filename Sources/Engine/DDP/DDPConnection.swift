@@ -181,7 +181,7 @@ package final class DDPConnection:
     /// Takes over what the program knows about the network.
     package func networkChanged(isReachable: Bool) throws(RealtimeError) {
         try checkOpen()
-        changing { $0.session.networkChanged(isReachable: isReachable, now: Loop.now()) }
+        changing { $0.session.hostReportsNetwork(isReachable: isReachable, now: Loop.now()) }
     }
 
     /// The program moves to the background: the connection is kept for a while, and no attempt is

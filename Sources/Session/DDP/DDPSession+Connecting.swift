@@ -59,8 +59,16 @@ extension DDPSession {
         failWaiting(DDPError(.closed, reason: "the client was closed"), now)
     }
 
-    /// Our reachability monitor, or the application, reports whether there is a network. Its
-    /// return starts an attempt.
+    /// The application knows whether there is a network. If there is one, an attempt that waits is
+    /// made at once, also if that is nothing new.
+    package mutating func hostReportsNetwork(isReachable: Bool, now: Instant) {
+        networkChanged(isReachable: isReachable, now: now)
+        guard isReachable, stage == .waiting, !isInBackground else { return }
+        attempts.forgetFailures()
+        dial(now)
+    }
+
+    /// Our reachability monitor reports whether there is a network. Its return starts an attempt.
     package mutating func networkChanged(isReachable: Bool, now: Instant) {
         let old = status
         let isChange = attempts.setOnline(isReachable, now: now, random: 0)

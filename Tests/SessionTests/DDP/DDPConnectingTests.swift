@@ -249,6 +249,42 @@ struct DDPConnectingTests {
         #expect(model.done() == ["connecting", "dial"])
     }
 
+    /// The program knows better than what was known before, even if it only says it again.
+    @Test func anAttemptThatWaitsIsMadeWhenTheProgramReportsANetwork() {
+        let model = DDPModel.connected()
+        for _ in 0..<4 {
+            model.lose()
+            model.session.connect(now: model.now)
+            _ = model.done()
+        }
+        model.lose()
+        #expect(model.done() == ["waiting"])
+        model.session.networkChanged(isReachable: true, now: model.now)
+        #expect(model.done() == [])
+        model.session.hostReportsNetwork(isReachable: true, now: model.now)
+        #expect(model.done() == ["connecting", "dial"])
+        // It disturbs neither an attempt nor a connection.
+        model.session.hostReportsNetwork(isReachable: true, now: model.now)
+        model.open()
+        model.confirm("T")
+        _ = model.done()
+        model.session.hostReportsNetwork(isReachable: true, now: model.now)
+        #expect(model.done() == [])
+    }
+
+    @Test func theProgramReportsThatThereIsNoNetwork() {
+        let model = DDPModel.connected()
+        model.session.hostReportsNetwork(isReachable: false, now: model.now)
+        model.lose()
+        #expect(model.done() == ["offline"])
+        model.pass(.seconds(3600))
+        model.session.enterBackground(now: model.now)
+        model.session.hostReportsNetwork(isReachable: true, now: model.now)
+        #expect(model.done() == [])
+        model.session.enterForeground(now: model.now)
+        #expect(model.done() == ["connecting", "dial"])
+    }
+
     @Test func nothingIsTriedInTheBackground() {
         let model = DDPModel.connected()
         model.session.enterBackground(now: model.now)

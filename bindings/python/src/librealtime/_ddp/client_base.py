@@ -206,8 +206,6 @@ class BaseDDPClient(Accounts, Configured):
             reason = change.reason or "the client gave up"
             self._failure = change.error or RealtimeError(rt_status.ERROR_HANDSHAKE, reason)
             self._is_on = False
-        elif change.status == "offline" and change.error is None:
-            self._is_on = False
         self._changed()
         self._tell("on_status", change)
 
@@ -257,8 +255,9 @@ class BaseDDPClient(Accounts, Configured):
         check(DDP.reconnect(self._require_handle()))
 
     def network_changed(self, is_reachable: bool) -> None:
-        """Reports what the program knows about the network, besides what `reachability` observes:
-        an attempt that waits is made at once."""
+        """Reports what the program knows about the network, besides what `reachability` observes.
+        If it is reachable, an attempt that waits is made at once. If it is not, none that waits is
+        made until it is, and ``connect`` waits."""
         check(DDP.network_changed(self._require_handle(), bool(is_reachable)))
 
     def enter_background(self) -> None:
