@@ -5809,6 +5809,16 @@ int32_t rt_pusher_get_state(rt_pusher *pusher);
 rt_status rt_pusher_get_socket_id(rt_pusher *pusher, char *buffer, size_t size, size_t *out_length);
 
 /**
+ * Calls `fn` with the server's response that opened the present or the last connection, and with
+ * that connection, inside this call. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_NOT_FOUND before the first connection; RT_ERROR_INVALID_ARGUMENT for
+ *   NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_pusher_get_opened(rt_pusher *pusher, rt_opened_fn fn, void *user);
+
+/**
  * Copies the URL to which the options lead, as it is or will be used. Any thread.
  *
  * buffer: as in `rt_pusher_get_socket_id`.
@@ -8085,6 +8095,26 @@ rt_status rt_ddp_get_version(rt_ddp *ddp, char *buffer, size_t size, size_t *out
  * Since 0.1.
  */
 rt_status rt_ddp_get_user_id(rt_ddp *ddp, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * Calls `fn` with the server's response that opened the present or the last connection, and with
+ * that connection, inside this call. By SockJS it is the response to the first poll. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_NOT_FOUND before the first connection; RT_ERROR_INVALID_ARGUMENT for
+ *   NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_get_opened(rt_ddp *ddp, rt_opened_fn fn, void *user);
+
+/**
+ * Calls `fn` with the document of the user who is logged in, inside this call. It is one of the
+ * collection `users`, and stays the same while the client connects again. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_NOT_FOUND if nobody is logged in, or the server has not sent the
+ *   document; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_get_user(rt_ddp *ddp, rt_ddp_document_fn fn, void *user);
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,10 @@ extension DDPClient {
     /// the token that was kept.
     public var userID: String? { engine.userID }
 
+    /// The document of the user who is logged in, from the collection `users`. It stays the same
+    /// while the client connects again. nil if nobody is logged in, or the server has not sent it.
+    public var user: DDPDocument? { engine.userDocument.map { DDPDocument($0) } }
+
     /// Whether a login is in progress; not while a user who is known is logged in again, on a new
     /// connection or with a token that was kept.
     public var isLoggingIn: Bool { engine.isLoggingIn }

@@ -131,6 +131,10 @@ public final class DDPClient: Sendable {
     /// subscriptions of that run are ready again, or if it had none, until the quiescence limit.
     public var hasStaleDocuments: Bool { engine.hasStaleDocuments }
 
+    /// The server's response that opened the present or the last connection, and that connection;
+    /// nil before the first one. By SockJS it is the response to the first poll.
+    public var opened: Opened? { engine.opened }
+
     /// The protocol version that was agreed; nil unless connected.
     public var version: String? { engine.version }
 

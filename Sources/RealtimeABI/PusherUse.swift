@@ -187,6 +187,19 @@ public func rt_pusher_get_socket_id(
     }
 }
 
+/// Calls `fn` with the server's response that opened the present or the last connection, and with
+/// that connection, inside this call. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_NOT_FOUND before the first connection; RT_ERROR_INVALID_ARGUMENT for
+///   NULL; RT_ERROR_FORKED.
+@_cdecl("rt_pusher_get_opened")
+public func rt_pusher_get_opened(
+    _ pusher: rt_pusher?, _ fn: rt_opened_fn?, _ user: UnsafeMutableRawPointer?
+) -> rt_status {
+    pusherCall(pusher) { (connection) throws(RealtimeError) in
+        try show(connection.opened, to: fn, user)
+    }
+}
+
 /// Copies the URL to which the options lead, as it is or will be used. Any thread. Since 0.1.
 /// - Parameter buffer: as in `rt_pusher_get_socket_id`.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL for options that make no URL.

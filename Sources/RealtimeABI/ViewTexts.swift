@@ -258,6 +258,17 @@ func openedHandler(_ box: CallbackBox<rt_opened_fn>) -> ((Opened) -> Void)? {
     box.function.map { function in { $0.view { function($0, box.user) } } }
 }
 
+/// - Throws: `.notFound` without one.
+func show(
+    _ opened: Opened?, to fn: rt_opened_fn?, _ user: UnsafeMutableRawPointer?
+) throws(RealtimeError) {
+    let fn = try required(fn, "fn")
+    guard let opened else {
+        throw RealtimeError(.notFound, "there was no connection yet")
+    }
+    opened.view { fn($0, user) }
+}
+
 func failureHandler(_ box: CallbackBox<rt_failure_fn>) -> ((HTTPSourceFailure) -> Void)? {
     box.function.map { function in { $0.view.view { function($0, box.user) } } }
 }

@@ -24,6 +24,8 @@ static void users_log_in_and_out(rt_loop *loop, const char *server) {
   const char *begin;
   rt_ddp *ddp = new_ddp(&h, loop, server), *other;
   CHECK_OK(rt_ddp_on_load_token(ddp, load_token, &h, NULL));
+  CHECK_STATUS(rt_ddp_get_user(ddp, heard_document, &h), RT_ERROR_NOT_FOUND);
+  CHECK(strcmp(rt_last_error(), "nobody is logged in") == 0);
   connect_ddp(&h);
   CHECK_OK(rt_ddp_create_user(ddp, "ada", "ada@example.org", "secret-1", "{\"age\":36}", heard_end,
                               &h, NULL));
@@ -31,6 +33,9 @@ static void users_log_in_and_out(rt_loop *loop, const char *server) {
   expect(&h, "ok;");
   CHECK_OK(rt_ddp_get_user_id(ddp, id, sizeof id, NULL));
   CHECK(strlen(id) == 17 && h.users == 1 && strstr(h.token, id));
+  TURN_UNTIL(loop, rt_ddp_get_user(ddp, heard_document, &h) == RT_OK);
+  CHECK(strstr(h.text, id) && strstr(h.text, "\"username\":\"ada\""));
+  h.text[0] = '\0';
   CHECK_OK(rt_ddp_change_password(ddp, "secret-1", "secret-2", heard_end, &h, NULL));
   expect(&h, "ok;");
   memcpy(old, h.token, sizeof old);

@@ -2,11 +2,19 @@
  * arguments and options are refused. */
 #include "contract_pusher.h"
 
+static void on_opened(const rt_opened *opened, void *user) {
+  CHECK(opened->struct_bytes == sizeof *opened && opened->http_status == 101);
+  CHECK(strncmp(opened->remote_address, "127.0.0.1:", 10) == 0);
+  ++*(int *)user;
+}
+
 static void connects_and_disconnects(rt_loop *loop, const char *server) {
   heard h;
   char text[128];
   size_t length;
+  int opened = 0;
   rt_pusher *pusher = new_pusher(&h, loop, server);
+  CHECK_STATUS(rt_pusher_get_opened(pusher, on_opened, &opened), RT_ERROR_NOT_FOUND);
   CHECK_OK(rt_pusher_get_url(pusher, text, sizeof text, &length));
   CHECK(strncmp(text, server, strlen(server)) == 0 && strstr(text, "/app/demo?") != NULL);
   CHECK(length == strlen(text));
@@ -17,6 +25,8 @@ static void connects_and_disconnects(rt_loop *loop, const char *server) {
   CHECK_OK(rt_pusher_connect(pusher));
   CHECK(h.states[0] == '\0');
   TURN_UNTIL(loop, h.connected == 1);
+  CHECK_OK(rt_pusher_get_opened(pusher, on_opened, &opened));
+  CHECK(opened == 1);
   CHECK_OK(rt_pusher_get_socket_id(pusher, text, 4, &length));
   CHECK(length > 4 && strlen(text) == 3);
   CHECK(rt_pusher_get_reconnect_attempts(pusher) == 0);

@@ -238,6 +238,9 @@ import Testing
         try await client.createUser(
             name: "ada", email: "ada@example.org", password: "secret", profile: ["age": 36])
         let id = try #require(client.userID)
+        var own = try client.collection("users").results().makeAsyncIterator()
+        while await own.next()?.isEmpty == true {}
+        #expect(client.user?.id == .string(id) && client.user?["username"] == "ada")
         #expect(!client.isLoggingIn && keeper.user.withLock { $0 } == id)
         try await client.changePassword(from: "secret", to: "new")
         try await client.forgotPassword(email: "ada@example.org")
@@ -248,6 +251,7 @@ import Testing
         let second = try app.client(options)
         #expect(second.userID == id)
         try await client.logOut()
+        #expect(client.user == nil)
         #expect(client.userID == nil && keeper.token.withLock { $0 } == nil)
         try await client.logIn(user: "ada", password: "new")
         #expect(client.userID == id)

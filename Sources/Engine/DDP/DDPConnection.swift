@@ -142,6 +142,13 @@ package final class DDPConnection:
 
     package var isLoggingIn: Bool { reading { $0.session.isLoggingIn } }
 
+    /// The document of the user who is logged in; nil if nobody is, or it is not there.
+    package var userDocument: Found? { reading { $0.session.userDocument } }
+
+    /// The server's response that opened the last connection, and that connection; nil before the
+    /// first one.
+    package var opened: Opened? { reading { $0.opened } }
+
     // MARK: Connecting
 
     /// Connects, or makes the next attempt at once.

@@ -72,11 +72,12 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         socket = nil
     }
 
-    func opened(_ socket: any DDPSocket) {
+    func opened(_ socket: any DDPSocket, _ opened: Opened) {
         guard socket === self.socket, !isClosed else { return }
         let token = keptToken(configuration, handlers)
         let number = socketNumber
         shared.locked {
+            shared.opened = opened
             shared.session.wallClock = Loop.wallClockMilliseconds()
             if let token { shared.session.useToken(token, now: Loop.now()) }
             shared.session.beginOpening(number, now: Loop.now())

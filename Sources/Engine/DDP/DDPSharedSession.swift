@@ -29,6 +29,8 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
     /// The blocking calls that wait for a connection, by number.
     @exclusivity(unchecked) var connects: [UInt64: Answer<RealtimeError?>] = [:]
     var lastConnect: UInt64 = 0
+    /// The response that opened the last connection, and that connection; nil before the first.
+    var opened: Opened?
     /// Why there is no connection; nil if there is one, or there never was.
     var lastLoss: RealtimeError?
 

@@ -39,7 +39,8 @@ protocol DDPSocketOwner: AnyObject {
     /// Cookies of the server, which all its sockets send and set: a load balancer leads a client to
     /// the same server by them.
     var cookies: CookieJar { get set }
-    func opened(_ socket: any DDPSocket)
+    /// - Parameter opened: the response that opened it, and its connection.
+    func opened(_ socket: any DDPSocket, _ opened: Opened)
     /// The text is in UTF-8, and valid until this returns.
     func received(_ text: UnsafeRawBufferPointer, by socket: any DDPSocket)
     func ended(_ end: DDPSocketEnd, of socket: any DDPSocket)

@@ -52,7 +52,7 @@ final class DDPWebSocket: DDPSocket {
         try webSocket.setHandlers { handlers in
             handlers.open = { [self] opened in
                 takeCookies(opened.response)
-                owner?.opened(self)
+                owner?.opened(self, opened)
             }
             handlers.delivery = .each { [self] kind, bytes in
                 // Other frames have no meaning.

@@ -14,6 +14,8 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
     private var sending: SockJSExchange?
     private let timer = LoopTimer()
     private var isScheduled = false
+    /// The response to the last poll, and its connection.
+    private var opened = Opened()
 
     init(
         _ configuration: DDPClientConfiguration, on loop: Loop, owner: any DDPSocketOwner
@@ -69,7 +71,7 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
             switch action {
             case .poll: polling = begin(.poll, nil)
             case .send(let body): sending = begin(.send, body)
-            case .opened: owner.opened(self)
+            case .opened: owner.opened(self, opened)
             case .received(let messages): deliver(messages)
             case .ended(let end):
                 drop()
@@ -135,7 +137,10 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
         (polling, sending) = (nil, nil)
     }
 
-    fileprivate func received(_ head: ResponseHead, by exchange: SockJSExchange) {
+    fileprivate func received(
+        _ head: ResponseHead, _ opened: Opened, by exchange: SockJSExchange
+    ) {
+        if exchange === polling { self.opened = opened }
         if head.proxy == nil {
             owner?.takeCookies(head.values("Set-Cookie"), from: exchange.url)
         }
@@ -207,7 +212,7 @@ private final class SockJSExchange: HTTPTransferOwner {
 
     func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
         self.head = head
-        socket?.received(head, by: self)
+        socket?.received(head, transfer.opened(head), by: self)
     }
 
     func received(_ bytes: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {

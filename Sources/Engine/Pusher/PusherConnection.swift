@@ -42,6 +42,8 @@ package final class PusherConnection:
         var state = PusherState.disconnected
         var socketID: String?
         var reconnectAttempts = 0
+        /// Of the last connection.
+        var opened: Opened?
         var userID: String?
         /// Calls of `signOut` that the loop has not seen yet.
         var signOuts = 0
@@ -102,6 +104,10 @@ package final class PusherConnection:
 
     /// What the server calls this connection; nil while it is not connected.
     package var socketID: String? { shared.withLock { $0.socketID } }
+
+    /// The server's response that opened the last connection, and that connection; nil before the
+    /// first one.
+    package var opened: Opened? { shared.withLock { $0.opened } }
 
     /// Failed attempts in a row.
     package var reconnectAttempts: Int { shared.withLock { $0.reconnectAttempts } }

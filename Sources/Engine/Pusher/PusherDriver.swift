@@ -107,8 +107,9 @@ extension PusherConnection: ReachabilityObserver {
     }
 
     private func setHandlers(_ handlers: inout WebSocketHandlers, _ socket: PusherSocket) {
-        handlers.open = { [self] _ in
+        handlers.open = { [self] opened in
             guard socket === self.socket else { return }
+            publish { $0.opened = opened }
             session.opened(socket.number, now: Loop.now())
             act()
         }

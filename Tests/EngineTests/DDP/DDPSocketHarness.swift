@@ -100,7 +100,7 @@ final class DDPSocketHarness: DDPSocketOwner {
 
     func send(_ text: String) { socket?.send(Array(text.utf8)) }
 
-    func opened(_ socket: any DDPSocket) {
+    func opened(_ socket: any DDPSocket, _ opened: Opened) {
         #expect(socket === self.socket)
         openings += 1
     }

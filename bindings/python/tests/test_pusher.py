@@ -21,6 +21,7 @@ def test_the_first_event(run, pusher_server, face):
     async def main():
         async with opened(face, server) as pusher:
             assert pusher.state == "connected" and "." in pusher.socket_id
+            assert pusher.opened.remote_address == f"{server.host}:{server.port}"
             assert "connected, 0 channels" in repr(pusher)
             channel = await do(pusher.subscribe, "orders")
             assert channel.is_subscribed and channel.state == "subscribed"

@@ -2707,6 +2707,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ),
         ctypes.c_int32,
     ),
+    "rt_pusher_get_opened": (
+        (ctypes.c_void_p, rt_opened_fn, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
     "rt_pusher_get_url": (
         (
             ctypes.c_void_p,
@@ -3517,6 +3521,14 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             ctypes.c_size_t,
             ctypes.POINTER(ctypes.c_size_t),
         ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_get_opened": (
+        (ctypes.c_void_p, rt_opened_fn, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_get_user": (
+        (ctypes.c_void_p, rt_ddp_document_fn, ctypes.c_void_p),
         ctypes.c_int32,
     ),
 }
@@ -4415,6 +4427,8 @@ class Library:
     rt_pusher_get_state: Callable[[Any], int]
     # (pusher, buffer, size, out_length)
     rt_pusher_get_socket_id: Callable[[Any, Any, int, Any], int]
+    # (pusher, fn, user)
+    rt_pusher_get_opened: Callable[[Any, Any, Any], int]
     # (pusher, buffer, size, out_length)
     rt_pusher_get_url: Callable[[Any, Any, int, Any], int]
     # (pusher)
@@ -4791,6 +4805,10 @@ class Library:
     rt_ddp_get_version: Callable[[Any, Any, int, Any], int]
     # (ddp, buffer, size, out_length)
     rt_ddp_get_user_id: Callable[[Any, Any, int, Any], int]
+    # (ddp, fn, user)
+    rt_ddp_get_opened: Callable[[Any, Any, Any], int]
+    # (ddp, fn, user)
+    rt_ddp_get_user: Callable[[Any, Any, Any], int]
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (arguments, result) in FUNCTIONS.items():

@@ -126,6 +126,18 @@ class Kind:
             check(self.add_header(handle, *header(name, value)))
 
 
+def read_opened(getter: Callable[..., int], handle: Handle) -> Opened | None:
+    """The response that opened a connection, which a function of the C interface passes to its
+    callback; None before the first connection."""
+    found: list[Opened] = []
+    keep = abi.rt_opened_fn(lambda view, _: found.append(Opened.at(view)))
+    status = getter(handle, keep, None)
+    if status == abi.rt_status.ERROR_NOT_FOUND:
+        return None
+    check(status)
+    return found[0]
+
+
 def read_text(getter: Callable[..., int], handle: Handle) -> str:
     """Reads a text of any length from the C interface."""
     size, length = 256, ctypes.c_size_t()

@@ -10,7 +10,7 @@ from .._core.endpoint import Endpoint
 from .._core.kind import read_text
 from .._core.naming import kind_of
 from .._core.values import encode, invalid, text
-from .callbacks import DDP, asked
+from .callbacks import DDP, asked, documents
 from .checking import check
 from .stub import encoded
 
@@ -29,6 +29,17 @@ class Accounts(Endpoint):
         that of the token that was kept."""
         handle = self._handle
         return None if handle is None else read_text(DDP.get_user_id, handle) or None
+
+    @property
+    def user(self) -> dict[str, Any] | None:
+        """The document of the user who is logged in, of the collection ``users``. It stays the same
+        while the client connects again. None if nobody is logged in, or the server has not sent
+        it."""
+        handle = self._handle
+        if handle is None:
+            return None
+        found = documents(lambda fn, key: int(DDP.get_user(handle, fn, key)))
+        return found[0][1] if found else None
 
     @property
     def is_logging_in(self) -> bool:

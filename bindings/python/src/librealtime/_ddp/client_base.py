@@ -16,7 +16,7 @@ from .._core.handle import Handle
 from .._core.handlers import Handler
 from .._core.headers import header_pairs
 from .._core.inbox import Inbox
-from .._core.kind import Callback, read_text
+from .._core.kind import Callback, read_opened, read_text
 from .._core.naming import kind_of
 from .._core.outcome import Outcome, Result
 from .._core.parameters import Configured, Given, Setup
@@ -210,6 +210,8 @@ class BaseDDPClient(Accounts, Configured):
         self._tell("on_status", change)
 
     def _connection_opened(self) -> None:
+        if self._handle is not None:
+            self._opened = read_opened(DDP.get_opened, self._handle)
         handler = self._handlers.on_open
         if handler is not None:
             at_once(handler(), "on_open")

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from .._core.abi import rt_pusher_state, rt_status
 from .._core.awaiting import at_once
 from .._core.errors import RealtimeError
+from .._core.kind import read_opened
 from .authorization import Answer, PusherAuthorization, PusherPreparation
 from .bindings import Binding, Bindings
 from .callbacks import PUSHER
@@ -101,7 +102,10 @@ class Reception(Flow, Generic[C]):
                     self._is_on = False
         else:
             self._is_on = True
-        if change.new != "connected":
+        if change.new == "connected":
+            if handle is not None:
+                self._opened = read_opened(PUSHER.get_opened, handle)
+        else:
             self.user._id = self.user._data = None
         self._changed()
         self._tell("on_state", change)
