@@ -7637,6 +7637,21 @@ typedef void (*rt_ddp_index_changes_fn)(const rt_ddp_index_changes *changes, voi
 rt_status rt_ddp_declare(rt_ddp *ddp, const char *collection, rt_ddp_ids ids);
 
 /**
+ * Makes a collection a stream: its documents are events, as Rocket.Chat's servers send them. `fn`
+ * receives each message about them at once, as the server has sent it: its kind, its fields and the
+ * fields that it clears. Nothing is merged or kept, so that the collection has no documents, and
+ * nothing is held back after a reconnect. Messages that were received before are not affected: call
+ * this before the subscription. Any thread.
+ *
+ * fn: called on the loop's thread. The field `last` is set. NULL makes the collection an ordinary
+ *   one again.
+ * Returns: as `rt_ddp_declare`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_stream(
+    rt_ddp *ddp, const char *collection, rt_ddp_change_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
  * Calls `fn` with the document that has this id, inside this call. Any thread.
  *
  * id: as EJSON text: a string in quotes, or an ObjectID.

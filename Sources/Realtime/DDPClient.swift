@@ -195,6 +195,21 @@ public final class DDPClient: Sendable {
         try engine.declare(name, ids: objectIDs ? .objectIDs : .strings)
         return DDPCollection(name: name, client: self)
     }
+
+    /// Makes a collection a stream: its documents are events, as Rocket.Chat's servers send them.
+    /// Nothing is merged or kept, so that the collection has no documents, and nothing is held back
+    /// after a reconnect. Call it before the subscription.
+    /// - Parameter handler: called on the loop's thread with each message, at once and as the
+    ///   server has sent it. nil makes the collection an ordinary one again.
+    public func setStream(
+        _ collection: String, _ handler: (@Sendable (DDPChange) -> Void)?
+    ) throws(RealtimeError) {
+        try engine.setStream(
+            collection,
+            handler.map { handler in
+                { handler(DDPChange($0, in: collection, isInitial: false)) }
+            })
+    }
 }
 
 extension DDPClient.Status {

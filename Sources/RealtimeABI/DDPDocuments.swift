@@ -37,6 +37,30 @@ public func rt_ddp_declare(
     }
 }
 
+/// Makes a collection a stream: its documents are events, as Rocket.Chat's servers send them. `fn`
+/// receives each message about them at once, as the server has sent it: its kind, its fields and
+/// the fields that it clears. Nothing is merged or kept, so that the collection has no documents,
+/// and nothing is held back after a reconnect. Messages that were received before are not affected:
+/// call this before the subscription. Any thread. Since 0.1.
+/// - Parameter fn: called on the loop's thread. The field `last` is set. NULL makes the collection
+///   an ordinary one again.
+/// - Returns: as `rt_ddp_declare`.
+@_cdecl("rt_ddp_set_stream")
+public func rt_ddp_set_stream(
+    _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ fn: rt_ddp_change_fn?,
+    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return ddpCall(ddp) { (client) throws(RealtimeError) in
+        let collection = try text(collection, "collection")
+        guard let function = box.function else { return try client.setStream(collection, nil) }
+        try client.setStream(collection) { event in
+            DDPChangeView(isLast: true, collection: collection)
+                .show(event, to: function, box.user)
+        }
+    }
+}
+
 /// Calls `fn` with the document that has this id, inside this call. Any thread. Since 0.1.
 /// - Parameter id: as EJSON text: a string in quotes, or an ObjectID.
 /// - Returns: RT_OK; RT_ERROR_NOT_FOUND; RT_ERROR_INVALID_ARGUMENT, also for a value that cannot be

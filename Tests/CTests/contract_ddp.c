@@ -103,6 +103,41 @@ static void documents_follow_the_server(rt_loop *loop, const char *server) {
   CHECK(h.destroyed == 3);
 }
 
+static void heard_opened(const rt_opened *opened, void *user) {
+  CHECK(opened->struct_bytes == sizeof *opened && opened->remote_address[0]);
+  CHECK(opened->http_status == 101);
+  ((heard *)user)->lines++;
+}
+
+/* Each message about a stream is delivered as it came, and nothing is kept. */
+static void streams_deliver_each_message(rt_loop *loop, const char *server) {
+  heard h;
+  uint64_t count;
+  int sent;
+  rt_ddp *ddp = new_ddp(&h, loop, server);
+  CHECK_STATUS(rt_ddp_get_opened(ddp, heard_opened, &h), RT_ERROR_NOT_FOUND);
+  CHECK_STATUS(rt_ddp_set_stream(ddp, NULL, heard_change, &h, NULL), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_ddp_set_stream(ddp, "players", heard_change, &h, heard_destroyed));
+  connect_ddp(&h);
+  h.lines = 0;
+  CHECK_OK(rt_ddp_get_opened(ddp, heard_opened, &h));
+  CHECK(h.lines == 1);
+  for (sent = 0; sent < 2; sent++)
+    control(server, "send",
+            "{'text': '{\\\"msg\\\":\\\"changed\\\",\\\"collection\\\":\\\"players\\\","
+            "\\\"id\\\":\\\"id\\\",\\\"fields\\\":{\\\"n\\\":1},\\\"cleared\\\":[\\\"m\\\"]}'}");
+  TURN_UNTIL(loop, strlen(h.text) > 30);
+  CHECK(strcmp(h.text, "1\"id\"{\"n\":1}[\"m\"].;1\"id\"{\"n\":1}[\"m\"].;") == 0);
+  CHECK_OK(rt_ddp_count(ddp, "players", &count));
+  CHECK(count == 0);
+  CHECK_OK(rt_ddp_set_stream(ddp, "players", NULL, NULL, NULL));
+  CHECK(h.destroyed == 1);
+  CHECK_OK(rt_ddp_set_stream(ddp, "players", heard_change, &h, heard_destroyed));
+  rt_ddp_free(ddp);
+  settle(loop);
+  CHECK(h.destroyed == 2);
+}
+
 static void subscriptions_are_refused_and_loaded(rt_loop *loop, const char *server) {
   heard h;
   uint64_t number;
@@ -367,6 +402,7 @@ int main(int argc, char **argv) {
   loop = new_loop();
   connects_and_disconnects(loop, argv[1]);
   documents_follow_the_server(loop, argv[1]);
+  streams_deliver_each_message(loop, argv[1]);
   subscriptions_are_refused_and_loaded(loop, argv[1]);
   loaders_wait_for_all(loop, argv[1]);
   stubs_run_before_the_call_returns(loop, argv[1]);

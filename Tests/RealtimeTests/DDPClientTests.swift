@@ -46,6 +46,38 @@ import Testing
         loader.close()
     }
 
+    @Test(.timeLimit(.minutes(5))) func eachMessageOfAStreamIsDelivered() async throws {
+        let app = try await MeteorApp()
+        let client = try app.client()
+        let (stream, continuation) = AsyncStream.makeStream(of: DDPChange.self)
+        try client.setStream("events") { continuation.yield($0) }
+        try await client.subscribe("all").ready()
+        #expect(client.opened?.response?.status == 101)
+        let text = #"{"msg":"changed","collection":"events","id":"id","fields":{"n":1}}"#
+        for _ in 0..<2 { try await app.control("send", ["text": .string(text)]) }
+        var events = stream.makeAsyncIterator()
+        for _ in 0..<2 {
+            let event = await events.next()
+            #expect(event?.kind == .changed && event?.id == "id" && event?.fields == ["n": 1])
+        }
+        #expect(try client.collection("events").count == 0)
+        // The handler is released.
+        try client.setStream("events", nil)
+    }
+
+    @Test(.timeLimit(.minutes(5))) func ownStopsAreReportedIfWanted() async throws {
+        let app = try await MeteorApp()
+        var options = DDPClient.Options()
+        options.reportOwnStops = true
+        let client = try app.client(options)
+        let (stream, continuation) = AsyncStream.makeStream(of: DDPError?.self)
+        let all = try client.subscribe("all") { continuation.yield($0) }
+        try await all.ready()
+        all.stop()
+        var stops = stream.makeAsyncIterator()
+        #expect(await stops.next() == .some(nil))
+    }
+
     @Test(.timeLimit(.minutes(5))) func stubsRunBeforeTheCallReturns() async throws {
         let app = try await MeteorApp()
         try await app.control(

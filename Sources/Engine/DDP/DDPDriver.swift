@@ -35,7 +35,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         case .close(let number): if number == socketNumber { socket?.close() }
         case .drop(let number): if number == socketNumber { dropSocket() }
         case .keep: keepDocuments()
-        case .status, .changed, .result, .completed, .ready, .stopped, .loaded, .account,
+        case .status, .changed, .streamed, .result, .completed, .ready, .stopped, .loaded, .account,
             .current, .refused, .log:
             report(action)
         }
@@ -134,6 +134,8 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         switch action {
         case .status(let change): report(change)
         case .changed(let notification): report(notification)
+        case .streamed(let collection, let event):
+            shared.locked { DDPSendable(shared.streams[collection]) }.value?(event)
         case .result(let id, let result):
             shared.locked { shared.calls[id] }?.result?(result)
         case .completed(let id, let result):

@@ -66,6 +66,10 @@ package struct DDPSubscriptionHandlers: @unchecked Sendable {
 /// `isWanted`.
 package typealias DDPLiveHandler = (LiveChange, _ isWanted: () -> Bool) -> Void
 
+/// Called with each message about a document of a collection that is a stream; see `DDPHandlers`
+/// for its threads.
+package typealias DDPStreamHandler = (ListChange) -> Void
+
 /// Called once: all subscriptions of a loader are ready, or have failed with this first error.
 package typealias DDPLoadHandler = (DDPError?) -> Void
 

@@ -2,8 +2,23 @@ package import Documents
 import Session
 package import Wire
 
-// Live queries.
+// Live queries, and streams.
 extension DDPConnection {
+    /// Makes a collection a stream, whose documents are events: each message about them is passed
+    /// to the handler, in the order in which they come, and nothing is kept. nil makes it an
+    /// ordinary collection again.
+    package func setStream(
+        _ collection: String, _ handler: DDPStreamHandler?
+    ) throws(RealtimeError) {
+        try checkOpen()
+        let handler = DDPSendable(handler)
+        let old = read { shared in
+            shared.session.setStream(collection, handler.value != nil)
+            return DDPSendable(exchange(&shared.streams[collection], with: handler.value))
+        }
+        withExtendedLifetime(old) {}
+    }
+
     /// Keeps the result of a query up to date.
     /// - Parameter indexes: whether changes are reported by index too.
     /// - Returns: the query's name and its present result; each change from it is reported.

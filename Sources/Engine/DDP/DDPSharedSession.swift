@@ -26,6 +26,8 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
     var subscriptions: [DDPSession.SubscriptionHandle: DDPSubscriptionHandlers] = [:]
     @exclusivity(unchecked) var loaders: [DDPSession.LoaderID: [DDPLoadHandler]] = [:]
     @exclusivity(unchecked) var queries: [Int: DDPLiveObserver] = [:]
+    /// By collection.
+    @exclusivity(unchecked) var streams: [String: DDPStreamHandler] = [:]
     /// The blocking calls that wait for a connection, by number.
     @exclusivity(unchecked) var connects: [UInt64: Answer<RealtimeError?>] = [:]
     var lastConnect: UInt64 = 0
@@ -84,9 +86,9 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
         isReplaced = false
         let old = DDPReleased(
             calls: calls, subscriptions: subscriptions, loaders: loaders, queries: queries,
-            connects: connects)
+            streams: streams, connects: connects)
         (calls, subscriptions, loaders, queries) = ([:], [:], [:], [:])
-        connects = [:]
+        (streams, connects) = ([:], [:])
         return old
     }
 
@@ -135,5 +137,6 @@ private struct DDPReleased: @unchecked Sendable {
     let subscriptions: [DDPSession.SubscriptionHandle: DDPSubscriptionHandlers]
     let loaders: [DDPSession.LoaderID: [DDPLoadHandler]]
     let queries: [Int: DDPLiveObserver]
+    let streams: [String: DDPStreamHandler]
     let connects: [UInt64: Answer<RealtimeError?>]
 }

@@ -132,6 +132,8 @@ extension DDPSession {
         case status(DDPStatusChange)
         /// Documents have changed.
         case changed(Notification)
+        /// A message about a document of a collection that is a stream.
+        case streamed(String, ListChange)
         /// The result of a call has arrived; the documents that it wrote may follow.
         case result(CallID, Result<EJSON, DDPError>)
         /// The call is done, and the documents that it wrote are there.

@@ -1,3 +1,4 @@
+import Documents
 package import Wire
 
 // What the messages of the server mean.
@@ -33,6 +34,8 @@ extension DDPSession {
                 return log("the server refused the version of a confirmed connection")
             }
             versionRefused(wants: version, number, now)
+        case .document(let event) where streams.contains(event.collection):
+            act(.streamed(event.collection, event.asEvent))
         case .document, .ready, .updated: receivedData(message, bytes, now)
         case .nosub(let id, let error):
             receivedData(message, bytes, now)
@@ -46,10 +49,33 @@ extension DDPSession {
         }
     }
 
+    /// Whether the documents of a collection are events (Rocket.Chat's servers send `changed` for
+    /// one id, again and again). Each message is then reported as it came, at once.
+    package mutating func setStream(_ collection: String, _ isStream: Bool) {
+        if isStream {
+            streams.insert(collection)
+        } else {
+            streams.remove(collection)
+        }
+    }
+
     /// The number of a call, from its id on the wire; nil if no call has such an id.
     static func callID(_ text: String) -> CallID? {
         guard let first = text.utf8.first, (UInt8(ascii: "1")...UInt8(ascii: "9")).contains(first)
         else { return nil }
         return CallID(text)
+    }
+}
+
+extension DDPDocumentMessage {
+    fileprivate var asEvent: ListChange {
+        switch change {
+        case .added(let fields): .added(id: id, fields: fields, before: nil)
+        case .addedBefore(let fields, let before): .added(id: id, fields: fields, before: before)
+        case .changed(let fields, let cleared):
+            .changed(id: id, fields: fields, cleared: cleared)
+        case .movedBefore(let before): .moved(id: id, before: before)
+        case .removed: .removed(id: id)
+        }
     }
 }

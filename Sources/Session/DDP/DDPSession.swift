@@ -57,6 +57,8 @@ package struct DDPSession: ActionMachine, Sendable {
     package var callsGoFirst = true
 
     // Documents.
+    /// The collections whose documents are events, which are reported and not kept.
+    var streams: Set<String> = []
     /// The store has refused a document.
     var isFull = false
     var stubs = DDPStubBook()

@@ -39,7 +39,7 @@ extension DDPReplay {
             event["tag"] = .string(subscriptionTags[handle] ?? "")
             if let error { event["error"] = error.event }
             emit("stopped", event)
-        case .loaded, .account, .current, .keep, .refused, .log: break
+        case .streamed, .loaded, .account, .current, .keep, .refused, .log: break
         }
     }
 

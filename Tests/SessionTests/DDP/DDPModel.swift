@@ -198,6 +198,7 @@ final class DDPModel {
             notification.changes.map { change in
                 "\(change.key.id.wire) \(change.after.map { EJSON.object($0).text } ?? "gone")"
             }
+        case .streamed(let collection, let event): ["\(collection): \(text(event))"]
         case .result(let id, let result): ["result \(id) \(text(result))"]
         case .completed(let id, let result): ["done \(id) \(text(result))"]
         case .ready(let handle): ["ready \(handle)"]
@@ -233,6 +234,17 @@ final class DDPModel {
         switch result {
         case .success(let value): value.text
         case .failure(let error): error.code
+        }
+    }
+
+    private static func text(_ event: ListChange) -> String {
+        switch event {
+        case .added(let id, let fields, let before):
+            "added \(id.wire) \(EJSON.object(fields).text)\(before.map { " \($0.wire)" } ?? "")"
+        case .changed(let id, let fields, let cleared):
+            "changed \(id.wire) \(EJSON.object(fields).text) \(cleared)"
+        case .moved(let id, let before): "moved \(id.wire) \(before?.wire ?? "")"
+        case .removed(let id): "removed \(id.wire)"
         }
     }
 

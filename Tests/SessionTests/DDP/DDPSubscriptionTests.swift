@@ -4,6 +4,75 @@ import Testing
 import Wire
 
 struct DDPSubscriptionTests {
+    // MARK: Streams
+
+    /// As Rocket.Chat's servers send events.
+    @Test func eachMessageOfAStreamIsDelivered() {
+        let model = DDPModel.connected { $0.bufferInterval = .milliseconds(5) }
+        model.session.setStream("c", true)
+        let event = #"{"msg":"changed","collection":"c","id":"id","fields":{"args":[1]}}"#
+        model.server(event, event)
+        // At once, and each of them.
+        #expect(model.done() == Array(repeating: #"c: changed id {"args":[1]} []"#, count: 2))
+        model.added("a", #"{"n":1}"#)
+        model.server(
+            #"{"msg":"addedBefore","collection":"c","id":"b","fields":{},"before":"a"}"#,
+            #"{"msg":"movedBefore","collection":"c","id":"b","before":null}"#,
+            #"{"msg":"changed","collection":"c","id":"b","cleared":["x"]}"#,
+            #"{"msg":"removed","collection":"c","id":"a"}"#)
+        #expect(
+            model.done() == [
+                #"c: added a {"n":1}"#, "c: added b {} a", "c: moved b ",
+                #"c: changed b {} ["x"]"#, "c: removed a",
+            ])
+        #expect(model.session.store.count(of: "c") == 0)
+        let due = model.session.wakeUp.map { $0 - model.now } ?? .seconds(60)
+        #expect(due >= .seconds(1), "something waits to be applied")
+        model.session.setStream("c", false)
+        model.added("a")
+        model.pass(.milliseconds(5))
+        #expect(model.done() == ["a {}"])
+    }
+
+    @Test func aStreamWaitsForNothing() {
+        let model = DDPModel.connected()
+        model.session.setStream("events", true)
+        _ = model.subscribe("all")
+        model.ready("s1")
+        _ = model.reopen()
+        model.confirm("T")
+        _ = model.done()
+        // The documents of the new session are held back.
+        model.added("a")
+        let event = #"{"msg":"changed","collection":"events","id":"id","fields":{}}"#
+        model.server(event)
+        #expect(model.done() == ["events: changed id {} []"])
+        #expect(model.reopen().first == "> connect 1 T 3")
+    }
+
+    // MARK: The program's own ends
+
+    @Test(arguments: [true, false]) func ownStopsAreReportedIfWanted(isWanted: Bool) {
+        let model = DDPModel.connected {
+            $0.reportsOwnStops = isWanted
+            $0.unusedSubscriptionTime = .zero
+        }
+        let (first, second) = (model.subscribe("all"), model.subscribe("all"))
+        let other = model.subscribe("other")
+        _ = model.done()
+        model.session.release(first, now: model.now)
+        #expect(model.done() == (isWanted ? ["stopped \(first) "] : []))
+        model.session.stop(second, now: model.now)
+        #expect(model.done() == (isWanted ? ["stopped \(second) "] : []) + ["> unsub s1"])
+        // One that has ended already is not reported again.
+        model.session.stop(second, now: model.now)
+        model.server(#"{"msg":"nosub","id":"s2"}"#)
+        model.session.stop(other, now: model.now)
+        #expect(model.done() == ["stopped \(other) "])
+    }
+
+    // MARK: When documents are applied
+
     @Test func manyNewDocumentsAreAppliedEarly() {
         let model = DDPModel.connected { $0.bufferInterval = .milliseconds(5) }
         for number in 1..<DDPConfiguration.unappliedAdditionsLimit { model.added("d\(number)") }

@@ -3310,6 +3310,16 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32),
         ctypes.c_int32,
     ),
+    "rt_ddp_set_stream": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_ddp_change_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
     "rt_ddp_get_document": (
         (
             ctypes.c_void_p,
@@ -4711,6 +4721,8 @@ class Library:
     rt_ddp_set_max_document_bytes: Callable[[Any, int], int]
     # (ddp, collection, ids)
     rt_ddp_declare: Callable[[Any, bytes | None, int], int]
+    # (ddp, collection, fn, user, destroy)
+    rt_ddp_set_stream: Callable[[Any, bytes | None, Any, Any, Any], int]
     # (ddp, collection, id, fn, user)
     rt_ddp_get_document: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
     # (ddp, collection, out)

@@ -42,6 +42,7 @@ from .options import (
     OnStatus,
     OnUser,
 )
+from .streams import StreamEntry, Streams
 from .stub import StubEntry, encoded, required_function
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ _CONNECTED = int(rt_ddp_status.CONNECTED)
 
 
 @OPTIONS.shown_by("DDPClient")
-class BaseDDPClient(Accounts, Configured):
+class BaseDDPClient(Accounts, Streams, Configured):
     """Nothing is sent before ``connect``; an ``async with`` or ``with`` block connects. A lost
     connection is established again; then the user is logged in, subscriptions are repeated, and
     calls that have no result yet are sent again. Calls and subscriptions may be made at any time:
@@ -83,6 +84,7 @@ class BaseDDPClient(Accounts, Configured):
         # What C will report on.
         self._pending: set[Any] = set()
         self._stubs: dict[str, StubEntry] = {}
+        self._streams: dict[str, StreamEntry] = {}
         # Classes whose objects stand for their ids, and what tracks their changes.
         self._models: set[type] = set()
         self._hubs: WeakSet[Hub] = WeakSet()
@@ -409,6 +411,7 @@ class BaseDDPClient(Accounts, Configured):
         super()._ended()
         self._pending.clear()
         self._stubs.clear()
+        self._streams.clear()
         self._changed()
 
     def fail(self, error: RealtimeError) -> None:
