@@ -7527,6 +7527,46 @@ rt_status rt_ddp_set_buffer_max_age_ms(rt_ddp *ddp, int64_t time_ms);
 rt_status rt_ddp_set_quiescence_limit_ms(rt_ddp *ddp, int64_t time_ms);
 
 /**
+ * How often a call is sent again whose connections are lost before its result. Then it fails as one
+ * with `no_retry` does at once, because it may have run on the server each time. Default: 0 (no
+ * limit). Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_max_call_repeats(rt_ddp *ddp, uint32_t count);
+
+/**
+ * Methods whose calls are never sent again, as with `no_retry`. Each call adds one. Before the
+ * client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an empty name; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_add_no_retry_method(rt_ddp *ddp, const char *name);
+
+/**
+ * Whether writes to collections call the server's methods `insertAsync`, `updateAsync` and
+ * `removeAsync`, which exist from Meteor 3.0 on, and not `insert`, `update` and `remove`. Both do
+ * the same. A collection of Meteor 3.0.0 to 3.1.0 that has allow rules only for the former refuses
+ * the latter. Default: false. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_async_methods(rt_ddp *ddp, bool enabled);
+
+/**
+ * Whether the end of a subscription is also reported when the program itself has stopped or
+ * released it: without an error, as Meteor's own client does. Default: false. Before the client is
+ * used.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_set_report_own_stops(rt_ddp *ddp, bool enabled);
+
+/**
  * How long a subscription that nobody uses is kept. Default: 180,000. Before the client is used.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.

@@ -90,6 +90,20 @@ extension DDPClient {
         /// How long documents are held back until subscriptions are ready again, or a call that
         /// others wait for is done. nil means no limit.
         public var quiescenceLimit: Duration? = .seconds(30)
+        /// How often a call is sent again whose connections are lost before its result. Then it
+        /// fails as one with `no_retry` does at once, because it may have run on the server each
+        /// time. 0 means no limit.
+        public var maxCallRepeats = 0
+        /// Methods whose calls are never sent again, as with `no_retry`.
+        public var noRetryMethods: [String] = []
+        /// Whether writes to collections call the server's methods `insertAsync`, `updateAsync` and
+        /// `removeAsync`, which exist from Meteor 3.0 on, and not `insert`, `update` and `remove`.
+        /// Both do the same. A collection of Meteor 3.0.0 to 3.1.0 that has allow rules only for
+        /// the former refuses the latter.
+        public var asyncMethods = false
+        /// Whether the end of a subscription is also reported when the program itself has stopped
+        /// or released it: without an error, as Meteor's own client does.
+        public var reportOwnStops = false
         /// How long a subscription that nobody uses is kept.
         public var unusedSubscriptionTime = Duration.seconds(180)
         /// How long the connection is kept when the application moves to the background.

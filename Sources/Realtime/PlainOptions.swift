@@ -51,6 +51,11 @@ extension DDPClient.Options {
         target.session.bufferInterval = try OptionCheck.delay(bufferInterval, "bufferInterval")
         target.session.bufferMaxAge = try OptionCheck.delay(bufferMaxAge, "bufferMaxAge")
         target.session.quiescenceLimit = try OptionCheck.limit(quiescenceLimit, "quiescenceLimit")
+        target.session.maximumCallRepeats =
+            try OptionCheck.atLeast(0, maxCallRepeats, "maxCallRepeats")
+        for one in noRetryMethods { try target.session.addNoRetryMethod(one) }
+        target.session.usesAsyncMethods = asyncMethods
+        target.session.reportsOwnStops = reportOwnStops
         target.session.unusedSubscriptionTime =
             try OptionCheck.delay(unusedSubscriptionTime, "unusedSubscriptionTime")
         target.session.backgroundGrace = try OptionCheck.delay(backgroundGrace, "backgroundGrace")

@@ -327,6 +327,14 @@ static void refusals_are_reported(rt_loop *loop, const char *server) {
   rt_ddp_free(ddp);
 }
 
+static void set_options_of_calls(rt_ddp *ddp) {
+  CHECK_OK(rt_ddp_set_max_call_repeats(ddp, 3));
+  CHECK_OK(rt_ddp_add_no_retry_method(ddp, "pay"));
+  CHECK_STATUS(rt_ddp_add_no_retry_method(ddp, ""), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_ddp_set_async_methods(ddp, true));
+  CHECK_OK(rt_ddp_set_report_own_stops(ddp, true));
+}
+
 static void options_are_checked(rt_loop *loop) {
   heard h = {0};
   rt_network *network;
@@ -367,6 +375,7 @@ static void options_are_checked(rt_loop *loop) {
   CHECK_OK(rt_ddp_set_buffer_interval_ms(ddp, 0));
   CHECK_OK(rt_ddp_set_buffer_max_age_ms(ddp, 100));
   CHECK_OK(rt_ddp_set_quiescence_limit_ms(ddp, 0));
+  set_options_of_calls(ddp);
   CHECK_OK(rt_ddp_set_unused_subscription_time_ms(ddp, 0));
   CHECK_OK(rt_ddp_set_background_grace_ms(ddp, 0));
   CHECK_OK(rt_ddp_set_max_document_bytes(ddp, 1 << 20));

@@ -244,6 +244,10 @@ package final class DDPConnection:
         // Released without the lock.
         let old = changing { shared in
             body(shared)
+            // Otherwise its end is reported.
+            guard !shared.session.configuration.reportsOwnStops else {
+                return DDPSubscriptionHandlers?.none
+            }
             return shared.subscriptions.removeValue(forKey: handle)
         }
         withExtendedLifetime(old) {}

@@ -57,6 +57,23 @@ package struct DDPConfiguration: Sendable {
     /// wait for is done.
     /// - Option: quiescence_limit, limit
     package var quiescenceLimit = Duration.seconds(30)
+    /// How often a call is sent again whose connections are lost before its result. Then it fails
+    /// as one with `no_retry` does at once, because it may have run on the server each time.
+    /// - Option: max_call_repeats, count 0..., unlimited
+    package var maximumCallRepeats = 0
+    /// Methods whose calls are never sent again, as with `no_retry`.
+    /// - Option: no_retry_methods, list INVALID_ARGUMENT for an empty name
+    package var noRetryMethods: [String] = []
+    /// Whether writes to collections call the server's methods `insertAsync`, `updateAsync` and
+    /// `removeAsync`, which exist from Meteor 3.0 on, and not `insert`, `update` and `remove`. Both
+    /// do the same. A collection of Meteor 3.0.0 to 3.1.0 that has allow rules only for the former
+    /// refuses the latter.
+    /// - Option: async_methods, flag
+    package var usesAsyncMethods = false
+    /// Whether the end of a subscription is also reported when the program itself has stopped or
+    /// released it: without an error, as Meteor's own client does.
+    /// - Option: report_own_stops, flag
+    package var reportsOwnStops = false
     /// How long a subscription that nobody uses is kept.
     /// - Option: unused_subscription_time, delay
     package var unusedSubscriptionTime = Duration.seconds(180)
@@ -86,6 +103,19 @@ package struct DDPConfiguration: Sendable {
     package static let closeTimeout = Duration.seconds(5)
 
     package init() {}
+
+    package mutating func addNoRetryMethod(_ name: String) throws(RealtimeError) {
+        guard !name.isEmpty else {
+            throw RealtimeError(.invalidArgument, "no_retry_methods has an empty name")
+        }
+        noRetryMethods.append(name)
+    }
+
+    /// The server's method for a write to a collection.
+    /// - Parameter action: `insert`, `update` or `remove`.
+    func writeMethod(_ action: String, _ collection: String) -> String {
+        "/\(collection)/\(action)" + (usesAsyncMethods ? "Async" : "")
+    }
 
     package mutating func addVersion(_ version: String) throws(RealtimeError) {
         guard DDPNegotiation.known.contains(version) else {

@@ -9,6 +9,8 @@ struct DDPMethod: Sendable {
     var purpose = DDPMethodPurpose.application
     /// Handed to the socket of this connection.
     var isSent = false
+    /// How often it was handed to a socket.
+    var sentCount = 0
     /// Will neither be sent again nor answered: its connection was lost, or its time was up before
     /// it was sent.
     var isAbandoned = false
@@ -94,6 +96,7 @@ struct DDPMethods: Sendable {
     mutating func sent(_ id: DDPSession.CallID) -> [UInt8]? {
         guard let index = byID.index(forKey: id), !byID.values[index].isSent else { return nil }
         byID.values[index].isSent = true
+        byID.values[index].sentCount += 1
         byID.values[index].isUpdated = false
         byID.values[index].isVisible = false
         sentCount += 1

@@ -52,7 +52,7 @@ extension DDPSession {
             id: id.description, name: request.name, params: request.params, seed: seed)
         var method = DDPMethod(
             id: id, message: message, isWait: request.options.isWait,
-            noRetry: request.options.noRetry)
+            noRetry: request.options.noRetry || isNeverRepeated(request.name))
         method.purpose = purpose
         beginLogin(id, purpose)
         if request.options.timeout > .zero { method.due = now + request.options.timeout }
@@ -63,6 +63,10 @@ extension DDPSession {
             transmit(id, now)
         }
         return DDPCall(id: id, value: value)
+    }
+
+    private func isNeverRepeated(_ name: String) -> Bool {
+        configuration.noRetryMethods.contains { $0.hasSameBytes(as: name) }
     }
 
     private mutating func transmit(_ id: CallID, _ now: Instant) {
@@ -162,15 +166,23 @@ extension DDPSession {
     mutating func abandonCalls() {
         for id in methods.sortedIDs {
             guard let method = methods.byID[id], method.isSent, method.result == nil,
-                method.noRetry || method.isReported
+                method.noRetry || method.isReported || hasBeenRepeated(method)
             else { continue }
             methods.change(id) { $0.isAbandoned = true }
+            let times =
+                method.sentCount > 1 ? " \(method.sentCount) times (max_call_repeats)" : ""
             let error = DDPError(
                 .invocationFailed,
-                reason: "the connection was lost before the result; the call may have run")
+                reason: "the connection was lost before the result\(times); the call may have run")
             methods.answered(id, .failure(error))
             if !method.isReported { act(.result(id, .failure(error))) }
         }
+    }
+
+    /// A call was sent again as often as it may be.
+    private func hasBeenRepeated(_ method: DDPMethod) -> Bool {
+        let limit = configuration.maximumCallRepeats
+        return limit > 0 && method.sentCount > limit
     }
 
     /// All calls that wait are completed, with their result if they have one. What their stubs

@@ -56,6 +56,7 @@ extension DDPSession {
     /// Gives a subscription up. After its last use it is kept for a while.
     package mutating func release(_ handle: SubscriptionHandle, now: Instant) {
         loadersForget(handle)
+        reportOwnStop(handle)
         guard let subscription = subscriptions.release(handle) else { return }
         guard subscription.keep > .zero else { return drop(subscription.id, now) }
         subscriptions.keepUnused(subscription.id, until: now + subscription.keep)
@@ -64,7 +65,14 @@ extension DDPSession {
     /// Gives a subscription up. If nobody else uses it, it ends at once.
     package mutating func stop(_ handle: SubscriptionHandle, now: Instant) {
         loadersForget(handle)
+        reportOwnStop(handle)
         if let subscription = subscriptions.release(handle) { drop(subscription.id, now) }
+    }
+
+    /// The program gives a subscription up that has not ended.
+    private mutating func reportOwnStop(_ handle: SubscriptionHandle) {
+        guard configuration.reportsOwnStops, subscriptions[handle] != nil else { return }
+        act(.stopped(handle, nil))
     }
 
     mutating func endUnused(_ now: Instant) {

@@ -29,7 +29,9 @@ enum DDPWrite: Sendable {
         func parameter(_ index: Int) -> EJSON {
             index < request.params.count ? request.params[index] : .null
         }
-        let action = name[name.index(after: slash)...]
+        var action = name[name.index(after: slash)...]
+        // From Meteor 3.0 on there are these too.
+        if action.suffix(5).elementsEqual("Async".utf8) { action = action.dropLast(5) }
         if action.elementsEqual("insert".utf8) {
             self = .insert(collection, parameter(0))
         } else if action.elementsEqual("update".utf8) {
@@ -260,7 +262,8 @@ extension DDPSession {
         let fields = try DDPSession.insertable(document)
         declareForWriting(collection)
         let made = try call(
-            DDPRequest("/\(collection)/insert", [document], options), drawing: &source, now: now)
+            DDPRequest(configuration.writeMethod("insert", collection), [document], options),
+            drawing: &source, now: now)
         guard made.value == .null else { return made }
         // The stub failed, because the id is there already.
         return DDPCall(id: made.id, value: fields["_id"] ?? .null)
@@ -275,7 +278,9 @@ extension DDPSession {
     ) throws(DDPError) -> DDPCall {
         declareForWriting(collection)
         return try call(
-            DDPRequest("/\(collection)/update", [DDPSession.selector(id), modifier], options),
+            DDPRequest(
+                configuration.writeMethod("update", collection),
+                [DDPSession.selector(id), modifier], options),
             drawing: &source, now: now
         ).countingNone
     }
@@ -287,7 +292,9 @@ extension DDPSession {
     ) throws(DDPError) -> DDPCall {
         declareForWriting(collection)
         return try call(
-            DDPRequest("/\(collection)/remove", [DDPSession.selector(id)], options),
+            DDPRequest(
+                configuration.writeMethod("remove", collection), [DDPSession.selector(id)],
+                options),
             drawing: &source, now: now
         ).countingNone
     }

@@ -231,6 +231,22 @@ struct DDPMethodTests {
         #expect(model.document("a") == #"{"n":1}"#)
     }
 
+    /// From Meteor 3.0 on, collections have methods of two names.
+    @Test(arguments: [true, false]) func writesMayCallTheAsyncMethods(isWanted: Bool) {
+        let model = DDPModel.connected { $0.usesAsyncMethods = isWanted }
+        let suffix = isWanted ? "Async" : ""
+        model.write()
+        #expect(
+            model.done() == [
+                "a {}", #"> method 1 /c/insert\#(suffix) [{"_id":"a"}]"#, #"a {"n":1}"#,
+                #"> method 2 /c/update\#(suffix) [{"_id":"a"},{"$set":{"n":1}}]"#, "a gone",
+                #"> method 3 /c/remove\#(suffix) [{"_id":"a"}]"#,
+            ])
+        // A program may call either.
+        model.call("/c/insertAsync", [["_id": "b"]])
+        #expect(model.done() == ["b {}", #"> method 4 /c/insertAsync [{"_id":"b"}]"#])
+    }
+
     @Test func aDocumentWaitsForAllCallsThatWroteIt() {
         let model = DDPModel.connected()
         model.added("a", #"{"n":0}"#)

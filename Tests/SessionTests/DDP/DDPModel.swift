@@ -145,6 +145,13 @@ final class DDPModel {
         call("/c/update", [["_id": .string(id)], ["$set": ["n": .number(Double(n))]]])
     }
 
+    /// Inserts, changes and removes the document `a`.
+    func write() {
+        _ = try? session.insert("c", ["_id": "a"], drawing: &ids, now: now)
+        _ = try? session.update("c", id: "a", ["$set": ["n": 1]], drawing: &ids, now: now)
+        _ = try? session.remove("c", id: "a", drawing: &ids, now: now)
+    }
+
     func subscribe(
         _ name: String, _ params: [EJSON] = [], keep: Duration? = nil
     ) -> DDPSession.SubscriptionHandle {

@@ -120,6 +120,31 @@ struct DDPReconnectingTests {
             ])
     }
 
+    @Test func aCallIsRepeatedAsOftenAsItMayBe() {
+        let model = DDPModel.connected { $0.maximumCallRepeats = 2 }
+        model.call("m")
+        _ = model.done()
+        for session in ["T", "U"] {
+            #expect(model.reopen().contains("> method 1 m []"))
+            model.confirm(session)
+            _ = model.done()
+        }
+        #expect(model.reopen().suffix(1) == ["result 1 invocation-failed"])
+        model.confirm("V")
+        #expect(model.done() == ["connected", "done 1 invocation-failed"])
+    }
+
+    @Test func someMethodsAreNeverRepeated() {
+        let model = DDPModel.connected { $0.noRetryMethods = ["pay"] }
+        model.call("pay")
+        model.call("look")
+        _ = model.done()
+        #expect(
+            model.reopen() == [
+                "> connect 1 S 1", "result 1 invocation-failed", "> method 2 look []",
+            ])
+    }
+
     @Test func aStubBeforeTheSubscriptionsAreReadyOutlivesTheOldDocuments() {
         let model = DDPModel.connected()
         _ = model.subscribe("all")

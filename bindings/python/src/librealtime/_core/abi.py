@@ -3294,6 +3294,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
+    "rt_ddp_set_max_call_repeats": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_ddp_add_no_retry_method": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_set_async_methods": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_set_report_own_stops": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_ddp_set_unused_subscription_time_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
@@ -4713,6 +4717,14 @@ class Library:
     rt_ddp_set_buffer_max_age_ms: Callable[[Any, int], int]
     # (ddp, time_ms)
     rt_ddp_set_quiescence_limit_ms: Callable[[Any, int], int]
+    # (ddp, count)
+    rt_ddp_set_max_call_repeats: Callable[[Any, int], int]
+    # (ddp, name)
+    rt_ddp_add_no_retry_method: Callable[[Any, bytes | None], int]
+    # (ddp, enabled)
+    rt_ddp_set_async_methods: Callable[[Any, bool], int]
+    # (ddp, enabled)
+    rt_ddp_set_report_own_stops: Callable[[Any, bool], int]
     # (ddp, time_ms)
     rt_ddp_set_unused_subscription_time_ms: Callable[[Any, int], int]
     # (ddp, time_ms)

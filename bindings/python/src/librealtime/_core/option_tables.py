@@ -93,6 +93,9 @@ class DDPClientKeywords(TypedDict, total=False):
     buffer_interval: float
     buffer_max_age: float
     quiescence_limit: float | None
+    max_call_repeats: int | None
+    async_methods: bool
+    report_own_stops: bool
     unused_subscription_time: float
     background_grace: float
     max_document_bytes: int | None
@@ -248,6 +251,36 @@ DDP_OPTIONS = Table(
         doc=(
             "How long documents are held back until subscriptions are ready again, or a call that "
             "others wait for is done. Default 30; None means no limit."
+        ),
+    ),
+    Count(
+        "max_call_repeats",
+        "max_call_repeats",
+        None,
+        doc=(
+            "How often a call is sent again whose connections are lost before its result. Then it "
+            "fails as one with `no_retry` does at once, because it may have run on the server each "
+            "time. Default None: no limit."
+        ),
+    ),
+    Flag(
+        "async_methods",
+        "async_methods",
+        False,
+        doc=(
+            "Whether writes to collections call the server's methods `insertAsync`, `updateAsync` "
+            "and `removeAsync`, which exist from Meteor 3.0 on, and not `insert`, `update` and "
+            "`remove`. Both do the same. A collection of Meteor 3.0.0 to 3.1.0 that has allow "
+            "rules only for the former refuses the latter. Default False."
+        ),
+    ),
+    Flag(
+        "report_own_stops",
+        "report_own_stops",
+        False,
+        doc=(
+            "Whether the end of a subscription is also reported when the program itself has "
+            "stopped or released it: without an error, as Meteor's own client does. Default False."
         ),
     ),
     Delay(

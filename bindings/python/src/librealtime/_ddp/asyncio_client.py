@@ -120,7 +120,8 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
             awaited nevertheless: without ``await`` nothing is subscribed.
         :param keep: how many seconds it is kept after its last use; 0 ends it at once. Default
             None: `unused_subscription_time`.
-        :param on_stopped: called with a ``DDPError`` or None when the server ends it.
+        :param on_stopped: called with a ``DDPError`` or None when the server ends it; with
+            `report_own_stops` also, with None, when the program gives it up.
         :raises DDPError: if the server refuses it.
         """
         self._check_loop()

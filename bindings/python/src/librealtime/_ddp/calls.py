@@ -9,7 +9,7 @@ from .._core.abi import rt_ddp_call_options, rt_ddp_stage, rt_status
 from .._core.errors import RealtimeError
 from .._core.hints import hint
 from .._core.outcome import Outcome, Result
-from .._core.values import milliseconds
+from .._core.values import milliseconds, text
 from .callbacks import DDP, LOADED, OUTCOME, STAGES, SUBSCRIPTION, ensure_room
 from .checking import Registration
 from .errors import DDPError, closed
@@ -143,6 +143,7 @@ class BaseSubscription(Awaited):
 
     _number: int
     _known: Result = None
+    _is_given_up = False
 
     def __init__(self, client: Any, name: str, params: tuple[Any, ...], on_stopped: Any) -> None:
         super().__init__(client)
@@ -166,9 +167,11 @@ class BaseSubscription(Awaited):
 
     def _end_by(self, function: Any) -> None:
         handle = self._client._handle
-        self._finish()
+        if not self._client._reports_own_stops:
+            self._finish()
         if handle is not None:
             function(handle, self._number)
+        self._is_given_up = True
         if self._known is None:  # nothing more will be heard of it
             self._known = closed("the subscription was given up")
             self._client._changed()
@@ -178,7 +181,7 @@ class BaseSubscription(Awaited):
             self._known = self._known or True
         else:
             stopped = error or DDPError("stopped", "the server has ended it", kind="server")
-            if not isinstance(self._known, DDPError):
+            if not self._is_given_up and not isinstance(self._known, DDPError):
                 self._known = stopped
             self._finish()
             if self._on_stopped is not None:
@@ -212,3 +215,14 @@ class BaseLoader(Awaited):
         return Outcome(lambda: self._result_of(self._known))
 
     _trampoline = LOADED
+
+
+def publication(given: Any) -> list[Any]:
+    """A publication to load: its name, and its parameters."""
+    parts = [given] if isinstance(given, str) else given
+    if not isinstance(parts, (tuple, list)) or not parts or not isinstance(parts[0], str):
+        raise TypeError(
+            f"publications has {given!r}; a name, or a tuple of a name and parameters, is expected"
+        )
+    text(parts[0], "the name of a publication")
+    return list(parts)

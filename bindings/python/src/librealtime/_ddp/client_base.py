@@ -18,12 +18,13 @@ from .._core.headers import header_pairs
 from .._core.inbox import Inbox
 from .._core.kind import Callback, read_opened, read_text
 from .._core.naming import kind_of
+from .._core.option_tables import DDP_OPTIONS
 from .._core.outcome import Outcome, Result
 from .._core.parameters import Configured, Given, Setup
 from .._core.values import milliseconds, text
 from .accounts import Accounts
 from .callbacks import ALWAYS, DDP, ON_CHANGE, ON_DEBUG, ON_LOAD_TOKEN, STATUSES, STUB, asked
-from .calls import BaseCall, BaseLoader, BaseSubscription, call_options
+from .calls import BaseCall, BaseLoader, BaseSubscription, call_options, publication
 from .checking import Registration, check
 from .errors import DDPError, closed
 from .model_coding import parameter
@@ -94,6 +95,7 @@ class BaseDDPClient(Accounts, Streams, Configured):
         self._failure: RealtimeError | None = None
         # Whether it is connected, or tries to be.
         self._is_on = False
+        self._reports_own_stops = bool(DDP_OPTIONS.get("report_own_stops", given))
         loop = self._join()
         self._loop_handle: Handle | None = loop
         handle = DDP.make(loop, text(url, "url", rt_status.ERROR_INVALID_URL))
@@ -378,7 +380,7 @@ class BaseDDPClient(Accounts, Streams, Configured):
         if isinstance(publications, (str, Mapping)) or not isinstance(publications, Iterable):
             kind = kind_of(publications)
             raise TypeError(f"publications is {kind}; a list is expected, such as ['name']")
-        wanted = [_publication(one) for one in publications]
+        wanted = [publication(one) for one in publications]
         said, handle = self._encoded(wanted), self._require_handle()
         made: BaseLoader = self._loader_type(self)
         number = ctypes.c_uint64()
@@ -439,14 +441,3 @@ class BaseDDPClient(Accounts, Streams, Configured):
     def _changed(self) -> None:
         """Called when something has changed, so that waiters check their conditions."""
         raise NotImplementedError
-
-
-def _publication(given: Any) -> list[Any]:
-    """A publication to load: its name, and its parameters."""
-    parts = [given] if isinstance(given, str) else given
-    if not isinstance(parts, (tuple, list)) or not parts or not isinstance(parts[0], str):
-        raise TypeError(
-            f"publications has {given!r}; a name, or a tuple of a name and parameters, is expected"
-        )
-    text(parts[0], "the name of a publication")
-    return list(parts)

@@ -46,6 +46,8 @@ class Keywords(
         attempts is not used. Default None.
     :param versions: the protocol versions to offer, the preferred one first. Default None: ``"1"``,
         ``"pre2"`` and ``"pre1"``.
+    :param no_retry_methods: methods whose calls are never sent again, as with ``no_retry``. Default
+        None: none.
     :param load_token: returns what `store_token` was called with last, or None, for programs that
         keep the login of a user themselves, and not in a file (`token_file`). Called at the first
         use of the client and before each connection; it must not use the client. Any other text
@@ -71,6 +73,7 @@ class Keywords(
     headers: HeadersLike | None
     backoff: Backoff | None
     versions: Iterable[str] | None
+    no_retry_methods: Iterable[str] | None
     load_token: LoadToken
     store_token: StoreToken
     on_status: OnStatus
@@ -89,10 +92,17 @@ def _add_versions(setup: Setup, given: Given) -> None:
         setup.add_version(text(version, "a version"))
 
 
+def _add_no_retry_methods(setup: Setup, given: Given) -> None:
+    methods = given["no_retry_methods"]
+    for method in () if methods is None else strings(methods, "no_retry_methods"):
+        setup.add_no_retry_method(text(method, "a method"))
+
+
 OPTIONS = Options(
     Keywords,
     set_backoff,
     _add_versions,
+    _add_no_retry_methods,
     shared=(CREDENTIAL, SAFE_HEADERS, ROUTE),
     plain=DDP_OPTIONS,
 )

@@ -119,7 +119,8 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
         :param wait: False does not wait for the documents; call ``ready`` later.
         :param keep: how many seconds it is kept after its last use; 0 ends it at once. Default
             None: `unused_subscription_time`.
-        :param on_stopped: called with a ``DDPError`` or None when the server ends it.
+        :param on_stopped: called with a ``DDPError`` or None when the server ends it; with
+            `report_own_stops` also, with None, when the program gives it up.
         :raises DDPError: if the server refuses it.
         """
         made: DDPSubscription = self._make_subscription(name, params, keep, on_stopped)
