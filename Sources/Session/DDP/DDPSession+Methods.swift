@@ -32,7 +32,7 @@ extension DDPSession {
         publishBatch()
         stubs.wrote(originals, id, areFormer: quiescence.isResetting)
         if case .failure(let error) = outcome {
-            log("the stub of \(request.name) failed: \(error.reason ?? "")")
+            log("the stub of \(request.name) failed: \(error)")
         }
         return enqueue(request, id, (try? outcome.get()) ?? .null, seed: seed, now: now)
     }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import sys
+import time
 
 import pytest
 from meteor import FACES, NOWHERE, do, ended, offline, opened
@@ -207,10 +209,26 @@ def test_what_a_stub_raises(logged):
             with pytest.raises(DDPError) as raised:
                 client.send("fail", throw_stub_errors=True)
             assert (raised.value.code, raised.value.reason) == ("error", reason)
+            assert raised.value.__cause__ is error
         assert logged == ["a stub failed"] * 2
         client.set_stub("fail", raising(DDPError("no", details={1})))
-        with pytest.raises(DDPError, match="EJSON has no form for a set"):
+        with pytest.raises(DDPError, match="EJSON has no form for a set") as raised:
             client.send("fail", throw_stub_errors=True)
+        assert raised.value.code == "no"
+        lines = []
+        client.on_debug = lines.append
+        for error, code, said in (
+            (DDPError("n\0o", "why\0", {"at": 5}), "no", "why [no]"),
+            (DDPError("no"), "no", "no [no]"),
+        ):
+            client.set_stub("fail", raising(error))
+            with pytest.raises(DDPError) as raised:
+                client.send("fail", throw_stub_errors=True)
+            assert (raised.value.code, raised.value.details) == (code, error.details)
+            assert str(raised.value) == said and raised.value.__cause__ is None
+            # Otherwise the call is sent, and the debug log has the text.
+            client.send("fail")
+            wait_until(lambda said=said: f"[DDP] the stub of fail failed: {said}" in lines)
         # What is not meant for the stub reaches the caller.
         client.set_stub("fail", raising(KeyboardInterrupt()))
         for _ in range(2):
@@ -218,6 +236,45 @@ def test_what_a_stub_raises(logged):
                 client.send("fail")
         client.set_stub("fail", lambda stub: 5)
         assert client.send("fail").stub_value == 5
+
+
+def wait_until(condition):
+    while not condition():
+        time.sleep(0.001)
+
+
+def test_coroutine_functions_in_asyncio(run, logged):
+    async def main():
+        async with offline(librealtime.DDPClient) as client:
+            players = client.collection("players")
+
+            @client.stub("rename")
+            async def rename(stub, name):
+                await asyncio.sleep(0) if name == "waits" else await change(stub, name)
+                return name
+
+            async def change(stub, name):
+                stub.insert("players", {"_id": "a", "name": name})
+
+            assert client.send("rename", "Ada").stub_value == "Ada"
+            assert players.get("a")["name"] == "Ada"
+            with pytest.raises(DDPError, match="a stub cannot wait"):
+                client.send("rename", "waits", throw_stub_errors=True)
+
+            async def refuse(stub):
+                raise DDPError("no")
+
+            client.set_stub("refuse", refuse)
+            with pytest.raises(DDPError, match=r"no \[no\]"):
+                client.send("refuse", throw_stub_errors=True)
+            assert logged == ["a stub failed"]
+
+    async def waits(stub):
+        raise AssertionError
+
+    run(main())
+    with contextlib.closing(sync.DDPClient(NOWHERE)) as client, pytest.raises(TypeError):
+        client.set_stub("rename", waits)
 
 
 def test_endless_recursion_in_a_stub(logged):

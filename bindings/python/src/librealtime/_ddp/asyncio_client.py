@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from .asyncio_models import DDPModels
 from .callbacks import DDP
 from .calls import BaseCall, BaseLoader, BaseSubscription, call_options
 from .client_base import BaseDDPClient
+from .stub import without_waiting
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -270,6 +272,15 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
         finally:
             self._waits -= 1
             self._hold()
+
+    def _stub_function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A stub may be a coroutine function."""
+
+        @functools.wraps(function)
+        def run(*arguments: Any) -> Any:
+            return without_waiting(function(*arguments))
+
+        return run
 
     @property
     def _is_wanted(self) -> bool:

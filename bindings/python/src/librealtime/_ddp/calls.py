@@ -13,7 +13,7 @@ from .._core.values import milliseconds, text
 from .callbacks import DDP, LOADED, OUTCOME, STAGES, SUBSCRIPTION, ensure_room
 from .checking import Registration
 from .errors import DDPError, closed
-from .stub import raise_interrupt
+from .stub import raise_interrupt, take_failure
 
 _OPTIONS = ("wait", "no_retry", "throw_stub_errors", "call_timeout")
 
@@ -97,12 +97,13 @@ class BaseCall(Awaited):
         except RealtimeError as error:
             self._finish()
             if error.status == rt_status.ERROR_METHOD and self._stub_error is not None:
-                raise self._stub_error from None
+                raise self._stub_error from take_failure()
             raise
         except BaseException:
             self._finish()
             raise
         finally:
+            take_failure()
             raise_interrupt()
 
     def _reached(self, stage: int, _: int, value: Any, error: DDPError | None) -> None:

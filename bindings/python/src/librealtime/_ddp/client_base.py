@@ -297,9 +297,10 @@ class BaseDDPClient(Accounts, Streams, Configured):
 
         :param function: called with a ``DDPStub`` and the parameters, on the thread that calls the
             method, before the call returns. It returns the stub's value, and must not wait for
-            other threads. If it raises, that is logged, the call is sent nevertheless, and what it
-            has done stays until the server has done the call. With ``throw_stub_errors`` it is
-            undone at once, the call fails, and nothing is sent. None for no stub.
+            other threads; in asyncio it may be a coroutine function that awaits only others that do
+            not wait. If it raises, that is logged, the call is sent nevertheless, and what it has
+            done stays until the server has done the call. With ``throw_stub_errors`` it is undone
+            at once, the call fails, and nothing is sent. None for no stub.
         """
         name, handle = text(method, "method"), self._require_handle()
         if function is None:
@@ -307,13 +308,16 @@ class BaseDDPClient(Accounts, Streams, Configured):
             self._stubs.pop(method, None)
             return
         check_function(function, "a stub")
-        entry = StubEntry(plain(function, "a stub"))
+        entry = StubEntry(self._stub_function(function))
         Registration(entry).set(
             lambda handle, fn, key, destroy: DDP.set_stub(handle, name, fn, key, destroy),
             handle,
             STUB,
         )
         self._stubs[method] = entry
+
+    def _stub_function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return plain(function, "a stub")
 
     def stub(self, method: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """A decorator for ``set_stub``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import logging
 import re
 import threading
@@ -217,8 +218,9 @@ class StubEntry:
             self._end(handle, stub, ejson.loads(ctypes.string_at(params)))
         except BaseException as error:
             self._keep(error)
-            reason = repr(error).replace("\0", "").encode("utf-8", "replace")
-            check(DDP.stub_fail(handle, b"error", reason, None))
+            check(DDP.stub_fail(handle, b"error", _said(repr(error)), None))
+            if depth == 0:
+                _running.failure = error
             if not isinstance(error, Exception):
                 _running.interrupt = error
         finally:
@@ -230,11 +232,43 @@ class StubEntry:
         try:
             value = encoded(self._function(stub, *params))
         except DDPError as error:
-            details = None if error.details is None else encoded(error.details)
-            reason = None if error.reason is None else text(error.reason, "reason")
-            check(DDP.stub_fail(handle, text(error.code, "code"), reason, details))
+            reason, details = error.reason, None
+            try:
+                details = None if error.details is None else encoded(error.details)
+            except (TypeError, ValueError) as fault:
+                reason = f"{reason or error.code}; without its details: {fault}"
+            said = None if reason is None else _said(reason)
+            check(DDP.stub_fail(handle, _said(error.code), said, details))
         else:
             check(DDP.stub_return(handle, value))
+
+
+def _said(value: object) -> bytes:
+    """A text of an error, as far as C can take it."""
+    return str(value).replace("\0", "").encode("utf-8", "replace")
+
+
+def without_waiting(value: Any) -> Any:
+    """What a function of the program returns, or the coroutine that it returns, which must end
+    without waiting for anything."""
+    if not inspect.iscoroutine(value):
+        return value
+    try:
+        value.send(None)
+    except StopIteration as end:
+        return end.value
+    value.close()
+    raise InvalidState(
+        rt_status.ERROR_STATE,
+        "a stub cannot wait, and it awaits what is not done yet; it may await coroutines that do "
+        "not wait",
+    )
+
+
+def take_failure() -> BaseException | None:
+    """What the outermost stub of the call that has just ended has raised, unless a DDPError."""
+    failure, _running.failure = getattr(_running, "failure", None), None
+    return failure
 
 
 def raise_interrupt() -> None:
