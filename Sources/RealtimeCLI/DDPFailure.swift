@@ -17,13 +17,18 @@ struct DDPFailure: Error {
 
     var message: String {
         switch action {
-        case .login: "Logging in at \(server) failed: \(error)."
-        case .resume: "Logging in at \(server) with the token failed: \(error)."
-        case .call(let name): "Calling \(name) at \(server) failed: \(error)."
-        case .sub(let name): "Subscribing to \(name) at \(server) failed: \(error)."
+        case .login: "Logging in at \(server) failed: \(cause)."
+        case .resume: "Logging in at \(server) with the token failed: \(cause)."
+        case .call(let name): "Calling \(name) at \(server) failed: \(cause)."
+        case .sub(let name): "Subscribing to \(name) at \(server) failed: \(cause)."
         case .subscribed(let name):
-            "The subscription to \(name) at \(server) has ended: \(error)."
+            "The subscription to \(name) at \(server) has ended: \(cause)."
         }
+    }
+
+    private var cause: String {
+        guard let details = error.details, details != .null else { return "\(error)" }
+        return "\(error), details: \(details.text)"
     }
 
     /// What the user can do about it.

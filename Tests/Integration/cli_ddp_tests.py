@@ -128,7 +128,7 @@ def test_refused_calls(tool: Tool, server: DDPServer) -> None:
     server.control.method("refuse", [{"op": "throw", "error": error}])
     result = tool.run("ddp", server.http, "call", "refuse", status=REFUSED)
     host = server.http.removeprefix("http://")
-    line = f"Calling refuse at {host} failed: Never. [no].\n"
+    line = f'Calling refuse at {host} failed: Never. [no], details: {{"at":5}}.\n'
     expect(result.stdout == "" and line in result.stderr, f"{result}")
     told = tool.json("ddp", server.http, "call", "refuse", status=REFUSED)
     wanted = {"event": "error", "code": "no", "message": "Never.", "details": {"at": 5}}
