@@ -1,6 +1,9 @@
 # Makes a list of todos on a Meteor server, and does one after the other.
 #
 #     todo_models.py URL LIST TEXT…
+#
+# The server publishes `lists` and `todos`, and allows their writes: see docs/meteor-models.md, or
+# run `make serve-meteor`.
 import sys
 from dataclasses import dataclass, field
 from typing import Optional
