@@ -398,7 +398,9 @@ def test_abigen_prints_the_setters_that_most_objects_share() -> None:
     ):
         expect(text in setters.replace("\n/// ", " "), f"'{text}' is not in:\n{setters}")
     for text in (
-        "public var headers: [(name: String, value: String)] = []",
+        "public var headers: [(name: String, value: String)] {\n"
+        "        get { hiddenHeaders.value }\n",
+        "    private var hiddenHeaders = Hidden<[(name: String, value: String)]>([])\n",
         "public var safeHeaders: [String] = []",
         "public var mine",
         "public var network = Network()",
