@@ -56,7 +56,7 @@ extension DDPSession {
     /// - Parameter hadSession: there was another one before.
     mutating func keepOwnDocument(hadSession: Bool) {
         own = DDPOwnDocument()
-        // The session logs in the user of the token, who may be another one.
+        // The session logs in the user of the token, which may be another one.
         guard hadSession || stale != nil, accounts.token.map({ $0.userID == userID }) ?? true,
             let key = ownKey
         else { return }

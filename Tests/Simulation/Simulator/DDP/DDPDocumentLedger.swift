@@ -25,8 +25,8 @@ final class DDPDocumentLedger {
     private var waitsUntil: Instant?
     private var isConnected = false
 
-    /// The document of the user who is logged in, as the client says and as it has reported; nil for
-    /// nobody.
+    /// The document of the user who is logged in, as the client says and as it has reported; nil
+    /// for nobody.
     private var own: (now: DocumentKey?, reported: DocumentKey?)
     /// A login is in progress, so that the server may have removed the user's own document, or not
     /// sent it yet.
