@@ -44,6 +44,16 @@ import Testing
             text: "ws://xn--bcher-kva.example/", connect: "http://xn--bcher-kva.example:80",
             host: "xn--bcher-kva.example", target: "/"),
         Vector(
+            text: "ws://bücher.example/", connect: "http://xn--bcher-kva.example:80",
+            host: "xn--bcher-kva.example", target: "/"),
+        Vector(
+            text: "wss://BU\u{308}CHER\u{3002}example:8443/",
+            connect: "https://xn--bcher-kva.example:8443", host: "xn--bcher-kva.example:8443",
+            target: "/"),
+        Vector(
+            text: "ws://fa%C3%9F.test/ß", connect: "http://xn--fa-hia.test:80",
+            host: "xn--fa-hia.test", target: "/%C3%9F"),
+        Vector(
             text: "ws://a_b.c-d./", connect: "http://a_b.c-d.:80", host: "a_b.c-d.", target: "/"),
     ])
     func takesURLsApart(vector: Vector) throws {
@@ -95,7 +105,8 @@ import Testing
         "ws://h:-1/", "ws://h:8a/", "ws://h: 80/", "ws://h h/", " ws://h/", "ws://h/ ",
         "ws://h/a b",
         "ws://h/\t", "ws://h/\n", "ws://h\r\nX: y/", "ws://h/\u{0}", "ws://h/\u{7F}",
-        "ws://bücher.example/", "ws://%C3%A9/", "ws://%00/", "ws://h%0Ax/", "ws://h%2Fx/",
+        "ws://a\u{FF0F}b/", "ws://xn--\u{E9}/", "ws://\u{AD}/", "ws://%00/",
+        "ws://h%0Ax/", "ws://h%2Fx/",
         "ws://h%20x/", "ws://[::1/", "ws://[::g]/", "ws://[]/", "ws://::1/", "ws://[::1]x/",
         "ws://a,b/", "ws://<h>/", "ws://h\\x/", "ws://a:b:c/", "ws://u%3Av:p@h/", "ws://u%00@h/",
         "ws://u:%0A@h/", "ws://%FF@h/",

@@ -11,6 +11,7 @@
 #include "rt_types_pusher.h"
 #include "shim_codings.h"
 #include "shim_error.h"
+#include "shim_idna.h"
 #include "shim_inherit.h"
 #include "shim_memory.h"
 #include "shim_netlink.h"

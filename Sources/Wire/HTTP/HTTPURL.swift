@@ -31,6 +31,8 @@ package struct HTTPURL: Equatable, Sendable {
     /// A name, an IPv4 address, or an IPv6 address without brackets and zone.
     package var host: String { server.host }
     package var port: UInt16 { server.port }
+    /// The zone of a link-local IPv6 address (RFC 6874); nil for none.
+    package var zone: String? { server.zone }
     /// Percent-decoded.
     package var user: String? { login?.user }
     /// Percent-decoded.
@@ -73,13 +75,13 @@ package struct HTTPURL: Equatable, Sendable {
         }
         if host.hasPrefix("[") {
             host = String(host.dropFirst().dropLast())
-        } else if !host.hasBytes(only: isUnreserved) {
-            // libcurl has percent-decoded the host, so this checks the name that would be looked
-            // up.
-            throw invalid(
-                text,
-                "has a host with characters that a host name must not have; write an "
-                    + "international name in its xn-- form")
+        } else {
+            // libcurl has percent-decoded the host, so this checks the name that is looked up.
+            do throws(HostName.Fault) {
+                host = try HostName.ascii(host)
+            } catch {
+                throw invalid(text, error.text)
+            }
         }
         server = Server(
             kind, isSecure, host: host,
