@@ -112,7 +112,8 @@ public func rt_network_set_proxy(
 
 /// Sets the hosts that are reached without a proxy. Replaces NO_PROXY. Since 0.1.
 /// - Parameter hosts: names, domains, addresses and networks such as 10.0.0.0/8, separated by
-///   commas; "*" for all, "" for none. A name also matches its subdomains.
+///   commas; "*" for all, "" for none. A name also matches its subdomains. A name or an address may
+///   have a port, which then must be the URL's: "example.org:8080", "[::1]:8080".
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an entry that cannot match any host, such as
 ///   10.0.0.0/99 or *.example.org.
 @_cdecl("rt_network_set_no_proxy")

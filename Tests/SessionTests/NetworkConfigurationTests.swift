@@ -78,7 +78,9 @@ private func refusal(
     @Test(arguments: [
         ("10.0.0.0/99", "whose length is not in 0 to 32"), ("::/129", "not in 0 to 128"),
         ("10.0.0.0/", "whose length"), ("10.0.0.0/+8", "whose length"), ("a/8", "a network"),
-        ("10.0.0/8", "a network"), ("*.example.org", "neither a host"), ("a:80", "neither a host"),
+        ("10.0.0/8", "a network"), ("*.example.org", "neither a host"), ("a:0", "whose port"),
+        ("a:65536", "whose port"), ("a:", "whose port"), ("a:x", "whose port"),
+        (":80", "neither a host"), ("[::1]:", "whose port"), ("10.0.0.0/8:80", "whose length"),
         (".", "neither a host"), ("b, 10.0.0.0/33", "\"10.0.0.0/33\""),
     ])
     func invalidNoProxyEntriesAreNamed(_ list: String, _ text: String) {
@@ -107,6 +109,16 @@ private func refusal(
         ("example.org", "http://Example.org/", true),
         ("example.org", "http://a.example.org/", true),
         (".example.org", "http://example.org/", true),
+        ("example.org:80", "http://example.org/", true),
+        ("example.org:8080", "http://example.org/", false),
+        ("example.org:8080", "http://a.example.org:8080/", true),
+        ("127.0.0.1:8080", "http://127.0.0.1:8080/", true),
+        ("127.0.0.1:8080", "http://127.0.0.1:8081/", false),
+        ("[::1]:8080", "http://[::1]:8080/", true),
+        ("[::1]:8080", "http://[::1]/", false),
+        ("::1", "http://[::1]:8080/", true),
+        ("*:8080", "http://example.org:8080/", true),
+        ("*:8080", "http://example.org/", false),
         ("example.org.", "http://example.org/", true),
         ("example.org", "http://example.org./", true),
         ("example.org", "http://nexample.org/", false),

@@ -128,7 +128,7 @@ package struct NetworkConfiguration: Sendable, Equatable {
     }
 
     /// - Parameter hosts: names, domains, addresses and networks to which no proxy is used,
-    ///   separated by commas; "*" for all.
+    ///   separated by commas; "*" for all. All but networks may have a port, as in "host:8080".
     package mutating func setNoProxy(_ hosts: String) throws(RealtimeError) {
         noProxy = try NoProxyList(parsing: hosts)
     }
@@ -155,7 +155,7 @@ package struct NetworkConfiguration: Sendable, Equatable {
         let exceptions =
             noProxy
             ?? variable("no_proxy", "NO_PROXY").map { NoProxyList(ofEnvironment: $0) }
-        return exceptions?.contains(url.host) ?? false ? nil : chosen
+        return exceptions?.contains(url.host, port: url.port) ?? false ? nil : chosen
     }
 
     /// Maps a host and port to an address, bypassing the resolver.

@@ -1,6 +1,7 @@
 package import Wire
 
-/// The hosts to which no proxy is used: names, domains, addresses and networks (NO_PROXY).
+/// The hosts to which no proxy is used: names, domains, addresses and networks (NO_PROXY). A name,
+/// a domain or an address may have a port, and then only that port of it is meant.
 package struct NoProxyList: Sendable, Equatable {
     private enum Entry: Sendable, Equatable {
         case all
@@ -9,29 +10,36 @@ package struct NoProxyList: Sendable, Equatable {
         case network(IPAddress, bits: Int)
     }
 
-    private let entries: [Entry]
+    private struct Line: Sendable, Equatable {
+        var entry: Entry
+        /// nil for all.
+        var port: UInt16?
+    }
+
+    private let lines: [Line]
 
     /// - Throws: `.invalidArgument`, naming the first entry that cannot match any host.
     package init(parsing text: String) throws(RealtimeError) {
         guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw RealtimeError(.invalidArgument, "the no-proxy list has a control character")
         }
-        var entries: [Entry] = []
-        for word in words(text) { entries.append(try NoProxyList.entry(word)) }
-        self.entries = entries
+        var lines: [Line] = []
+        for word in words(text) { lines.append(try NoProxyList.line(word)) }
+        self.lines = lines
     }
 
     /// From the environment. Entries that cannot match are ignored.
     package init(ofEnvironment text: String) {
-        entries = words(text).compactMap { word in try? NoProxyList.entry(word) }
+        lines = words(text).compactMap { word in try? NoProxyList.line(word) }
     }
 
     /// - Parameter host: a name, or an address without brackets.
-    package func contains(_ host: String) -> Bool {
+    package func contains(_ host: String, port: UInt16) -> Bool {
         let address = IPAddress(host)
         let name = host.hasSuffix(".") ? String(host.dropLast()) : host
-        return entries.contains {
-            switch $0 {
+        return lines.contains { line in
+            guard line.port == nil || line.port == port else { return false }
+            return switch line.entry {
             case .all: true
             case .domain(let domain): address == nil && isName(name, in: domain)
             case .network(let network, let bits):
@@ -40,15 +48,30 @@ package struct NoProxyList: Sendable, Equatable {
         }
     }
 
-    private static func entry(_ word: Substring) throws(RealtimeError) -> Entry {
-        func invalid(_ fault: String) -> RealtimeError {
-            // It may be a URL with a password.
-            let text = String(word)
-            let shown = text.contains("@") ? HTTPURL.redacted(text) : text.quoted(upTo: 100)
-            return RealtimeError(
-                .invalidArgument,
-                "the no-proxy list has \(shown), \(fault)")
+    private static func line(_ word: Substring) throws(RealtimeError) -> Line {
+        // An IPv6 address has brackets if a port follows.
+        if let colon = word.lastIndex(of: ":"), IPAddress(String(word)) == nil,
+            !word.hasSuffix("]"), !word[colon...].contains("/"), !word.contains("@")
+        {
+            let digits = word[word.index(after: colon)...]
+            let isNumber = digits.utf8.allSatisfy { $0.isASCIIDigit }
+            guard isNumber, let port = UInt16(digits), port > 0 else {
+                throw invalid(word, "whose port is not in 1 to 65535")
+            }
+            return Line(entry: try entry(word[..<colon]), port: port)
         }
+        return Line(entry: try entry(word))
+    }
+
+    private static func invalid(_ word: Substring, _ fault: String) -> RealtimeError {
+        // It may be a URL with a password.
+        let text = String(word)
+        let shown = text.contains("@") ? HTTPURL.redacted(text) : text.quoted(upTo: 100)
+        return RealtimeError(.invalidArgument, "the no-proxy list has \(shown), \(fault)")
+    }
+
+    private static func entry(_ word: Substring) throws(RealtimeError) -> Entry {
+        func invalid(_ fault: String) -> RealtimeError { NoProxyList.invalid(word, fault) }
         if word == "*" { return .all }
         let parts = word.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         let isBracketed = parts[0].hasPrefix("[") && parts[0].hasSuffix("]")

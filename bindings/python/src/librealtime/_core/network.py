@@ -34,8 +34,9 @@ class Network(NetworkOptions):
         no proxy. Default True: from the environment (http_proxy for ws, HTTPS_PROXY for wss,
         ALL_PROXY, NO_PROXY).
     :param no_proxy: hosts to reach without a proxy: names, each of which includes its subdomains,
-        addresses, networks such as ``10.0.0.0/8``; ``"*"`` for all. An entry that can match no host
-        raises InvalidArgument. Default None: from NO_PROXY.
+        addresses, networks such as ``10.0.0.0/8``; ``"*"`` for all. A name or an address may have a
+        port, which then must be the URL's: ``"example.org:8080"``, ``"[::1]:8080"``. An entry that
+        can match no host raises InvalidArgument. Default None: from NO_PROXY.
     :param resolve: fixed addresses for hosts: ``{("example.org", 443): "192.0.2.1"}``.
         Default {}.
     """
