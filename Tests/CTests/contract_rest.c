@@ -101,7 +101,10 @@ static void options(rt_loop *loop, const char *server) {
   CHECK_OK(rt_rest_add_header(rest, "X-Kept", "1"));
   CHECK_OK(rt_rest_set_header(rest, "X-Gone", "1"));
   CHECK_OK(rt_rest_set_header(rest, "x-gone", NULL));
-  CHECK_STATUS(rt_rest_add_header(rest, "Host", "x"), RT_ERROR_INVALID_HEADER);
+  CHECK_STATUS(rt_rest_add_header(rest, "Upgrade", "x"), RT_ERROR_INVALID_HEADER);
+  CHECK_OK(rt_rest_add_header(rest, "Host", "x"));
+  CHECK_STATUS(rt_rest_add_header(rest, "host", "y"), RT_ERROR_INVALID_HEADER);
+  CHECK_OK(rt_rest_set_header(rest, "Host", NULL));
   CHECK_OK(rt_rest_set_attempts(rest, 4));
   CHECK_STATUS(rt_rest_set_attempts(rest, 0), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_rest_set_attempt_timeout_ms(rest, 5000));

@@ -210,13 +210,36 @@ private func request(of handshake: ClientHandshake) -> [Substring] {
     }
 
     @Test(arguments: [
-        "Host", "upgrade", "CONNECTION", "Sec-WebSocket-Key", "sec-websocket-anything",
+        "upgrade", "CONNECTION", "Sec-WebSocket-Key", "sec-websocket-anything",
         "Sec-WebSocket-", "Content-Length", "transfer-encoding",
     ])
     func theHandshakesOwnHeadersFail(name: String) {
         let error = headerError(name, "v")
         #expect(error?.code == .invalidHeader)
         #expect(error?.message.contains(name) == true)
+    }
+
+    @Test(arguments: ["a.test", "a.test:81", "[::1]", "[::1]:81", "xn--a", "a_b", ""])
+    func hostMayBeSet(value: String) throws {
+        try ClientHandshake.validate(fieldName: "Host", value: value)
+    }
+
+    @Test(arguments: ["a b", "a/b", "a,b", "a@b", "é", "a\r\nX: y", "http://a", "a?b", "a#"])
+    func hostMustBeAHost(value: String) {
+        #expect(headerError("Host", value)?.code == .invalidHeader)
+    }
+
+    @Test func aHostThatIsSetIsSentOnceAndFirst() throws {
+        let handshake = ClientHandshake(
+            url: try HTTPURL(parsing: "ws://192.0.2.1:81/", as: .webSocket),
+            nonce: [UInt8](repeating: 0, count: 16), subprotocols: [],
+            fields: [
+                HeaderField(name: "X", value: "1"), HeaderField(name: "host", value: "a.test"),
+            ], deflate: nil)
+        let lines = String(decoding: handshake.request, as: UTF8.self).split(separator: "\r\n")
+        #expect(lines[1] == "Host: a.test")
+        #expect(lines.filter { $0.lowercased().hasPrefix("host:") }.count == 1)
+        #expect(lines.contains("X: 1"))
     }
 
     @Test(arguments: ["a\rb", "a\nb", "a\r\nX: y", "a\0b", "\u{1}", "\u{7F}"])

@@ -54,6 +54,7 @@ package final class RESTRequestBuilder {
 
     package func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value, mayExpect: true)
+        try HeaderField.validate(adding: name, to: headers)
         headers.append(HeaderField(name: name, value: value))
     }
 

@@ -27,6 +27,10 @@ package struct Redirects: Sendable {
 
         package mutating func addSafeName(_ name: String) throws(RealtimeError) {
             try HeaderField.validate(name: name, value: "", mayExpect: true)
+            guard !name.equalsIgnoringASCIICase("Host") else {
+                throw RealtimeError(
+                    .invalidHeader, "The header \(name.quoted()) is never sent to another origin")
+            }
             safeNames.append(name)
         }
     }

@@ -9,9 +9,10 @@ package protocol RequestHeaders {
 }
 
 extension RequestHeaders {
-    /// Adds a header. Others with the same name are kept.
+    /// Adds a header. Others with the same name are kept; Host can be set only once.
     package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
         try Self.check(name, value)
+        try HeaderField.validate(adding: name, to: headers)
         headers.append(HeaderField(name: name, value: value))
     }
 

@@ -83,6 +83,7 @@ package struct RESTConfiguration: Sendable {
 
     package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value)
+        try HeaderField.validate(adding: name, to: headers)
         if isAuthorization(name) {
             authorization = value
         } else {

@@ -26,7 +26,7 @@ package struct HeaderField: Equatable, Sendable {
 }
 
 /// Headers that frame a message. The caller must not set them.
-private let framingNames = ["Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade"]
+private let framingNames = ["Connection", "Content-Length", "Transfer-Encoding", "Upgrade"]
 
 extension HeaderField {
     /// Checks a caller's header.
@@ -45,6 +45,11 @@ extension HeaderField {
             throw RealtimeError(
                 .invalidHeader, "The header \(name.quoted()) is set by the library itself")
         }
+        // A host may have brackets, a port, and characters that a name has not (RFC 3986 §3.2.2).
+        guard !name.equalsIgnoringASCIICase("Host") || value.hasBytes(only: isHostFieldByte) else {
+            throw RealtimeError(
+                .invalidHeader, "The header \(name.quoted()) is not a host, or a host and a port")
+        }
         guard mayExpect || !name.equalsIgnoringASCIICase("Expect") else {
             throw RealtimeError(
                 .invalidHeader,
@@ -57,6 +62,14 @@ extension HeaderField {
                 "The value of the header \(name.quoted()) has a CR, LF, NUL or other control "
                     + "character")
         }
+    }
+
+    /// Checks that the caller adds no second Host (RFC 9112 §3.2).
+    package static func validate(
+        adding name: String, to fields: HeaderFields
+    ) throws(RealtimeError) {
+        guard name.equalsIgnoringASCIICase("Host"), fields.has(name) else { return }
+        throw RealtimeError(.invalidHeader, "The header \(name.quoted()) can be set only once")
     }
 
     /// The value of Authorization for Basic credentials (RFC 7617 §2).
@@ -79,4 +92,8 @@ extension HeaderField {
         try validate(name: "Authorization", value: value)
         return value
     }
+}
+
+private func isHostFieldByte(_ byte: UInt8) -> Bool {
+    isUnreserved(byte) || "!$&'()*+;=:[]%".utf8.contains(byte)
 }

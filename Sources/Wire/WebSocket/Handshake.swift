@@ -41,7 +41,9 @@ package struct ClientHandshake: Sendable {
         func isSet(_ name: String) -> Bool {
             fields.contains { $0.name.equalsIgnoringASCIICase(name) }
         }
-        add("Host", url.hostHeader)
+        let host = fields.first { $0.name.equalsIgnoringASCIICase("Host") }
+        // First, as RFC 9110 §7.2 recommends.
+        add("Host", host?.value ?? url.hostHeader)
         add("Upgrade", "websocket")
         add("Connection", "Upgrade")
         add("Sec-WebSocket-Key", key)
@@ -54,7 +56,7 @@ package struct ClientHandshake: Sendable {
             add("Authorization", credentials)
         }
         if !isSet("User-Agent") { add("User-Agent", Self.userAgent) }
-        for field in fields { add(field.name, field.value) }
+        for field in fields where field != host { add(field.name, field.value) }
         return Array((text + "\r\n").utf8)
     }
 

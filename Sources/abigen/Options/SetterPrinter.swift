@@ -44,7 +44,9 @@ enum SetterPrinter {
         let value = "_ value: \(type)"
         add.name = "rt_\(object.chapter)_add_header"
         add.parameters.append(value)
-        add.words.insert("Adds a header and keeps others of the same name.", at: 0)
+        add.words.insert(
+            "Adds a header and keeps others of the same name. Host replaces the URL's, and can be"
+                + " set only once.", at: 0)
         add.body = "try $0.addHeader(name: text(name, \"name\"), value: text(value, \"value\"))"
         replace.parameters.append(value)
         replace.words = [

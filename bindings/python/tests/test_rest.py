@@ -91,7 +91,9 @@ def test_requests_without_an_answer_raise(run: Any, rest_server: RESTServer) -> 
             with pytest.raises(librealtime.InvalidURI):
                 await client.get("ftp://host/")
             with pytest.raises(librealtime.InvalidArgument):
-                await client.get("/echo", headers={"Host": "x"})
+                await client.get("/echo", headers={"Upgrade": "x"})
+            with pytest.raises(librealtime.InvalidArgument, match="once"):
+                await client.get("/echo", headers=[("Host", "x"), ("host", "y")])
             with pytest.raises(ValueError, match="json, data and content"):
                 await client.post("/echo", json=1, content=b"")
             with pytest.raises(TypeError, match="content is an int"):
