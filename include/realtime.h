@@ -541,7 +541,8 @@ rt_status rt_network_set_proxy(rt_network *network, const char *url);
  * Sets the hosts that are reached without a proxy. Replaces NO_PROXY.
  *
  * hosts: names, domains, addresses and networks such as 10.0.0.0/8, separated by commas; "*" for
- *   all, "" for none. A name also matches its subdomains.
+ *   all, "" for none. A name also matches its subdomains. A name or an address may have a port,
+ *   which then must be the URL's: "example.org:8080", "[::1]:8080".
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an entry that cannot match any host, such as
  *   10.0.0.0/99 or *.example.org.
  * Since 0.1.
@@ -609,13 +610,28 @@ rt_status rt_network_set_insecure_skip_verification(rt_network *network, bool en
 rt_status rt_network_set_unix_socket(rt_network *network, const char *unix_socket);
 
 /**
- * Which IP versions are used to connect. With both, whichever connects first is used (RFC 8305).
+ * Which IP versions are used to connect. Each attempt looks up the host's addresses again, and
+ * races them (RFC 8305): the versions alternate, and an address is tried 250 ms after the one
+ * before, or at once when one fails. The first that connects is used. At most 32 are tried.
  * Default: RT_IP_ANY.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown value.
  * Since 0.1.
  */
 rt_status rt_network_set_ip_version(rt_network *network, rt_ip_version ip_version);
+
+/**
+ * The name of the network interface, or the local IP address, from which connections are made, also
+ * to a proxy: "eth1" or "192.0.2.7". If it does not exist, or has no address of the host's IP
+ * version, connecting fails with RT_ERROR_CONNECT, for a proxy with RT_ERROR_PROXY. A name needs
+ * Linux 5.7 or CAP_NET_RAW; otherwise an address of the interface is used, and the route decides
+ * about the interface. Default: none.
+ *
+ * text: NULL or "" for none.
+ * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+ * Since 0.1.
+ */
+rt_status rt_network_set_interface(rt_network *network, const char *text);
 
 /**
  * Whether small writes are sent at once, instead of waiting for an acknowledgement (TCP_NODELAY).
@@ -1180,8 +1196,9 @@ rt_status rt_websocket_set_url(rt_websocket *websocket, const char *url);
 rt_status rt_websocket_set_ca_file(rt_websocket *websocket, const char *path);
 
 /**
- * Adds a header and keeps others of the same name. Sent with the handshake. Names that begin with
- * Sec-WebSocket- are reserved for the handshake and refused. Before start.
+ * Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+ * once. Sent with the handshake. Names that begin with Sec-WebSocket- are reserved for the
+ * handshake and refused. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
@@ -2029,9 +2046,9 @@ rt_status rt_eventsource_add_retry_status(rt_eventsource *eventsource, int32_t h
 rt_status rt_eventsource_set_resilient(rt_eventsource *eventsource);
 
 /**
- * Adds a header and keeps others of the same name. Sent with each request. An Accept header is used
- * if it names text/event-stream. Cache-Control and Last-Event-ID are set by the event source.
- * Before start.
+ * Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+ * once. Sent with each request. An Accept header is used if it names text/event-stream.
+ * Cache-Control and Last-Event-ID are set by the event source. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
@@ -2840,8 +2857,9 @@ rt_status rt_longpoll_set_cursor(
 rt_status rt_longpoll_set_last_event_id(rt_longpoll *longpoll, const char *id);
 
 /**
- * Adds a header and keeps others of the same name. Sent with each poll. The default Accept header
- * accepts any type; one that names text/event-stream is refused. Before start.
+ * Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+ * once. Sent with each poll. The default Accept header accepts any type; one that names
+ * text/event-stream is refused. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
@@ -3274,9 +3292,10 @@ enum {
 };
 
 /**
- * Adds a header and keeps others of the same name. Sent with every request that does not set a
- * header of the same name. They are not sent to origins other than the base URL's, not even after a
- * redirect; see `add_credential_origin` and `add_safe_header`. Before the first request.
+ * Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+ * once. Sent with every request that does not set a header of the same name. They are not sent to
+ * origins other than the base URL's, not even after a redirect; see `add_credential_origin` and
+ * `add_safe_header`. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
@@ -3366,10 +3385,11 @@ rt_status rt_rest_set_delay_factor(rt_rest *rest, double delay_factor);
 rt_status rt_rest_set_jitter(rt_rest *rest, rt_jitter jitter);
 
 /**
- * The time limit of a request with all its attempts and delays; time without a network does not
- * count. No attempt or delay begins that would exceed the deadline: the last result is reported
- * instead. A streamed response that has begun may take longer, unless the request has its own
- * deadline. Default: 30,000; 0 means no limit. Before the first request.
+ * The time limit of a request with all its attempts and delays. If the program sets it, it also
+ * counts while there is no network; the default does not, so that requests wait for the network. No
+ * attempt or delay begins that would exceed the deadline: the last result is reported instead. A
+ * streamed response that has begun may take longer, unless the request has its own deadline.
+ * Default: 30,000; 0 means no limit. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -4004,10 +4024,11 @@ rt_status rt_rest_request_set_connect_timeout_ms(rt_rest_request *request, int64
 rt_status rt_rest_request_set_attempts(rt_rest_request *request, uint32_t count);
 
 /**
- * The time limit of a request with all its attempts and delays; time without a network does not
- * count. No attempt or delay begins that would exceed the deadline: the last result is reported
- * instead. A streamed response that has begun may take longer, unless the request has its own
- * deadline. 0 means no limit.
+ * The time limit of a request with all its attempts and delays. If the program sets it, it also
+ * counts while there is no network; the default does not, so that requests wait for the network. No
+ * attempt or delay begins that would exceed the deadline: the last result is reported instead. A
+ * streamed response that has begun may take longer, unless the request has its own deadline. 0
+ * means no limit.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
  * Since 0.1.
@@ -4274,8 +4295,9 @@ rt_status rt_spreadbot_set_token_query_parameter(rt_spreadbot *spreadbot, const 
 rt_status rt_spreadbot_set_id_query_parameter(rt_spreadbot *spreadbot, const char *name);
 
 /**
- * Adds a header and keeps others of the same name. Sent with every request and handshake.
- * Authorization, Accept and Last-Event-ID are set by the connection and refused.
+ * Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+ * once. Sent with every request and handshake. Authorization, Accept and Last-Event-ID are set by
+ * the connection and refused.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
@@ -5074,8 +5096,9 @@ rt_status rt_pusher_set_offer_subprotocol(rt_pusher *pusher, bool enabled);
 rt_status rt_pusher_set_upgrade_on_4000(rt_pusher *pusher, bool enabled);
 
 /**
- * Adds a header and keeps others of the same name. Sent with the handshake of the WebSocket. Names
- * that begin with Sec-WebSocket- are reserved for the handshake and refused.
+ * Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+ * once. Sent with the handshake of the WebSocket. Names that begin with Sec-WebSocket- are reserved
+ * for the handshake and refused.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
@@ -7274,10 +7297,10 @@ rt_status rt_ddp_on_load_token(
     rt_ddp *ddp, rt_ddp_load_token_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Adds a header and keeps others of the same name. Sent with the handshake of the WebSocket, and
- * with each request of SockJS. Names that begin with Sec-WebSocket- are reserved for the handshake
- * and refused. Cookies that the server or a load balancer sets are sent back by themselves. Before
- * the client is used.
+ * Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+ * once. Sent with the handshake of the WebSocket, and with each request of SockJS. Names that begin
+ * with Sec-WebSocket- are reserved for the handshake and refused. Cookies that the server or a load
+ * balancer sets are sent back by themselves. Before the client is used.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.

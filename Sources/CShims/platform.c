@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/crypto.h>
 #include <pthread.h>
 #include <signal.h>
@@ -254,25 +252,6 @@ CURLcode shim_curl_set_close_socket(CURL *easy, shim_curl_close_socket_fn fn, vo
   return result ? result : curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, user);
 }
 
-static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address) {
-  int bytes = (int)(uint32_t)(uintptr_t)user;
-  int probes = (int)((uintptr_t)user >> 32);
-  curl_socket_t made = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-  (void)purpose;
-  // Before connect(), which negotiates the window scale. The kernel may limit the size.
-  if (made >= 0 && bytes > 0) setsockopt(made, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-  if (made >= 0 && probes > 0 && address->protocol == IPPROTO_TCP)
-    setsockopt(made, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-  return made;
-}
-
-CURLcode shim_curl_set_open_socket(CURL *easy, int receive_buffer_bytes, int probes) {
-  CURLcode result = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-  if (result) return result;
-  uintptr_t both = (uintptr_t)(uint32_t)receive_buffer_bytes | (uintptr_t)(uint32_t)probes << 32;
-  return curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, (void *)both);
-}
-
 CURLSH *shim_curl_dns_share(void) {
   CURLSH *share = curl_share_init();
   if (share && curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) != CURLSHE_OK) {
@@ -317,6 +296,8 @@ static int connected(void *user, char *address, char *own_address, int port, int
   notes->was_cut =
       notes->cut_if_dirty && notes->cut_if_dirty(notes->cut_user, address, port, own_port);
   shim_tls_find(notes->easy, &notes->tls);
+  // Not needed if it uses a connection of another handle.
+  shim_curl_drop_dialed(&notes->dial);
   notes->was_repeated = notes->is_connected;
   notes->is_connected = 1;
   return CURL_PREREQFUNC_OK;
@@ -324,8 +305,10 @@ static int connected(void *user, char *address, char *own_address, int port, int
 
 CURLcode shim_curl_set_notes(CURL *easy, shim_curl_notes *notes) {
   notes->easy = easy;
+  notes->dial.socket = -1;
   CURLcode result = curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, notes->error_text);
   if (!result) result = shim_tls_watch(easy, &notes->tls);
+  if (!result) result = shim_curl_set_dial(easy, &notes->dial);
   if (!result) result = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, connected);
   return result ? result : curl_easy_setopt(easy, CURLOPT_PREREQDATA, notes);
 }
@@ -334,6 +317,7 @@ void shim_curl_clear_notes(shim_curl_notes *notes) {
   shim_tls_forget(&notes->tls);
   notes->is_connected = notes->goes_out_once = notes->was_not_begun = 0;
   notes->was_cut = notes->was_kept_back = notes->was_repeated = 0;
+  shim_curl_drop_dialed(&notes->dial);
   notes->error_text[0] = 0;
 }
 

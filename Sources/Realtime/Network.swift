@@ -78,7 +78,9 @@ public struct Network: Sendable {
     public var proxy = Proxy.environment
     /// Hosts that are reached without a proxy, instead of NO_PROXY: names, domains, addresses and
     /// networks such as 10.0.0.0/8, separated by commas; "*" for all. A name also matches its
-    /// subdomains. An entry that cannot match any host throws `.invalidArgument`.
+    /// subdomains. A name or an address may have a port, which then must be the URL's:
+    /// "example.org:8080", "[::1]:8080". An entry that cannot match any host throws
+    /// `.invalidArgument`.
     public var noProxy: String?
     public var resolves: [Resolve] = []
 
@@ -98,9 +100,16 @@ public struct Network: Sendable {
     /// A Unix socket to connect to instead of the URL's host. The Host header and the certificate
     /// check still use that host. No proxy is used.
     public var unixSocket: String?
-    /// Which IP versions are used to connect. With both, whichever connects first is used (RFC
-    /// 8305).
+    /// Which IP versions are used to connect. Each attempt looks up the host's addresses again, and
+    /// races them (RFC 8305): the versions alternate, and an address is tried 250 ms after the one
+    /// before, or at once when one fails. The first that connects is used. At most 32 are tried.
     public var ipVersion = IPVersion.any
+    /// The name of the network interface, or the local IP address, from which connections are made,
+    /// also to a proxy: "eth1" or "192.0.2.7". If it does not exist, or has no address of the
+    /// host's IP version, connecting fails with `.connect`, for a proxy with `.proxy`. A name needs
+    /// Linux 5.7 or CAP_NET_RAW; otherwise an address of the interface is used, and the route
+    /// decides about the interface.
+    public var interface: String?
     /// Whether small writes are sent at once, instead of waiting for an acknowledgement
     /// (TCP_NODELAY).
     public var tcpNoDelay = true

@@ -148,6 +148,7 @@ extension Network {
             case .v4: .v4
             case .v6: .v6
             }
+        target.interface = interface.flatMap { $0.isEmpty ? nil : $0 }
         target.tcpNoDelay = tcpNoDelay
         target.tcpKeepAlive =
             try OptionCheck.limit(tcpKeepAlive, "tcpKeepAlive", atMost: .milliseconds(32767000))

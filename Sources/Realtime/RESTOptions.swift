@@ -59,10 +59,11 @@ extension REST {
         public var connectTimeout: Duration?
         /// How many attempts a request has in all; 1 means no retries.
         public var attempts = 3
-        /// The time limit of a request with all its attempts and delays; time without a network
-        /// does not count. No attempt or delay begins that would exceed the deadline: the last
-        /// result is reported instead. A streamed response that has begun may take longer, unless
-        /// the request has its own deadline. nil means no limit.
+        /// The time limit of a request with all its attempts and delays. If the program sets it, it
+        /// also counts while there is no network; the default does not, so that requests wait for
+        /// the network. No attempt or delay begins that would exceed the deadline: the last result
+        /// is reported instead. A streamed response that has begun may take longer, unless the
+        /// request has its own deadline. nil means no limit.
         public var deadline: Duration? = .seconds(30)
         /// The longest Retry-After that is obeyed. A response that asks for a longer one is
         /// reported at once.

@@ -4,10 +4,10 @@ import Engine
 import Session
 import Wire
 
-/// Adds a header and keeps others of the same name. Sent with the handshake of the WebSocket, and
-/// with each request of SockJS. Names that begin with Sec-WebSocket- are reserved for the handshake
-/// and refused. Cookies that the server or a load balancer sets are sent back by themselves. Before
-/// the client is used. Since 0.1.
+/// Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+/// once. Sent with the handshake of the WebSocket, and with each request of SockJS. Names that
+/// begin with Sec-WebSocket- are reserved for the handshake and refused. Cookies that the server or
+/// a load balancer sets are sent back by themselves. Before the client is used. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_ddp_add_header")
 public func rt_ddp_add_header(

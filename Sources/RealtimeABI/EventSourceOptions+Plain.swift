@@ -4,9 +4,9 @@ import Engine
 import Session
 import Wire
 
-/// Adds a header and keeps others of the same name. Sent with each request. An Accept header is
-/// used if it names text/event-stream. Cache-Control and Last-Event-ID are set by the event source.
-/// Before start. Since 0.1.
+/// Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+/// once. Sent with each request. An Accept header is used if it names text/event-stream.
+/// Cache-Control and Last-Event-ID are set by the event source. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_add_header")
 public func rt_eventsource_add_header(

@@ -4,8 +4,9 @@ import Engine
 import Session
 import Wire
 
-/// Adds a header and keeps others of the same name. Sent with each poll. The default Accept header
-/// accepts any type; one that names text/event-stream is refused. Before start. Since 0.1.
+/// Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+/// once. Sent with each poll. The default Accept header accepts any type; one that names
+/// text/event-stream is refused. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_add_header")
 public func rt_longpoll_add_header(

@@ -66,7 +66,9 @@ public func rt_network_set_unix_socket(
     }
 }
 
-/// Which IP versions are used to connect. With both, whichever connects first is used (RFC 8305).
+/// Which IP versions are used to connect. Each attempt looks up the host's addresses again, and
+/// races them (RFC 8305): the versions alternate, and an address is tried 250 ms after the one
+/// before, or at once when one fails. The first that connects is used. At most 32 are tried.
 /// Default: RT_IP_ANY. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown value.
 @_cdecl("rt_network_set_ip_version")
@@ -75,6 +77,22 @@ public func rt_network_set_ip_version(
 ) -> rt_status {
     networkOptions(network) { (options) throws(RealtimeError) in
         options.ipVersion = try named(ip_version, "ip_version", "RT_IP_ANY, RT_IP_V4 or RT_IP_V6")
+    }
+}
+
+/// The name of the network interface, or the local IP address, from which connections are made,
+/// also to a proxy: "eth1" or "192.0.2.7". If it does not exist, or has no address of the host's IP
+/// version, connecting fails with RT_ERROR_CONNECT, for a proxy with RT_ERROR_PROXY. A name needs
+/// Linux 5.7 or CAP_NET_RAW; otherwise an address of the interface is used, and the route decides
+/// about the interface. Default: none. Since 0.1.
+/// - Parameter text: NULL or "" for none.
+/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_network_set_interface")
+public func rt_network_set_interface(
+    _ network: rt_network?, _ text: UnsafePointer<CChar>?
+) -> rt_status {
+    networkOptions(network) { (options) throws(RealtimeError) in
+        options.interface = try textOrNone(text, "text")
     }
 }
 

@@ -57,8 +57,9 @@ public func rt_pusher_set_upgrade_on_4000(
     pusherOptions(pusher) { $0.upgradesOn4000 = enabled }
 }
 
-/// Adds a header and keeps others of the same name. Sent with the handshake of the WebSocket. Names
-/// that begin with Sec-WebSocket- are reserved for the handshake and refused. Since 0.1.
+/// Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+/// once. Sent with the handshake of the WebSocket. Names that begin with Sec-WebSocket- are
+/// reserved for the handshake and refused. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_pusher_add_header")
 public func rt_pusher_add_header(

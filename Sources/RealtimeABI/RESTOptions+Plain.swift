@@ -4,10 +4,10 @@ import Engine
 import Session
 import Wire
 
-/// Adds a header and keeps others of the same name. Sent with every request that does not set a
-/// header of the same name. They are not sent to origins other than the base URL's, not even after
-/// a redirect; see `add_credential_origin` and `add_safe_header`. Before the first request. Since
-/// 0.1.
+/// Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+/// once. Sent with every request that does not set a header of the same name. They are not sent to
+/// origins other than the base URL's, not even after a redirect; see `add_credential_origin` and
+/// `add_safe_header`. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_rest_add_header")
 public func rt_rest_add_header(
@@ -130,10 +130,11 @@ public func rt_rest_set_jitter(
     }
 }
 
-/// The time limit of a request with all its attempts and delays; time without a network does not
-/// count. No attempt or delay begins that would exceed the deadline: the last result is reported
-/// instead. A streamed response that has begun may take longer, unless the request has its own
-/// deadline. Default: 30,000; 0 means no limit. Before the first request. Since 0.1.
+/// The time limit of a request with all its attempts and delays. If the program sets it, it also
+/// counts while there is no network; the default does not, so that requests wait for the network.
+/// No attempt or delay begins that would exceed the deadline: the last result is reported instead.
+/// A streamed response that has begun may take longer, unless the request has its own deadline.
+/// Default: 30,000; 0 means no limit. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_deadline_ms")
 public func rt_rest_set_deadline_ms(

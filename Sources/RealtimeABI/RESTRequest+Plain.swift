@@ -41,10 +41,11 @@ public func rt_rest_request_set_attempts(
     }
 }
 
-/// The time limit of a request with all its attempts and delays; time without a network does not
-/// count. No attempt or delay begins that would exceed the deadline: the last result is reported
-/// instead. A streamed response that has begun may take longer, unless the request has its own
-/// deadline. 0 means no limit. Since 0.1.
+/// The time limit of a request with all its attempts and delays. If the program sets it, it also
+/// counts while there is no network; the default does not, so that requests wait for the network.
+/// No attempt or delay begins that would exceed the deadline: the last result is reported instead.
+/// A streamed response that has begun may take longer, unless the request has its own deadline. 0
+/// means no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
 @_cdecl("rt_rest_request_set_deadline_ms")
 public func rt_rest_request_set_deadline_ms(

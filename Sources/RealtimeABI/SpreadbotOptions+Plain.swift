@@ -30,8 +30,9 @@ public func rt_spreadbot_set_id_query_parameter(
     }
 }
 
-/// Adds a header and keeps others of the same name. Sent with every request and handshake.
-/// Authorization, Accept and Last-Event-ID are set by the connection and refused. Since 0.1.
+/// Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+/// once. Sent with every request and handshake. Authorization, Accept and Last-Event-ID are set by
+/// the connection and refused. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_add_header")
 public func rt_spreadbot_add_header(

@@ -4,8 +4,9 @@ import Engine
 import Session
 import Wire
 
-/// Adds a header and keeps others of the same name. Sent with the handshake. Names that begin with
-/// Sec-WebSocket- are reserved for the handshake and refused. Before start. Since 0.1.
+/// Adds a header and keeps others of the same name. Host replaces the URL's, and can be set only
+/// once. Sent with the handshake. Names that begin with Sec-WebSocket- are reserved for the
+/// handshake and refused. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_websocket_add_header")
 public func rt_websocket_add_header(

@@ -1,5 +1,5 @@
-/* If one address of a name does not answer, the same attempt tries the next one after half of the
- * connect timeout. */
+/* If one address of a name does not answer, the same attempt tries the next one 250 ms later (RFC
+ * 8305), whatever its time limit. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -72,7 +72,7 @@ static int accepted(rt_loop *loop, int alive) {
     taken = accept4(alive, NULL, NULL, SOCK_NONBLOCK);
     CHECK(now_ms() < begun + 30000);
   }
-  CHECK(now_ms() >= begun + 900);
+  CHECK(now_ms() >= begun + 240);
   return taken;
 }
 
@@ -82,7 +82,7 @@ static void by_websocket(rt_loop *loop, rt_network *network, int port, int alive
   snprintf(url, sizeof url, "ws://two.test:%d", port);
   CHECK_OK(rt_websocket_new(loop, url, &ws));
   CHECK_OK(rt_websocket_set_network(ws, network));
-  CHECK_OK(rt_websocket_set_open_timeout_ms(ws, 2000));
+  CHECK_OK(rt_websocket_set_open_timeout_ms(ws, 0));
   CHECK_OK(rt_websocket_start(ws));
   close(accepted(loop, alive));
   rt_websocket_free(ws);
@@ -108,7 +108,7 @@ int main(void) {
   snprintf(url, sizeof url, "http://two.test:%d", port);
   CHECK_OK(rt_rest_new(loop, url, &rest));
   CHECK_OK(rt_rest_set_network(rest, network));
-  CHECK_OK(rt_rest_set_connect_timeout_ms(rest, 2000));
+  CHECK_OK(rt_rest_set_attempt_timeout_ms(rest, 0));
   CHECK_OK(rt_rest_set_attempts(rest, 1));
   CHECK_OK(rt_rest_request_new(rest, "GET", "/", &get));
   CHECK_OK(rt_rest_request_send(get, on_done, &ended, NULL, NULL));

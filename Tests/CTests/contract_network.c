@@ -46,6 +46,9 @@ static void arguments(rt_network *network) {
   CHECK_OK(rt_network_set_insecure_skip_verification(network, true));
   CHECK_OK(rt_network_set_proxy(network, "socks5h://user:password@127.0.0.1:1080"));
   CHECK_OK(rt_network_set_no_proxy(network, "*"));
+  CHECK_OK(rt_network_set_no_proxy(network, "example.org:8080,[::1]:81"));
+  CHECK_OK(rt_network_set_interface(network, "lo"));
+  CHECK_OK(rt_network_set_interface(network, ""));
   CHECK_OK(rt_network_set_unix_socket(network, "/nowhere"));
   CHECK_OK(rt_network_set_ip_version(network, RT_IP_V4));
   CHECK_OK(rt_network_set_tcp_no_delay(network, false));

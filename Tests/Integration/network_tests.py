@@ -297,6 +297,35 @@ def stall(stack: contextlib.ExitStack, port: int) -> bool:
     raise Failed("a listener with a full queue still accepts connections")
 
 
+# From which address
+
+
+def test_interface(make: Callable[..., Probe], servers: Servers) -> None:
+    """By its name, and by an address."""
+    sources: list[str] = []
+
+    async def script(peer: Peer) -> None:
+        sources.append(peer.writer.get_extra_info("peername")[0])
+        await until_closed(peer)
+
+    for interface in ("lo", "127.0.0.1", "127.0.0.9"):
+        with make(servers.script(script), interface=interface) as probe:
+            probe.expect("open .*")
+            probe.close()
+    expect(sources[1:] == ["127.0.0.1", "127.0.0.9"], f"{sources}")
+
+
+def test_interface_that_cannot_be_used(make: Callable[..., Probe], servers: Servers) -> None:
+    url = servers.script(until_closed)
+    for interface, cause in (
+        ("nothing0", "no such device"),
+        ("192.0.2.77", "cannot assign requested address"),
+        ("::1", "cannot assign requested address"),
+    ):
+        with make(url, interface=interface) as probe:
+            fails(probe, "RT_ERROR_CONNECT", text=f'{cause} for the interface "{interface}"')
+
+
 # Socket options
 
 

@@ -110,6 +110,7 @@ static bool set_network(rt_network *network, const char *name, const char *text,
       {"network_ca_file", rt_network_set_ca_file}, {"ca_path", rt_network_set_ca_path},
       {"pin", rt_network_add_pinned_public_key},   {"proxy", rt_network_set_proxy},
       {"no_proxy", rt_network_set_no_proxy},       {"unix_socket", rt_network_set_unix_socket},
+      {"interface", rt_network_set_interface},
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     if (strcmp(name, texts[i].name) == 0) return *out = texts[i].set(network, text), true;

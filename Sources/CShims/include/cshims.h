@@ -10,6 +10,7 @@
 #include "rt_types_ddp.h"
 #include "rt_types_pusher.h"
 #include "shim_codings.h"
+#include "shim_dial.h"
 #include "shim_error.h"
 #include "shim_idna.h"
 #include "shim_inherit.h"

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "shim_dial.h"
 #include "shim_tls.h"
 
 // Internal: the version script exports only rt_*.
@@ -88,9 +89,6 @@ CURLcode shim_curl_set_pointer(CURL *easy, CURLoption option, void *value);
 CURLcode shim_curl_set_string(CURL *easy, CURLoption option, const char *value);
 typedef int (*shim_curl_close_socket_fn)(void *user, curl_socket_t socket);
 CURLcode shim_curl_set_close_socket(CURL *easy, shim_curl_close_socket_fn fn, void *user);
-/// Makes libcurl create its sockets with CLOEXEC and, before they connect, set SO_RCVBUF and
-/// TCP_KEEPCNT, each unless it is 0.
-CURLcode shim_curl_set_open_socket(CURL *easy, int receive_buffer_bytes, int probes);
 /// A DNS cache of an easy handle's own; NULL without memory.
 CURLSH *shim_curl_dns_share(void);
 /// libcurl's built-in path of the CA file; NULL for none.
@@ -126,6 +124,8 @@ typedef struct {
   void *cut_user;
   /// The TLS connection that the handle uses.
   shim_tls_source tls;
+  /// The socket for its next connection.
+  shim_curl_dial dial;
   CURL *easy;
   /// The connection is established, and the request is being sent.
   _Bool is_connected;

@@ -13,9 +13,10 @@ protocol CurlConnectOwner: AnyObject {
     func loopClosed()
 }
 
-/// One connection being made by libcurl: name resolution, happy eyeballs, TLS, proxies
-/// (`CURLOPT_CONNECT_ONLY`). Afterwards we take over a plain socket for good and free the easy
-/// handle. Under TLS we keep the handle, for `curl_easy_recv` and `curl_easy_send`.
+/// One connection being made by libcurl on a socket that is connected already: TLS and proxies
+/// (`CURLOPT_CONNECT_ONLY`). Only to a Unix socket does libcurl connect itself. Afterwards we take
+/// over a plain socket for good and free the easy handle. Under TLS we keep the handle, for
+/// `curl_easy_recv` and `curl_easy_send`.
 final class CurlConnect: CurlUser {
     let easy: UnsafeMutableRawPointer
     var seat: Int?
@@ -29,6 +30,7 @@ final class CurlConnect: CurlUser {
     private let errorText: UnsafeMutablePointer<CChar>
     private let socketKeeper = SocketKeeper()
     private let tls: UnsafeMutablePointer<shim_tls_source>
+    private let dial: UnsafeMutablePointer<shim_curl_dial>
     private var network: CurlNetwork?
     private var isOpen = true
     private var tunnelAnswer = TunnelAnswer()
@@ -38,19 +40,24 @@ final class CurlConnect: CurlUser {
     private var stagedCount = 0
     private static let recordBytes = 16 << 10
 
-    /// - Parameter time: the time until the owner gives up; nil for no limit. If there are several
-    ///   addresses, libcurl gives up one that does not answer after half of it.
+    /// - Parameters:
+    ///   - socket: the connection to the server or to the proxy, which this closes; nil if the
+    ///     network has a Unix socket.
+    ///   - time: the time until the owner gives up; nil for no limit.
     convenience init(
-        to url: HTTPURL, by network: NetworkConfiguration, within time: Duration?,
-        multi: CurlMulti, owner: any CurlConnectOwner
+        to url: HTTPURL, by network: NetworkConfiguration, over socket: DialedSocket?,
+        within time: Duration?, multi: CurlMulti, owner: any CurlConnectOwner
     ) throws(RealtimeError) {
         guard let easy = curl_easy_init() else {
+            if let socket { _ = Glibc.close(socket.descriptor) }
             throw RealtimeError(.system, "libcurl could not create a handle")
         }
         self.init(easy, to: url, by: network, multi, owner)
+        if let socket { dial.pointee.give(socket) }
         configure(url, time)
-        self.network = try CurlNetwork(network, on: easy)
-        route.set(on: easy)
+        let applied = try CurlNetwork(network, on: easy)
+        self.network = applied
+        try applied.set(route, on: easy)
         try multi.add(self)
     }
 
@@ -67,6 +74,10 @@ final class CurlConnect: CurlUser {
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         tls = .allocate(capacity: 1)
         tls.initialize(to: shim_tls_source(turn: multi.tls, guard: nil))
+        dial = .allocate(capacity: 1)
+        dial.initialize(to: shim_curl_dial())
+        dial.pointee.socket = CURL_SOCKET_BAD
+        dial.pointee.receive_buffer_bytes = Int32(clamping: network.receiveBufferBytes)
     }
 
     private func configure(_ url: HTTPURL, _ time: Duration?) {
@@ -86,6 +97,7 @@ final class CurlConnect: CurlUser {
         _ = shim_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(limit))
         _ = shim_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
         _ = shim_tls_watch(easy, tls)
+        _ = shim_curl_set_dial(easy, dial)
         if route.proxyURL != nil {
             _ = shim_curl_set_progress(
                 easy,
@@ -113,6 +125,8 @@ final class CurlConnect: CurlUser {
         errorText.deallocate()
         shim_tls_forget(tls)
         tls.deallocate()
+        shim_curl_drop_dialed(dial)
+        dial.deallocate()
         staged?.deallocate()
     }
 

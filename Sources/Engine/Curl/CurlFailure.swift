@@ -23,8 +23,7 @@ enum CurlFailure {
         // If a socket or file could not be opened, libcurl blames the peer or the file.
         let shortage = shim_descriptor_shortage()
         if shortage != 0, needDescriptors.contains(result) {
-            return Loop.systemError(
-                "cannot connect to \(route): no descriptor is free, see \"ulimit -n\"", shortage)
+            return Dial.shortage(shortage, "\(route)")
         }
         if isConnecting {
             let code = connectingCode(result, isProxied: route.proxyURL != nil)
@@ -50,6 +49,14 @@ enum CurlFailure {
         _ time: String, of easy: UnsafeMutableRawPointer, on route: CurlRoute
     ) -> RealtimeError {
         let why = awaitsTLS(easy, route) ? ": \(silentTLS)" : ""
+        return RealtimeError(.timeout, "cannot connect to \(route) within \(time)\(why)")
+    }
+
+    /// The same while it is still connecting.
+    /// - Parameter dial: what connects; nil if it has begun nothing yet.
+    static func late(_ time: String, _ dial: Dial?, on route: CurlRoute) -> RealtimeError {
+        let delay = dial?.delay ?? ""
+        let why = delay.isEmpty ? "" : ": \(delay)"
         return RealtimeError(.timeout, "cannot connect to \(route) within \(time)\(why)")
     }
 
@@ -189,13 +196,5 @@ enum CurlFailure {
         case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT: .system
         default: nil
         }
-    }
-}
-
-extension String {
-    /// As needed after a colon: "connection refused".
-    fileprivate var withLowercasedFirst: String {
-        guard let first else { return self }
-        return first.lowercased() + dropFirst()
     }
 }

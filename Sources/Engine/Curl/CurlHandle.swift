@@ -12,6 +12,8 @@ struct CurlCalls {
     let progress: shim_curl_progress_fn
     /// A line of libcurl's log.
     let log: shim_curl_debug_fn
+    /// A new connection is needed.
+    let socketWanted: shim_curl_wanted_fn
 }
 
 /// A libcurl easy handle that serves one exchange after another over the same network. Options that
@@ -29,7 +31,8 @@ final class CurlHandle {
     @exclusivity(unchecked) private var lastURL: HTTPURL
     @exclusivity(unchecked) private var origin: CurlOrigin
     @exclusivity(unchecked) private(set) var route: CurlRoute
-    /// The network sets its own addresses, so its connections must not be shared.
+    /// The network chooses addresses in its own way, so connections to a proxy must not be shared
+    /// with other networks. Direct ones are told apart by `CurlNetwork.placeholder`.
     private let hasOwnAddresses: Bool
     private let forkGeneration = shim_fork_generation()
     private let notes: UnsafeMutablePointer<shim_curl_notes>
@@ -61,6 +64,7 @@ final class CurlHandle {
             throw error
         }
         self.init(easy, configuration, network, to: url, origin, on: multi)
+        try network.set(route, on: easy)
     }
 
     private init(
@@ -73,24 +77,22 @@ final class CurlHandle {
         self.origin = origin
         lastURL = url
         route = CurlRoute(to: url, by: configuration)
-        hasOwnAddresses = !configuration.resolves.isEmpty
+        hasOwnAddresses = !configuration.resolves.isEmpty || configuration.interface != nil
         notes = .allocate(capacity: 1)
         notes.initialize(to: shim_curl_notes())
         notes.pointee.tls.turn = multi.tls
         origin.set(on: easy)
-        route.set(on: easy)
         _ = shim_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
         _ = shim_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
         _ = shim_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
         notes.pointee.cut_if_dirty = CurlSockets.cutIfDirty
         notes.pointee.cut_user = Unmanaged.passUnretained(multi.sockets).toOpaque()
         _ = shim_curl_set_notes(easy, notes)
+        notes.pointee.dial.receive_buffer_bytes = Int32(clamping: configuration.receiveBufferBytes)
         _ = shim_curl_set_close_socket(
             easy, CurlSockets.closed, Unmanaged.passUnretained(multi.sockets).toOpaque())
         _ = shim_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         _ = shim_curl_set_long(easy, CURLOPT_BUFFERSIZE, CurlHandle.readBytes)
-        if hasOwnAddresses { _ = shim_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
-        if configuration.tcpKeepAlive == .zero { keepAlive(configuration) }
     }
 
     /// The connection that its exchange uses.
@@ -112,6 +114,8 @@ final class CurlHandle {
         _ = shim_curl_set_data(easy, CURLOPT_READFUNCTION, calls.bodyWanted, CURLOPT_READDATA, me)
         _ = shim_curl_set_progress(easy, calls.progress, me)
         _ = shim_curl_set_debug(easy, calls.log, me)
+        notes.pointee.dial.wanted = calls.socketWanted
+        notes.pointee.dial.user = me
     }
 
     /// The worker is done or released.
@@ -124,19 +128,8 @@ final class CurlHandle {
         curl_slist_free_all(list)
         curl_slist_free_all(proxyList)
         shim_tls_forget(&notes.pointee.tls)
+        shim_curl_drop_dialed(&notes.pointee.dial)
         notes.deallocate()
-    }
-
-    /// By default the kernel detects dead links: it probes a connection that was idle for 20 s
-    /// every 5 s, and gives up after three probes without an answer. This applies to all
-    /// connections, because an event stream may reuse one that was made for a request.
-    /// TCP_USER_TIMEOUT would also end an upload to a live server that does not read for a while:
-    /// Linux counts the time while the peer's window is closed, although each probe is answered.
-    private func keepAlive(_ configuration: NetworkConfiguration) {
-        _ = shim_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
-        _ = shim_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, 20)
-        _ = shim_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, 5)
-        _ = shim_curl_set_open_socket(easy, Int32(clamping: configuration.receiveBufferBytes), 3)
     }
 
     /// The connection is established, and the request is being sent.
@@ -174,6 +167,31 @@ final class CurlHandle {
     /// libcurl's description of a failure; "" if there is none.
     var errorText: UnsafePointer<CChar> { shim_curl_error_text(notes) }
 
+    // MARK: Connections
+
+    /// The network that its connections use.
+    var dialNetwork: NetworkConfiguration { configuration }
+
+    /// libcurl needs a new connection. If that is to repeat a request that must not be repeated,
+    /// its attempt may fail.
+    func mayDial() -> Bool {
+        let notes = notes.pointee
+        let isKeptBack =
+            notes.is_connected && notes.goes_out_once && !notes.was_not_begun && !notes.was_cut
+        if isKeptBack { self.notes.pointee.was_kept_back = true }
+        return !isKeptBack
+    }
+
+    /// Sets the socket for libcurl's next connection.
+    func give(_ socket: DialedSocket) { notes.pointee.dial.give(socket) }
+
+    /// Limits the rest of connecting: to a proxy's host, and TLS.
+    func limitConnecting(to time: Duration) {
+        settings = nil
+        let milliseconds = min(max(1, time.clampedNanoseconds / 1_000_000), UInt64(Int32.max))
+        _ = shim_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(milliseconds))
+    }
+
     // MARK: One exchange
 
     func prepare(
@@ -189,17 +207,21 @@ final class CurlHandle {
             origin = new
             lastURL = request.url
             route = CurlRoute(to: lastURL, by: configuration)
-            route.set(on: easy)
+            try network.set(route, on: easy)
         }
         _ = shim_curl_set_string(
             easy, CURLOPT_REQUEST_TARGET, route.isForwarded ? request.url.text : request.url.target)
         let wanted = Settings(
-            for: request, options, hasOwnAddresses: hasOwnAddresses, isTunnel: route.isTunnel)
+            for: request, options, isAlone: hasOwnAddresses && route.proxyURL != nil,
+            isTunnel: route.isTunnel)
         if wanted != settings { wanted.set(on: easy) }
         settings = wanted
         setBody(request)
         try setFields(request, decodes: wanted.decodes)
     }
+
+    /// Whether it waits for a connection that it can share.
+    var waitsForShare: Bool { settings?.waitsForShare ?? false }
 
     /// Whether content codings were offered, so that we decode. libcurl would decode a whole read
     /// at once, however much it grows. A caller that sends Accept-Encoding also decodes the
@@ -213,6 +235,8 @@ final class CurlHandle {
         var decodes: Bool
         var waitsForShare: Bool
         var isFresh: Bool
+        /// No other exchange may use its connection.
+        var isAlone: Bool
         /// For callers that want it, and to limit a proxy's response to CONNECT.
         var hasProgress: Bool
         /// To learn that the server did not process a request. Not needed for idempotent requests,
@@ -221,7 +245,7 @@ final class CurlHandle {
 
         init(
             for request: borrowing HTTPRequest, _ options: borrowing HTTPTransferOptions,
-            hasOwnAddresses: Bool, isTunnel: Bool
+            isAlone: Bool, isTunnel: Bool
         ) {
             // libcurl 7.88 sends on a shareable connection before its tunnel is open.
             offersHTTP2 = options.offersHTTP2 && !isTunnel
@@ -232,7 +256,8 @@ final class CurlHandle {
             connectMilliseconds = Int(min(connectTime, UInt64(Int32.max)))
             decodes = options.decodes && !request.has("Accept-Encoding")
             waitsForShare = options.prefersSharing && offersHTTP2
-            isFresh = options.takesFreshConnection || hasOwnAddresses
+            self.isAlone = isAlone
+            isFresh = options.takesFreshConnection || isAlone
             hasProgress = options.reportsProgress || isTunnel
             isWatched =
                 offersHTTP2 && request.url.isSecure && !RetryRules.isIdempotent(request.method)
@@ -244,6 +269,7 @@ final class CurlHandle {
             _ = shim_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, connectMilliseconds)
             _ = shim_curl_set_long(easy, CURLOPT_PIPEWAIT, waitsForShare ? 1 : 0)
             _ = shim_curl_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
+            _ = shim_curl_set_long(easy, CURLOPT_FORBID_REUSE, isAlone ? 1 : 0)
             _ = shim_curl_set_long(easy, CURLOPT_NOPROGRESS, hasProgress ? 0 : 1)
             _ = shim_curl_set_long(easy, CURLOPT_VERBOSE, isWatched ? 1 : 0)
         }
@@ -276,7 +302,7 @@ final class CurlHandle {
             sendsBody: request.sendsBody, decodes: decodes, isTunnel: route.isTunnel,
             // On a connection to a proxy, libcurl 7.88 takes the brackets of an IPv6 address from
             // the previous host.
-            host: route.isForwarded ? request.url.hostHeader : nil)
+            host: route.isForwarded && !request.has("Host") ? request.url.hostHeader : nil)
         if wanted == listed { return }
         // The request for the tunnel is separate; the other one goes to the server.
         func isForProxy(_ field: HeaderField) -> Bool {

@@ -45,6 +45,8 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     /// When libcurl wants to be called.
     @exclusivity(unchecked) private var dueAt: Instant?
     let sockets: CurlSockets
+    /// Makes connections for users.
+    let dials: CurlDials
     /// State that its TLS connections share.
     let tls: UnsafeMutablePointer<shim_tls_turn>
     /// Users by their seats, which libcurl stores for us.
@@ -53,8 +55,6 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     @exclusivity(unchecked) private var undelivered: [any CurlUser] = []
     /// Users with more of a body than this turn may deliver.
     @exclusivity(unchecked) private var postponed: [any CurlUser] = []
-    /// Seats of users whose connection attempt to an address failed.
-    @exclusivity(unchecked) private var stranded: [Int] = []
     /// Users that may keep libcurl busy for long. They continue one at a time, because libcurl
     /// would otherwise read for all of them in any call.
     @exclusivity(unchecked) private var suspended: [any CurlUser] = []
@@ -97,6 +97,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         self.multi = multi
         self.loop = loop
         sockets = CurlSockets(epoll: loop.descriptor)
+        dials = CurlDials(on: loop)
         tls = .allocate(capacity: 1)
         tls.initialize(to: shim_tls_turn())
         beginTurn(ready: 1)
@@ -234,6 +235,9 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         loop.arm(timer, self, at: time)
     }
 
+    /// Lets users begin that were added, without waiting for the turn.
+    func startAdded() { perform(CURL_SOCKET_BAD, 0) }
+
     private func perform(_ socket: curl_socket_t, _ mask: Int32) {
         guard isOpen else { return }
         act(socket, mask)
@@ -267,19 +271,6 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         _ = curl_multi_socket_action(multi, socket, mask, &running)
         isActing = false
         if socket != CURL_SOCKET_BAD { sockets.handled(socket) }
-        if !stranded.isEmpty { retryStranded() }
-    }
-
-    /// libcurl (7.88) gives up an address, but tries the next one only when it is called for this
-    /// exchange again, which it does not request. Pausing and resuming makes it continue.
-    private func retryStranded() {
-        let seats = stranded
-        stranded = []
-        for seat in seats {
-            guard let user = users[seat], !user.isConnected else { continue }
-            _ = curl_easy_pause(user.easy, CURLPAUSE_SEND)
-            _ = curl_easy_pause(user.easy, CURLPAUSE_CONT)
-        }
     }
 
     /// Reports completed users: at the end of the loop's turn, or before a timer that is due.
@@ -377,10 +368,6 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         if what == CURL_POLL_IN || what == CURL_POLL_INOUT { events |= PollEvents.readable }
         if what == CURL_POLL_OUT || what == CURL_POLL_INOUT {
             events |= PollEvents.writable
-        }
-        if events == 0, me.isActing, me.sockets.isConnecting(socket) {
-            let seat = shim_curl_number(easy)
-            if seat >= 0, seat < me.users.count { me.stranded.append(seat) }
         }
         if events != 0 {
             if known == nil { shim_curl_keep_lookup_from_children(socket) }

@@ -18,6 +18,10 @@ struct CurlRoute {
     let isSecure: Bool
     /// Whether a proxy must open a tunnel.
     let isTunnel: Bool
+    /// Whether the proxy speaks SOCKS.
+    let isSOCKS: Bool
+    /// Where the connection leads to first; nil for a Unix socket.
+    let dialTarget: ConnectTarget?
     /// Whether the proxy gets the request itself, with an absolute URL (RFC 9112 §3.2.2).
     var isForwarded: Bool { proxyURL != nil && !isTunnel }
 
@@ -27,19 +31,15 @@ struct CurlRoute {
         }
         host = url.displayName
         isSecure = url.isSecure
-        let isSOCKS = proxyURL?.prefix(5).equalsIgnoringASCIICase("socks") ?? false
+        isSOCKS = proxyURL?.prefix(5).equalsIgnoringASCIICase("socks") ?? false
         isTunnel = proxyURL != nil && (url.isSecure || isSOCKS)
         proxyName = proxyURL.map { ProxyURL.displayName(of: $0) }
+        dialTarget =
+            network.unixSocket == nil
+            ? ConnectTarget(of: url, by: network, proxyURL: proxyURL) : nil
         detour =
             network.unixSocket.map { " by the socket \($0)" }
             ?? proxyName.map { " through the proxy \($0)" } ?? ""
-    }
-
-    func set(on easy: UnsafeMutableRawPointer) {
-        // The proxy is already chosen, so that errors name the one that was used. "" keeps libcurl
-        // from reading the environment.
-        _ = shim_curl_set_string(easy, CURLOPT_PROXY, proxyURL ?? "")
-        _ = shim_curl_set_string(easy, CURLOPT_NOPROXY, "")
     }
 
     /// Whether the proxy itself uses TLS. Then libcurl encrypts all bytes on the socket.

@@ -138,11 +138,6 @@ final class CurlSockets {
 
     // MARK: What libcurl watches
 
-    /// Whether libcurl waits for the socket to connect.
-    func isConnecting(_ socket: Int32) -> Bool {
-        socket < entries.count && entries[Int(socket)].isConnecting
-    }
-
     /// libcurl no longer watches a socket.
     /// - Returns: whether it stays in epoll until `settle`.
     func release(_ socket: Int32) -> Bool {

@@ -37,9 +37,11 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     let handle: CurlHandle
     /// Takes the handle back after the exchange.
     private let handles: CurlHandles?
-    private let multi: CurlMulti
+    let multi: CurlMulti
     @exclusivity(unchecked) private var owner: (any HTTPTransferOwner)?
-    private let started = Loop.now()
+    /// When libcurl began.
+    @exclusivity(unchecked) var started = Loop.now()
+    @exclusivity(unchecked) var dialing: Dialing
     @exclusivity(unchecked) var isOpen = true
 
     // Data from libcurl that was not delivered yet.
@@ -74,8 +76,9 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     @exclusivity(unchecked) var isHeldForOthers = false
     @exclusivity(unchecked) private var isUnpausing = false
     @exclusivity(unchecked) private(set) var requestBody: RequestBody
-    /// Limits the wait for the server's decision about the request's body (100 Continue).
-    @exclusivity(unchecked) private var continueTimer: LoopTimer?
+    /// Limits connecting, then the wait for the server's decision about the body (100 Continue).
+    @exclusivity(unchecked) private var onlyTimer: LoopTimer?
+    @exclusivity(unchecked) private var awaitsContinue = false
     /// The same time that libcurl would wait.
     private static let continueTimeout = Duration.seconds(1)
 
@@ -110,6 +113,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         _ owner: any HTTPTransferOwner
     ) {
         self.handle = handle
+        dialing = Dialing(limit: options.connectTimeout)
         reportsProgress = options.reportsProgress
         body.isSecret = options.isSecret
         mayEndInCoding = options.mayEndInCoding
@@ -148,7 +152,9 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         if result != CURLE_OK { shim_tls_drop_answer(handle.tlsGuard) }
         isOpen = false
         owner = nil
-        if let continueTimer, continueTimer.isArmed { multi.loop.disarm(continueTimer) }
+        dialing.dial?.leave(self)
+        dialing.dial = nil
+        stopTimer()
         // After the exchange has ended, the handle may serve another one.
         if connectionToo, result == nil { handle.abandonConnection() }
         multi.remove(self)
@@ -185,16 +191,27 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         unpause()
     }
 
-    /// The server decided about the request's body, or did not respond in time.
+    /// Connecting took too long, or the server decided about the request's body, or it was late.
     func timeReached(_ now: Instant) {
+        if dialing.dial != nil { return dialTimeReached() }
         if requestBody.isWithheld { requestBody.begin() }
         releaseUpload()
     }
 
     private func awaitContinue(for time: Duration) {
-        let timer = continueTimer ?? LoopTimer()
-        continueTimer = timer
-        multi.loop.arm(timer, self, at: Loop.now() + time)
+        awaitsContinue = true
+        multi.loop.arm(timer(), self, at: Loop.now() + time)
+    }
+
+    func timer() -> LoopTimer {
+        let timer = onlyTimer ?? LoopTimer()
+        onlyTimer = timer
+        return timer
+    }
+
+    func stopTimer() {
+        awaitsContinue = false
+        if let onlyTimer, onlyTimer.isArmed { multi.loop.disarm(onlyTimer) }
     }
 
     private func unpause() {
@@ -210,6 +227,8 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     // MARK: CurlUser
 
     func finished(_ result: CURLcode) {
+        // Its connection is made first.
+        if dialing.isWanted { return }
         self.result = result
         creditTLS()
         shim_tls_credit(handle.tlsGuard, HTTPTransfer.exchangeBytes)
@@ -269,6 +288,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         isNoted = false
         // A pause that ends inside a callback must not start another delivery in it.
         guard isOpen, !isDelivering else { return }
+        if dialing.isWanted { return dial() }
         isDelivering = true
         deliverAll()
         isDelivering = false
@@ -306,6 +326,11 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         let owner = owner
         close()
         owner?.ended(failure, by: self)
+    }
+
+    func dialFailed(_ error: RealtimeError) {
+        dialing.dial = nil
+        if isOpen { end(HTTPFailure(error, precedesRequest: true)) }
     }
 
     /// Pauses libcurl while the owner takes no more. Bytes then stay in the kernel and slow the
@@ -406,7 +431,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         case .bytes(let count): return count
         case .failed: return Int(CURL_READFUNC_ABORT)
         case .later(let isNew):
-            if requestBody.isWithheld, continueTimer == nil {
+            if requestBody.isWithheld, !awaitsContinue {
                 awaitContinue(for: HTTPTransfer.continueTimeout)
             } else if isNew {
                 wantsBody = true

@@ -13,7 +13,7 @@ extension HTTPTransfer {
 
     static let calls = CurlCalls(
         header: headerCame, body: bodyCame, bodyWanted: bodyWanted, progress: progressCame,
-        log: logLineCame)
+        log: logLineCame, socketWanted: socketWanted)
 
     /// Does not retain the transfer for each line: libcurl's multi handle retains its users.
     private static func with(
@@ -50,6 +50,13 @@ extension HTTPTransfer {
                 me.handle.setNotBegun(me.refusal.holds)
                 return 0
             })
+    }
+
+    private static let socketWanted: shim_curl_wanted_fn = { user in
+        _ = with(user) { me in
+            me.wantSocket()
+            return 0
+        }
     }
 
     private static let bodyCame: shim_curl_data_fn = { data, _, count, user in

@@ -107,7 +107,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             request.policy.attemptTimeout.readable
             + request.policy.owner.mention(.attemptTimeout, or: .authTimeout)
         if let transfer, transfer.requestStarted == nil {
-            let error = CurlFailure.late(time, of: transfer.easy, on: transfer.handle.route)
+            let error = transfer.late(time)
             drop(connectionToo: true)
             return end(HTTPFailure(error, precedesRequest: true))
         }

@@ -69,7 +69,7 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
 
     enum Link {
         case none
-        case connecting(CurlConnect)
+        case connecting(StreamConnect)
         case connected(Transport)
     }
 

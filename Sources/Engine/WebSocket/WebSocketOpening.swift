@@ -3,7 +3,7 @@ import Session
 import Synchronization
 import Wire
 
-// Opens a connection, on the loop's thread: connecting by libcurl, the handshake, redirects, and
+// Opens a connection, on the loop's thread: connecting, the handshake, redirects, and
 // the response of a server that refuses.
 
 extension WebSocketConnection {
@@ -20,9 +20,10 @@ extension WebSocketConnection {
 
     private func connect() {
         do throws(RealtimeError) {
-            let connect = try CurlConnect(
+            let connect = StreamConnect(
                 to: currentURL, by: configuration.network, within: life.timeLeft(Loop.now()),
-                multi: CurlMulti.of(loop), owner: self)
+                multi: try CurlMulti.of(loop), owner: self)
+            try connect.start()
             link = .connecting(connect)
             log("connecting to \(currentURL.displayName)")
         } catch {

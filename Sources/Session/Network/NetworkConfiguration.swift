@@ -61,10 +61,19 @@ package struct NetworkConfiguration: Sendable, Equatable {
     package var unixSocket: String?
     /// `host:port:address` each, in libcurl's form.
     package private(set) var resolves: [String] = []
-    /// Which IP versions are used to connect. With both, whichever connects first is used (RFC
-    /// 8305).
+    /// Which IP versions are used to connect. Each attempt looks up the host's addresses again, and
+    /// races them (RFC 8305): the versions alternate, and an address is tried 250 ms after the one
+    /// before, or at once when one fails. The first that connects is used. At most 32 are tried.
     /// - Option: ip_version, choice rt_ip_version RT_IP IPVersion any=None v4=4 v6=6
     package var ipVersion = IPVersion.any
+
+    /// The name of the network interface, or the local IP address, from which connections are made,
+    /// also to a proxy: "eth1" or "192.0.2.7". If it does not exist, or has no address of the
+    /// host's IP version, connecting fails with RT_ERROR_CONNECT, for a proxy with RT_ERROR_PROXY.
+    /// A name needs Linux 5.7 or CAP_NET_RAW; otherwise an address of the interface is used, and
+    /// the route decides about the interface.
+    /// - Option: interface, text
+    package var interface: String?
 
     // The socket
     /// Whether small writes are sent at once, instead of waiting for an acknowledgement

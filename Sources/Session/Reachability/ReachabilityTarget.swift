@@ -9,33 +9,16 @@ package enum ReachabilityTarget {
         environment: (_ name: String) -> String?
     ) -> [NetworkView.Host] {
         if network.unixSocket != nil { return [.here] }
-        guard let proxy = network.proxyURL(to: url, environment: environment) else {
-            return [host(of: url, network)]
-        }
-        return [host(named: ProxyURL.address(of: proxy).host)]
-    }
-
-    private static func host(of url: HTTPURL, _ network: NetworkConfiguration) -> NetworkView.Host {
-        // libcurl uses the last matching entry.
-        let resolved = network.resolves.last {
-            let key = "\(url.host):\(url.port):"
-            return $0.utf8.count > key.utf8.count
-                && $0.prefix(key.count).equalsIgnoringASCIICase(key)
-        }
-        guard let resolved else { return host(named: url.host) }
-        return host(named: String(resolved.dropFirst("\(url.host):\(url.port):".count)))
+        let target = ConnectTarget(
+            of: url, by: network, proxyURL: network.proxyURL(to: url, environment: environment))
+        let hosts = (target.known ?? [target.host]).map { host(named: $0) }
+        return hosts.contains(.here) ? [.here] : hosts
     }
 
     /// - Parameter text: a name, or an address without brackets.
     private static func host(named text: String) -> NetworkView.Host {
-        if let address = IPAddress(text) { return address.isLoopback ? .here : .address(address) }
-        // libcurl does not look up either of them (RFC 6761 §6.3).
-        let suffix = ".localhost"
-        let isLocal =
-            text.equalsIgnoringASCIICase("localhost")
-            || text.count > suffix.count
-                && text.suffix(suffix.count).equalsIgnoringASCIICase(suffix)
-        return isLocal ? .here : .name(text)
+        guard let address = IPAddress(String(text.prefix { $0 != "%" })) else { return .name(text) }
+        return address.isLoopback ? .here : .address(address)
     }
 }
 

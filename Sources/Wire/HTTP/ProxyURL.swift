@@ -64,6 +64,14 @@ package enum ProxyURL {
         return (host, rest.hasPrefix(":") ? Int(rest.dropFirst()) ?? usual : usual)
     }
 
+    /// The zone of a proxy's link-local IPv6 address (RFC 6874); nil for none.
+    package static func zone(of text: String) -> String? {
+        guard let end = text.lastIndex(of: "]"), let mark = text[..<end].lastIndex(of: "%")
+        else { return nil }
+        let zone = text[text.index(after: mark)..<end]
+        return String(zone.hasPrefix("25") ? zone.dropFirst(2) : zone)
+    }
+
     /// Host and port, for messages.
     package static func displayName(of text: String) -> String {
         let (host, port) = address(of: text)

@@ -1432,6 +1432,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_network_set_unix_socket": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_network_set_ip_version": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_network_set_interface": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_network_set_tcp_no_delay": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_network_set_tcp_keep_alive_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
@@ -3614,6 +3615,8 @@ class Library:
     rt_network_set_unix_socket: Callable[[Any, bytes | None], int]
     # (network, ip_version)
     rt_network_set_ip_version: Callable[[Any, int], int]
+    # (network, text)
+    rt_network_set_interface: Callable[[Any, bytes | None], int]
     # (network, enabled)
     rt_network_set_tcp_no_delay: Callable[[Any, bool], int]
     # (network, time_ms)

@@ -680,6 +680,7 @@ class NetworkOptions:
     insecure_skip_verification: bool = False
     unix_socket: StrPath | None = None
     ip_version: Literal[None, 4, 6] = None
+    interface: str | None = None
     tcp_no_delay: bool = True
     tcp_keep_alive: float | None = None
     receive_buffer: int | None = None
@@ -745,8 +746,23 @@ NETWORK_OPTIONS = Table(
             6: rt_ip_version.V6,
         },
         doc=(
-            "Which IP versions are used to connect. With both, whichever connects first is used "
-            "(RFC 8305). Default None."
+            "Which IP versions are used to connect. Each attempt looks up the host's addresses "
+            "again, and races them (RFC 8305): the versions alternate, and an address is tried 250 "
+            "ms after the one before, or at once when one fails. The first that connects is used. "
+            "At most 32 are tried. Default None."
+        ),
+    ),
+    Text(
+        "interface",
+        "interface",
+        None,
+        doc=(
+            "The name of the network interface, or the local IP address, from which connections "
+            'are made, also to a proxy: "eth1" or "192.0.2.7". If it does not exist, or has no '
+            "address of the host's IP version, connecting fails with ``ConnectFailed``, for a "
+            "proxy with ``ProxyError``. A name needs Linux 5.7 or CAP_NET_RAW; otherwise an "
+            "address of the interface is used, and the route decides about the interface. Default "
+            "None."
         ),
     ),
     Flag(
@@ -1110,8 +1126,9 @@ REST_OPTIONS = Table(
         "deadline_ms",
         30,
         doc=(
-            "The time limit of a request with all its attempts and delays; time without a network "
-            "does not count. No attempt or delay begins that would exceed the deadline: the last "
+            "The time limit of a request with all its attempts and delays. If the program sets it, "
+            "it also counts while there is no network; the default does not, so that requests wait "
+            "for the network. No attempt or delay begins that would exceed the deadline: the last "
             "result is reported instead. A streamed response that has begun may take longer, "
             "unless the request has its own deadline. Default 30; None means no limit."
         ),
@@ -1299,8 +1316,9 @@ REST_REQUEST_OPTIONS = Table(
         "deadline_ms",
         30,
         doc=(
-            "The time limit of a request with all its attempts and delays; time without a network "
-            "does not count. No attempt or delay begins that would exceed the deadline: the last "
+            "The time limit of a request with all its attempts and delays. If the program sets it, "
+            "it also counts while there is no network; the default does not, so that requests wait "
+            "for the network. No attempt or delay begins that would exceed the deadline: the last "
             "result is reported instead. A streamed response that has begun may take longer, "
             "unless the request has its own deadline. Default: the client's."
         ),
