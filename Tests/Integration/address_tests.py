@@ -14,10 +14,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
-from harness import PATIENCE_S, ROOT, Failed, expect
+from harness import PATIENCE_S, ROOT, Failed, expect, in_namespaces
+from namespaces import Wire
 
 #: Every object, and how its client is started.
 OBJECTS = ["websocket", "eventsource", "longpoll", "rest", "spreadbot", "pusher", "ddp"]
@@ -27,10 +28,16 @@ REFUSAL = b"HTTP/1.1 503 Away\r\nContent-Length: 0\r\nConnection: close\r\nRetry
 class Host:
     """Accepts connections at an address, and answers the head of each one's first request."""
 
-    def __init__(self, address: str, port: int, answer: Callable[[socket.socket, bytes], None]):
+    def __init__(
+        self,
+        address: str,
+        port: int,
+        answer: Callable[[socket.socket, bytes], None],
+        listener: socket.socket | None = None,
+    ) -> None:
         self.heads: queue.Queue[bytes] = queue.Queue()
         self._answer = answer
-        self._listener = socket.create_server((address, port))
+        self._listener = listener or socket.create_server((address, port))
         self.port = self._listener.getsockname()[1]
         self._open: list[socket.socket] = []
         self._thread = threading.Thread(target=self._run)
@@ -84,7 +91,9 @@ class Names:
         return self._lookups.read_text().split()
 
     @contextlib.contextmanager
-    def client(self, kind: str, place: str) -> Iterator[subprocess.Popen[str]]:
+    def client(
+        self, kind: str, place: str, prefix: Sequence[str] = ()
+    ) -> Iterator[subprocess.Popen[str]]:
         environment = {
             **os.environ,
             "LD_PRELOAD": str(self.library),
@@ -94,7 +103,7 @@ class Names:
         }
         program = ROOT / "Tests" / "Integration" / "mover.py"
         process = subprocess.Popen(
-            [sys.executable, program, kind, place],
+            [*prefix, sys.executable, program, kind, place],
             stdout=subprocess.PIPE,
             text=True,
             env=environment,
@@ -226,3 +235,30 @@ def test_an_unknown_name(names: Names) -> None:
         output = client.communicate(timeout=PATIENCE_S)[0]
     expect(output.startswith("RT_ERROR_RESOLVE"), output)
     expect("its name cannot be resolved" in output, output)
+
+
+# Without a network
+
+
+@in_namespaces
+@pytest.mark.parametrize("kind", ["websocket", "eventsource", "longpoll", "rest", "spreadbot"])
+def test_a_name_of_this_machine_needs_no_network(names: Names, kind: str) -> None:
+    """It is not in /etc/hosts, so only a lookup can tell."""
+    with Wire() as wire, contextlib.ExitStack() as stack:
+        wire.client("ip link set c0 down")
+        listener = wire.listen(at_client=True)
+        listener.listen()
+        host = stack.enter_context(contextlib.closing(Host("", 0, accept, listener)))
+        names.set("host.names.test", "192.0.2.1", "127.0.0.1")
+        stack.enter_context(names.client(kind, f"host.names.test:{host.port}", wire.inside))
+        host.asked()
+
+
+@in_namespaces
+def test_a_deadline_counts_without_a_network(names: Names) -> None:
+    names.set("host.names.test", "192.0.2.1")
+    with Wire() as wire:
+        wire.client("ip link set c0 down")
+        with names.client("hurried", "host.names.test:1", wire.inside) as client:
+            output = client.communicate(timeout=PATIENCE_S)[0]
+    expect(output.startswith("RT_ERROR_DEADLINE"), output)

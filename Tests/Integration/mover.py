@@ -54,6 +54,10 @@ async def waiting(place: str) -> None:
     await rest(place, attempts=1, timeout=0.2)
 
 
+async def hurried(place: str) -> None:
+    await rest(place, deadline=0.3)
+
+
 async def spreadbot(place: str) -> None:
     async with librealtime.Spreadbot(f"http://{place}") as bot:
         await bot.establish_connection("news")

@@ -153,13 +153,33 @@ struct RESTQueueTests {
         #expect(client.pass(.zero) == ["start 1 GET http://h/"])
     }
 
-    @Test func theDeadlineCountsOnlyTimeWithANetwork() throws {
+    @Test func aDeadlineThatWasSetAlwaysCounts() throws {
         let client = RESTClientModel()
+        client.isReachable = false
+        _ = try client.submit { $0.deadline = .seconds(3) }
+        #expect(client.pass(.milliseconds(2999)) == [])
+        #expect(client.pass(.milliseconds(1)) == ["finish 1 deadline (0)"])
+        // Also the default, if it is set for a request.
         _ = try client.submit {
-            $0.deadline = .seconds(3)
-            $0.attemptTimeout = .zero
+            $0.isOfRequest = true
+            $0.deadline = .seconds(30)
         }
+        #expect(client.pass(.seconds(30)) == ["finish 2 deadline (0)"])
+    }
+
+    @Test func aDeadlineThatWasSetCountsWhenTheNetworkIsLost() throws {
+        let client = RESTClientModel()
+        _ = try client.submit { $0.deadline = .seconds(3) }
+        #expect(client.done() == ["start 1 GET http://h/"])
+        _ = client.setReachable(false)
+        #expect(client.pass(.seconds(3)).last == "finish 1 deadline (1)")
+    }
+
+    @Test func theDefaultDeadlineCountsOnlyTimeWithANetwork() throws {
+        let client = RESTClientModel()
+        _ = try client.submit { $0.attemptTimeout = .zero }
         _ = client.done()
+        _ = client.pass(.seconds(27))
         #expect(client.pass(.seconds(2)) == [])
         _ = client.setReachable(false)
         #expect(client.pass(.seconds(50)) == [])
@@ -286,7 +306,21 @@ struct RESTQueueTests {
         let names = own.fields.map { "\($0.name)=\($0.value)" }
         #expect(names == ["X-One=1", "accept=b"])
         #expect(throws: RealtimeError.self) {
-            try configuration.addHeader(name: "Host", value: "x")
+            try configuration.addHeader(name: "Upgrade", value: "x")
         }
+    }
+
+    @Test func hostIsSetOnce() throws {
+        var configuration = RESTConfiguration()
+        try configuration.addHeader(name: "Host", value: "a.test:81")
+        #expect(throws: RealtimeError.self) {
+            try configuration.addHeader(name: "host", value: "b.test")
+        }
+        try configuration.setHeader(name: "HOST", value: "c.test")
+        #expect(configuration.headers.all == [HeaderField(name: "HOST", value: "c.test")])
+        // Only the client's own server gets it.
+        #expect(configuration.fields(isTrusted: false).isEmpty)
+        try configuration.setHeader(name: "host", value: nil)
+        try configuration.addHeader(name: "Host", value: "[::1]")
     }
 }

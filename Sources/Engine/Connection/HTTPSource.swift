@@ -37,6 +37,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     private final var refused: HTTPResponse?
     /// The last connection may be dead. HTTP/2 would continue to use it.
     private final var needsFreshConnection = false
+    private final var hasLoggedWait = false
     /// A failure that no `error` handler has received yet.
     private final var unreported: HTTPSourceFailure?
     /// True for a leg of a Spreadbot connection, which reports the results of its legs itself.
@@ -189,7 +190,20 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     final func reachabilityChanged() {
         session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
+        logWait()
         updateTimer()
+    }
+
+    /// Call when the next attempt may have to wait for the network: logs it once.
+    final func logWait() {
+        let waits = state == .connecting && session?.mayBegin() == false
+        if waits, !hasLoggedWait {
+            log(
+                .info,
+                "\(configuration.url.displayName): there is no network; attempt"
+                    + " \(session?.attempt ?? 0) waits for it")
+        }
+        hasLoggedWait = waits
     }
 
     // MARK: Attempts
@@ -207,7 +221,10 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         }
         takeOptions()
         // The new options may name a host that cannot be reached.
-        guard session?.mayBegin() ?? false else { return updateTimer() }
+        guard session?.mayBegin() ?? false else {
+            logWait()
+            return updateTimer()
+        }
         session?.beginAttempt(configuration, now: Loop.now())
         send()
     }

@@ -13,6 +13,7 @@ extension LongPollConnection {
         session.setOnline(isReachable, now: Loop.now(), random: 0)
         session.start(now: Loop.now())
         self.session = session
+        logWait()
         updateTimer()
     }
 

@@ -25,6 +25,7 @@ extension RESTClient: ReachabilityObserver {
             call.request, key: randomUUID(), isReachable: isReachable(call.url), now: Loop.now())
         calls[call.number] = call
         callsByID[call.id] = call
+        call.logWait()
         setResident(true)
         schedule()
     }

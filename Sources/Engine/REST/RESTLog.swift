@@ -11,13 +11,18 @@ extension RESTCall {
             "\(name), attempt \(driver.session.attempt(of: id)) of \(request.policy.attempts)")
     }
 
+    /// Call when it was submitted.
+    func logWait() {
+        if case .network? = driver.session.next(of: id, now: Loop.now()) { logNext() }
+    }
+
     /// Call after an exchange: logs whether another follows, when and why.
     func logNext() {
         switch driver.session.next(of: id, now: Loop.now()) {
         case .attempt(let number, let count, let delay, let cause):
             Log.write(
                 .info, "\(name): attempt \(number) of \(count) \(delay.fromNow): \(cause)")
-        case .network: Log.write(.info, "\(name) waits for the network")
+        case .network: Log.write(.info, "\(name): there is no network; it waits for one")
         case nil: break
         }
     }

@@ -34,6 +34,7 @@ final class NetworkMonitor: @unchecked Sendable {
     private var refreshedAt: Instant
     private var observers: [ObjectIdentifier: any NetworkObserver] = [:]
     private var hasUnreportedChange = false
+    private let names: LocalNames
 
     /// Whether a host given by name can be reached. Any thread.
     let isOnline: Atomic<Bool>
@@ -59,6 +60,7 @@ final class NetworkMonitor: @unchecked Sendable {
         isOnline = Atomic(true)
         refreshedAt = Loop.now()
         view = NetworkView()
+        names = LocalNames(on: loop)
     }
 
     deinit { closeDescriptor() }
@@ -116,16 +118,19 @@ final class NetworkMonitor: @unchecked Sendable {
             refresh(now)
             if hasUnreportedChange { loop.schedule(self) }
         }
-        return hosts.contains { view.reaches($0) || isThisMachine($0) }
+        return hosts.contains { view.reaches($0) || hasReachableAddress($0) }
     }
 
-    private func isThisMachine(_ host: NetworkView.Host) -> Bool {
-        guard case .name(let name) = host, let bytes = NetworkMonitor.hostsFile() else {
-            return false
-        }
-        return HostsFile.addresses(of: name, in: bytes).contains {
-            view.reaches($0.isLoopback ? .here : .address($0))
-        }
+    /// The file is read at once, so that a name in it does not have to wait for a lookup.
+    private func hasReachableAddress(_ host: NetworkView.Host) -> Bool {
+        guard case .name(let name) = host else { return false }
+        let listed = NetworkMonitor.hostsFile().map { HostsFile.addresses(of: name, in: $0) } ?? []
+        if listed.contains(where: isReachable) { return true }
+        return descriptor >= 0 && names.addresses(of: name, for: self).contains(where: isReachable)
+    }
+
+    private func isReachable(_ address: IPAddress) -> Bool {
+        view.reaches(address.isLoopback ? .here : .address(address))
     }
 
     private static func hostsFile() -> [UInt8]? {
@@ -230,6 +235,13 @@ final class NetworkMonitor: @unchecked Sendable {
             if step != .more { return step }
         }
         return .done
+    }
+}
+
+extension NetworkMonitor: LocalNamesOwner {
+    func namesChanged() {
+        hasUnreportedChange = true
+        loop.schedule(self)
     }
 }
 

@@ -129,7 +129,7 @@ final class RESTEntry: @unchecked Sendable {
     }
 
     func runClock(_ runs: Bool, now: Instant) {
-        if runs {
+        if runs || policy.countsOffline {
             if deadline == nil, policy.latestEnd > .zero, !isOpenEnded { deadline = now + timeLeft }
         } else if let end = deadline {
             timeLeft = end - now

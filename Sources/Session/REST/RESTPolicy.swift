@@ -35,14 +35,20 @@ package struct RESTPolicy: Sendable, Equatable {
     /// - Options: BackoffConfiguration, only initial_delay max_delay factor jitter,
     ///   initial_delay as base_delay, factor as delay_factor, swift elsewhere
     package var backoff = BackoffConfiguration()
-    /// The time limit of a request with all its attempts and delays; time without a network does
-    /// not count. No attempt or delay begins that would exceed the deadline: the last result is
+    /// The time limit of a request with all its attempts and delays. If the program sets it, it
+    /// also counts while there is no network; the default does not, so that requests wait for the
+    /// network. No attempt or delay begins that would exceed the deadline: the last result is
     /// reported instead. A streamed response that has begun may take longer, unless the request has
     /// its own deadline.
     /// - Option: deadline, limit
     package var deadline = Duration.seconds(30) {
-        didSet { hasOwnDeadline = isOfRequest }
+        didSet {
+            hasOwnDeadline = isOfRequest
+            countsOffline = countsOffline || isOfRequest || deadline != oldValue
+        }
     }
+    /// The program has set the deadline, so it counts even without a network.
+    package private(set) var countsOffline = false
     /// Whether options are now set for a single request.
     package var isOfRequest = false
     private var hasOwnTimeout = false

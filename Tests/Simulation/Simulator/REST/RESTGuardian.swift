@@ -66,8 +66,9 @@ final class RESTGuardian {
             if isReachable { onlineSince = now }
         }
 
-        func onlineTime(_ now: Instant) -> Duration {
-            online + (onlineSince.map { now - $0 } ?? .zero)
+        func countedTime(_ now: Instant) -> Duration {
+            if request.policy.countsOffline { return now - submittedAt }
+            return online + (onlineSince.map { now - $0 } ?? .zero)
         }
 
         var isBodyGone: Bool {
@@ -189,7 +190,7 @@ final class RESTGuardian {
         world.require(record.isReachable || isOwnPlace, "\(id) starts without a network")
         let deadline = record.request.policy.latestEnd
         world.require(
-            deadline == .zero || record.onlineTime(now) < deadline || isOwnPlace,
+            deadline == .zero || record.countedTime(now) < deadline || isOwnPlace,
             "\(id) starts after its deadline")
         world.require(
             record.next != .end,
@@ -323,7 +324,7 @@ final class RESTGuardian {
             world.count("streamed for longer than an attempt")
         }
         let deadline = record.request.policy.latestEnd
-        if deadline > .zero, record.onlineTime(world.now) > deadline {
+        if deadline > .zero, record.countedTime(world.now) > deadline {
             world.count("streamed beyond the deadline")
         }
     }

@@ -88,11 +88,11 @@ enum RESTVerdict {
         _ world: World
     ) {
         let policy = record.request.policy
-        let online = record.onlineTime(world.now)
+        let counted = record.countedTime(world.now)
         switch outcome.error?.code {
         case .deadline:
             world.require(
-                policy.latestEnd > .zero && online >= policy.deadline, "\(id): early deadline")
+                policy.latestEnd > .zero && counted >= policy.deadline, "\(id): early deadline")
             world.require(
                 !record.request.streamsAnswer || record.reception != .deliver
                     || policy.hasOwnDeadline,
@@ -124,7 +124,7 @@ enum RESTVerdict {
             }
             let longest = max(asked, policy.backoff.maximum)
             world.require(
-                policy.latestEnd > .zero && online + longest >= policy.deadline,
+                policy.latestEnd > .zero && counted + longest >= policy.deadline,
                 "\(id) gives up, and had time")
         }
     }

@@ -1,0 +1,77 @@
+import CShims
+import Session
+
+/// Is notified when a name turns out to have other addresses. Called on the loop's thread.
+protocol LocalNamesOwner: AnyObject {
+    func namesChanged()
+}
+
+/// Addresses of names that no route leads to. Without a network, a name may still lead to this
+/// machine or to one that is reachable: by /etc/hosts, by a resolver on this machine, or by another
+/// source of names. So such names are looked up, and the owner is notified of the answer.
+final class LocalNames {
+    private struct Entry {
+        var addresses: [IPAddress] = []
+        /// nil while it is being looked up.
+        var receivedAt: Instant?
+    }
+
+    /// An answer younger than this is not asked for again.
+    private static let freshness = Duration.seconds(1)
+    private static let most = 256
+
+    private unowned(unsafe) let loop: Loop
+    private var answers: [String: Entry] = [:]
+
+    init(on loop: Loop) { self.loop = loop }
+
+    /// The addresses as far as they are known. If they are not, or no more, they are looked up.
+    func addresses(of name: String, for owner: some LocalNamesOwner) -> [IPAddress] {
+        let known = answers[name]
+        if let known {
+            guard let time = known.receivedAt, Loop.now() - time >= LocalNames.freshness else {
+                return known.addresses
+            }
+        } else if answers.count >= LocalNames.most {
+            answers = answers.filter { $0.value.receivedAt == nil }
+            if answers.count >= LocalNames.most { return [] }
+        }
+        answers[name] = Entry(addresses: known?.addresses ?? [])
+        Lookups.of(loop).lookUp(name, version: 0, for: NameLookup(name, self, owner))
+        return known?.addresses ?? []
+    }
+
+    fileprivate func found(
+        _ addresses: [IPAddress], of name: String, _ owner: any LocalNamesOwner
+    ) {
+        let isNew = answers[name]?.addresses != addresses
+        answers[name] = Entry(addresses: addresses, receivedAt: Loop.now())
+        if isNew { owner.namesChanged() }
+    }
+}
+
+private final class NameLookup: LookupWaiter {
+    private let name: String
+    private let names: LocalNames
+    private let owner: any LocalNamesOwner
+
+    init(_ name: String, _ names: LocalNames, _ owner: any LocalNamesOwner) {
+        self.name = name
+        self.names = names
+        self.owner = owner
+    }
+
+    func lookedUp(_ answer: LookupAnswer) {
+        names.found(answer.addresses.compactMap { IPAddress($0) }, of: name, owner)
+    }
+
+    func loopClosed() {}
+}
+
+extension IPAddress {
+    fileprivate init?(_ address: shim_address) {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = withUnsafePointer(to: address) { shim_address_bytes($0, &bytes) }
+        self.init(bytes.prefix(Int(count)))
+    }
+}
