@@ -72,6 +72,10 @@ extension REST {
                 )
                     -> Void
             )?
+        /// Called on the loop's thread when an attempt has failed and another follows: with the
+        /// cause, the delay before the next attempt, and its number.
+        public var onRetry:
+            (@Sendable (_ cause: RealtimeError, _ delay: Duration, _ attempt: Int) -> Void)?
 
         // abigen: the options of RESTPolicy
         /// The time limit of one attempt, from name resolution to the last byte of its response,
@@ -142,6 +146,9 @@ extension REST {
                 builder.handlers.progress = {
                     onProgress($0.sent, $0.toSend, $0.received, $0.toReceive)
                 }
+            }
+            if let onRetry {
+                builder.handlers.retry = { onRetry($0.cause, $0.delay, $0.attempt) }
             }
             return builder
         }

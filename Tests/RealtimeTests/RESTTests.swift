@@ -50,6 +50,20 @@ struct RESTTests {
         #expect(failure?.code == .tooLarge && failure?.message.contains("max_body_bytes") == true)
     }
 
+    @Test func retriesAreReported() async throws {
+        let retries = Mutex<[String]>([])
+        var request = REST.Request("GET", "flaky/\(name)/2")
+        request.onRetry = { cause, delay, attempt in
+            let isSoon = delay >= .zero && delay <= .milliseconds(10)
+            retries.withLock { $0.append("\(cause.code) \(attempt) \(isSoon): \(cause.message)") }
+        }
+        #expect(try await rest().send(request).attempts == 3)
+        let told = retries.withLock { $0 }
+        #expect(told.count == 2 && told[0].hasPrefix("httpStatus 2 true: GET "), "\(told)")
+        #expect(told.last?.hasPrefix("httpStatus 3 true: ") == true)
+        #expect(told.allSatisfy { $0.contains(" was answered with 50") })
+    }
+
     @Test func allButSuccessThrows() async throws {
         let rest = try rest()
         #expect(try await rest.get("flaky/\(name)/2").attempts == 3)

@@ -172,7 +172,11 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
 
     private func end(_ failure: HTTPFailure?) {
         driver.session.ended(id, failure, now: Loop.now(), random: randomFraction())
-        logNext()
+        guard let next = driver.session.next(of: id, now: Loop.now()) else { return }
+        log(next)
+        if case .attempt(let number, _, let delay, let cause) = next, mayCall {
+            handlers.retry?(RESTRetry(cause: cause, delay: delay, attempt: number))
+        }
     }
 
     private func fail(_ error: RealtimeError) {

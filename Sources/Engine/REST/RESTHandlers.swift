@@ -64,6 +64,15 @@ package struct RESTProgress: Sendable {
     package var toReceive: UInt64
 }
 
+/// An attempt has failed, and another follows.
+package struct RESTRetry {
+    package var cause: RealtimeError
+    /// The time until the next attempt.
+    package var delay: Duration
+    /// The number of that attempt.
+    package var attempt: Int
+}
+
 /// A client's handlers, besides those of its requests. They are called on the loop's thread.
 ///
 /// Unchecked because handlers may be set on any thread and are called on the loop's. Callers of the
@@ -85,6 +94,7 @@ package struct RESTHandlers {
     /// A piece of the streamed response, valid until this returns.
     package var body: ((UnsafeRawBufferPointer) -> Void)?
     package var progress: ((RESTProgress) -> Void)?
+    package var retry: ((RESTRetry) -> Void)?
     /// Writes the next bytes of the request's body to the buffer.
     package var source: ((UnsafeMutableRawBufferPointer) -> RESTBodyStep)?
     /// Restarts `source` from the beginning; returns false if it cannot.

@@ -13,17 +13,16 @@ extension RESTCall {
 
     /// Call when it was submitted.
     func logWait() {
-        if case .network? = driver.session.next(of: id, now: Loop.now()) { logNext() }
+        if case .network? = driver.session.next(of: id, now: Loop.now()) { log(.network) }
     }
 
-    /// Call after an exchange: logs whether another follows, when and why.
-    func logNext() {
-        switch driver.session.next(of: id, now: Loop.now()) {
+    func log(_ next: RESTNext) {
+        switch next {
         case .attempt(let number, let count, let delay, let cause):
             Log.write(
-                .info, "\(name): attempt \(number) of \(count) \(delay.fromNow): \(cause)")
+                .info,
+                "\(name): attempt \(number) of \(count) \(delay.fromNow): \(cause.message)")
         case .network: Log.write(.info, "\(name): there is no network; it waits for one")
-        case nil: break
         }
     }
 

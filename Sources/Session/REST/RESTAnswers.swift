@@ -216,7 +216,7 @@ extension RESTSession {
     }
 
     /// The error for a response that is not 2xx.
-    private func refusal(_ entry: RESTEntry) -> RealtimeError? {
+    func refusal(_ entry: RESTEntry) -> RealtimeError? {
         guard let head = entry.head, !(200..<300).contains(head.status) else { return nil }
         let reason = head.reason.isEmpty ? "" : " " + head.reason.quoted(upTo: 60)
         let who = head.proxy.map { " by the proxy \($0)" } ?? ""

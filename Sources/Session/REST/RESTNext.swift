@@ -1,9 +1,9 @@
-import Wire
+package import Wire
 
-/// The next step after a failed attempt, for the log.
+/// The next step after a failed attempt, for the log and for the request's own handler.
 package enum RESTNext: Sendable {
     /// Another attempt: its number, the most attempts, the delay before it, and why.
-    case attempt(Int, of: Int, in: Duration, because: String)
+    case attempt(Int, of: Int, in: Duration, because: RealtimeError)
     case network
 }
 
@@ -13,8 +13,7 @@ extension RESTSession {
         guard let entry = entries[id] else { return nil }
         switch entry.state {
         case .waiting(let time):
-            let cause =
-                entry.lastError?.message ?? entry.head.map { "the answer was \($0.status)" } ?? ""
+            guard let cause = entry.lastError ?? refusal(entry) else { return nil }
             return .attempt(
                 entry.attempts + 1, of: entry.policy.attempts, in: max(time - now, .zero),
                 because: cause)
