@@ -1,79 +1,126 @@
 import Glibc
 import Realtime
-import Synchronization
 
-/// Writes the body of a response: to a file or a pipe as it arrives; to a terminal or into a JSON
-/// object once it is complete, because the format depends on whether all of it is text.
-final class AnswerSink: Sendable {
+/// Where the body of a response goes: to a file or a pipe as it arrives; to a terminal or into a
+/// JSON object once it is complete, because the format depends on whether all of it is text.
+///
+/// Unchecked because one task uses it.
+final class AnswerSink: @unchecked Sendable {
+    private enum Place {
+        case file(PartialFile)
+        /// Standard output, and how many bytes went there.
+        case stream(Int)
+        case kept([UInt8])
+    }
+
     private let console: Console
-    private let path: String?
-    private let descriptor: Int32
-    private let isKept: Bool
-    private let kept = Mutex<[UInt8]>([])
-    private let isBegun = Atomic<Bool>(false)
+    private var place: Place
+    /// The body of an error does not go into a file that is to be continued.
+    private var isDropping = false
 
     /// Of a body that is kept, in bytes.
     private static let limit = 64 << 20
 
-    /// - Parameter path: nil or "-" for standard output.
-    init(_ path: String?, _ console: Console) throws {
+    /// - Parameters:
+    ///   - path: nil or "-" for standard output.
+    ///   - continues: whether the part of an earlier run is continued.
+    init(_ path: String?, continues: Bool, _ console: Console) throws {
         self.console = console
-        let file = path == "-" ? nil : path
-        self.path = file
-        descriptor =
-            file.map { open($0, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666) } ?? STDOUT_FILENO
-        guard descriptor >= 0 else { throw Files.failure("cannot be written", file ?? "-") }
-        isKept = file == nil && (console.isJSON || Console.isOutputTerminal)
+        if let path, path != "-" {
+            place = .file(try PartialFile(path, continues: continues))
+        } else {
+            place = console.isJSON || Console.isOutputTerminal ? .kept([]) : .stream(0)
+        }
     }
 
-    deinit { if path != nil { close(descriptor) } }
-
     /// Whether the body goes to a terminal.
-    var isShown: Bool { path == nil && Console.isOutputTerminal }
+    var isShown: Bool {
+        if case .file = place { false } else { Console.isOutputTerminal }
+    }
+
+    /// How many bytes of the body there are.
+    var count: Int {
+        switch place {
+        case .file(let file): file.count
+        case .stream(let count): count
+        case .kept(let bytes): bytes.count
+        }
+    }
+
+    /// Whether the body can be taken from its beginning again.
+    var canRestart: Bool {
+        switch place {
+        case .file(let file): file.part != nil || file.count == 0
+        case .stream(let count): count == 0
+        case .kept: true
+        }
+    }
+
+    /// The head of a response has arrived: its body either continues what is there, or replaces it.
+    /// An empty body replaces it, too; a failed request changes nothing.
+    func begin(_ answer: REST.Response, continues: Bool) throws {
+        isDropping = count > 0 && !(200...299).contains(answer.status)
+        if isDropping || continues { return }
+        switch place {
+        case .file(let file): file.restart()
+        case .stream: break
+        case .kept:
+            place = .kept([])
+            let isCoded = answer.header("content-encoding") != nil
+            let length = answer.header("content-length").flatMap { Int($0) }
+            if !isCoded, let length, length > AnswerSink.limit { throw tooLarge() }
+        }
+    }
 
     func take(_ piece: [UInt8]) throws {
-        guard isKept else { return try write(piece) }
-        try kept.withLock { kept in
-            guard kept.count + piece.count <= AnswerSink.limit else {
-                throw RealtimeError(
-                    .tooLarge, "the response has more than 64 MiB; --output writes it to a file")
-            }
-            kept += piece
+        if isDropping { return }
+        switch place {
+        case .file(let file): try file.write(piece)
+        case .stream(let count):
+            Output.write(piece)
+            place = .stream(count + piece.count)
+        case .kept(var bytes):
+            guard bytes.count + piece.count <= AnswerSink.limit else { throw tooLarge() }
+            // So that there is one owner, and nothing is copied.
+            place = .kept([])
+            bytes += piece
+            place = .kept(bytes)
         }
+    }
+
+    /// Reports that a body is too long to be kept.
+    /// - Returns: the exit code: nothing is wrong with the server.
+    private func tooLarge() -> ExitStatus {
+        let error = RealtimeError(.tooLarge, "the response has more than 64 MiB")
+        let advice = "Write it to a file with --output."
+        console.note(
+            "\(error.message). \(advice)",
+            JSONLine("error").with("code", "\(error.code)").with("message", error.message)
+                .with("advice", advice))
+        return .other
     }
 
     /// Called when the response is complete.
     func end(_ answer: REST.Response) throws {
         let line = JSONLine("answer").with("status", answer.status).with("reason", answer.reason)
             .with("url", answer.url).with("headers", answer.headers.map { ($0.name, $0.value) })
-        if isKept {
-            var body = kept.withLock { $0 }
+        switch place {
+        case .file(let file):
+            if !isDropping { try file.finish() }
+            if console.isJSON { console.emit("", line.with("file", isDropping ? nil : file.path)) }
+        case .stream: break
+        case .kept(var body):
             // `emit` adds a line end.
             if !console.isJSON, body.last == 0x0A { body.removeLast() }
-            if console.isJSON || !body.isEmpty { console.emit(body, line) }
-            return
-        }
-        begin()
-        if console.isJSON {
-            console.emit("", line.with("file", path))
+            if console.isJSON || !body.isEmpty { console.emit(body, as: .lines, line) }
         }
     }
 
-    /// Empties the file when the first byte of a response arrives: a failed request leaves it
-    /// unchanged. Pipes and devices cannot be truncated, which does not matter.
-    private func begin() {
-        guard path != nil, !isBegun.exchange(true, ordering: .relaxed) else { return }
-        _ = ftruncate(descriptor, 0)
-    }
-
-    private func write(_ piece: [UInt8]) throws {
-        begin()
-        guard let path else { return Console.write(piece, to: descriptor) }
-        var rest = piece[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 && errno != EINTR { throw Files.failure("cannot be written", path) }
-            rest = rest.dropFirst(max(0, count))
-        }
+    /// Says where the beginning of a response is that broke off.
+    func reportPart() {
+        guard case .file(let file) = place, let part = file.part, file.count > 0 else { return }
+        console.note(
+            "\"\(part)\" has the first \(file.count) bytes; -C - continues it",
+            JSONLine("partial").with("file", part).with("bytes", file.count))
     }
 }

@@ -11,29 +11,42 @@ struct Console: Sendable {
     static var isErrorTerminal: Bool { isatty(STDERR_FILENO) == 1 }
     static var isOutputTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
-    /// Writes received data: the line or, with --json, the object.
+    /// Writes received data: the line or, with --json, the object. A line feed within the data is
+    /// written as `\n`, so that each line is a message.
     func emit(_ line: @autoclosure () -> String, _ object: @autoclosure () -> JSONLine) {
+        emit(text: line().withoutLineFeeds, object())
+    }
+
+    private func emit(text line: @autoclosure () -> String, _ object: @autoclosure () -> JSONLine) {
         let text =
             isJSON ? object().text : Console.isOutputTerminal ? Console.shown(line()) : line()
-        Console.write(Array(text.utf8) + [0x0A], to: STDOUT_FILENO)
+        Output.add(Array(text.utf8) + [0x0A])
+    }
+
+    /// What is done with line feeds, except in JSON.
+    enum Form {
+        /// Text is one line; bytes that are not text are unchanged, with a line end.
+        case line
+        /// Text may have several lines.
+        case lines
+        /// Everything is unchanged, without a line end, except on a terminal.
+        case raw
     }
 
     /// Writes received bytes. In JSON they are the last member: "data" if they are text, otherwise
     /// "base64".
-    /// - Parameter isLine: false writes the bytes unchanged, except to a terminal.
-    func emit(_ bytes: [UInt8], isText: Bool = true, isLine: Bool = true, _ object: JSONLine) {
-        if !isLine, !isJSON, !Console.isOutputTerminal {
-            return Console.write(bytes, to: STDOUT_FILENO)
-        }
+    func emit(_ bytes: [UInt8], isText: Bool = true, as form: Form = .line, _ object: JSONLine) {
+        if form == .raw, !isJSON, !Console.isOutputTerminal { return Output.add(bytes) }
         let text = isText ? String(validating: bytes, as: UTF8.self) : nil
         if let text {
-            emit(text, object.with("data", text))
+            emit(
+                text: form == .line ? text.withoutLineFeeds : text, object.with("data", text))
         } else if isJSON {
             emit("", object.with("base64", JSONLine.base64(bytes)))
         } else if Console.isOutputTerminal {
             note("\(bytes.count) bytes, which are not shown on a terminal")
         } else {
-            Console.write(bytes + [0x0A], to: STDOUT_FILENO)
+            Output.add(bytes + [0x0A])
         }
     }
 
@@ -63,8 +76,14 @@ struct Console: Sendable {
         if isJSON {
             if let object = object() { emit("", object) }
         } else {
-            Console.write(Array("realtime: \(Console.shown(text()))\n".utf8), to: STDERR_FILENO)
+            Console.remark(text())
         }
+    }
+
+    /// Writes a line to standard error, after the output so far.
+    static func remark(_ text: String) {
+        Output.flush()
+        write(Array("realtime: \(shown(text.withoutLineFeeds))\n".utf8), to: STDERR_FILENO)
     }
 
     /// Escapes control characters, so that a peer cannot control the terminal. A log file with our
@@ -119,10 +138,13 @@ struct Console: Sendable {
     static func write(_ bytes: [UInt8], to descriptor: Int32) {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            let (count, number) = rest.withUnsafeBytes { bytes in
+                Blocked.during {
+                    (Glibc.write(descriptor, bytes.baseAddress, bytes.count), errno)
+                }
+            }
             if count < 0 {
-                let number = errno
-                if number == EAGAIN { Files.wait(descriptor, POLLOUT) }
+                if number == EAGAIN { Blocked.during { Files.wait(descriptor, POLLOUT) } }
                 if number == EINTR || number == EAGAIN { continue }
                 return cannotWrite(descriptor, number)
             }
@@ -141,6 +163,18 @@ struct Console: Sendable {
 }
 
 extension String {
+    /// With `\n` in place of each line feed.
+    var withoutLineFeeds: String {
+        guard utf8.contains(0x0A) else { return self }
+        return unicodeScalars.reduce(into: "") { result, scalar in
+            if scalar == "\n" {
+                result += "\\n"
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+    }
+
     /// Without line ends, and without what could control a terminal or change the direction of
     /// writing (Unicode Standard Annex #9).
     var oneLine: String {

@@ -14,8 +14,6 @@ final class Conversation: Sendable {
         /// When the last message arrived, or the server confirmed that it has all of our messages.
         var lastNews = ContinuousClock.now
         var isConfirmed = false
-        /// A received message is being written.
-        var isReceiving = false
     }
 
     private let console: Console
@@ -140,13 +138,13 @@ final class Conversation: Sendable {
         defer { confirmation.cancel() }
         var patience = ContinuousClock.now + Conversation.patience
         while true {
-            let (news, isConfirmed, isReceiving) = state.withLock {
-                ($0.lastNews, $0.isConfirmed, $0.isReceiving)
-            }
+            let (news, isConfirmed) = state.withLock { ($0.lastNews, $0.isConfirmed) }
+            // While a slow reader blocks us, the server is not silent.
+            let (isWriting, writtenAt) = Output.progress
             let now = ContinuousClock.now
             if socket.bufferedBytes > 0 { patience = now + Conversation.patience }
-            let isWaiting = isReceiving || !isConfirmed && now < patience
-            let left = isWaiting ? silence : news + silence - now
+            let isWaiting = isWriting || !isConfirmed && now < patience
+            let left = isWaiting ? silence : max(news, writtenAt) + silence - now
             guard left > .zero else { return }
             try await Task.sleep(for: min(left, silence))
         }
@@ -198,15 +196,10 @@ final class Conversation: Sendable {
 
     private func received(_ kind: MessageKind, _ bytes: [UInt8]) {
         guard !left.isOver else { return }
-        // While a slow reader blocks us, the server is not silent.
-        state.withLock { $0.isReceiving = true }
         console.emit(
-            bytes, isText: kind == .text, isLine: !isBinary,
+            bytes, isText: kind == .text, as: isBinary ? .raw : .line,
             JSONLine("message").with("kind", kind == .text ? "text" : "binary"))
-        state.withLock { state in
-            state.isReceiving = false
-            state.lastNews = .now
-        }
+        state.withLock { $0.lastNews = .now }
         if left.countsDown() { close(.normal) }
     }
 

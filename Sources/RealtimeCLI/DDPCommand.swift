@@ -167,7 +167,7 @@ struct DDPCommand: AsyncParsableCommand {
     private func options() throws -> DDPClient.Options {
         var options = DDPClient.Options()
         options.headers = try shared.headers()
-        options.network = shared.network.network
+        options.network = try shared.network.network()
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")
         options.autoReconnect = reconnect
         options.tokenFile = account.tokenFile

@@ -6,9 +6,9 @@ struct EventSourceCommand: AsyncParsableCommand {
         commandName: "sse",
         abstract: "Prints server-sent events.",
         discussion: """
-            Writes the data of each event and a line end; --json adds type and id. When the stream \
-            ends or fails, the command reconnects and continues after the last id, until Ctrl-C or \
-            --count; --no-reconnect ends it instead.
+            Writes the data of each event as a line, with \\n in place of a line feed; --json adds \
+            type and id. When the stream ends or fails, the command reconnects and continues after \
+            the last id, until Ctrl-C or --count; --no-reconnect ends it instead.
 
             EXAMPLES
               realtime sse https://example.org/events
@@ -106,8 +106,9 @@ struct EventSourceCommand: AsyncParsableCommand {
     private func options() throws -> EventSource.Options {
         var options = EventSource.Options()
         options.headers = try shared.headers()
-        options.network = shared.network.network
+        options.network = try shared.network.network()
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")
+        if let idFile { try Files.checkWritable(idFile, "--id-file") }
         options.lastEventID = lastEventID
         options.idFile = idFile
         options.reconnect = reconnect

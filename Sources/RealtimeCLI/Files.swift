@@ -21,6 +21,34 @@ enum Files {
         }
     }
 
+    /// Checks that a file, which need not exist, can be replaced.
+    /// - Throws: `RealtimeError` with the option's name if it cannot.
+    static func checkWritable(_ path: String, _ option: String) throws {
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        let folder = slash.map { String(path[...$0]) } ?? "."
+        var facts = stat()
+        let exists = stat(path, &facts) == 0
+        if exists, facts.st_mode & S_IFMT == S_IFDIR {
+            errno = EISDIR
+        } else if access(folder, W_OK | X_OK) == 0, !exists || access(path, R_OK | W_OK) == 0 {
+            return
+        }
+        let error = failure("cannot be written", path)
+        throw RealtimeError(error.code, "\(option): \(error.message)")
+    }
+
+    /// Whether a path is that of a regular file; otherwise it is a pipe or a device.
+    /// - Throws: for a path of nothing, or of a folder.
+    static func isRegular(_ path: String) throws -> Bool {
+        var facts = stat()
+        guard stat(path, &facts) == 0 else { throw failure("cannot be read", path) }
+        if facts.st_mode & S_IFMT == S_IFDIR {
+            errno = EISDIR
+            throw failure("cannot be read", path)
+        }
+        return facts.st_mode & S_IFMT == S_IFREG
+    }
+
     /// Like read(2), but also waits for a non-blocking descriptor: standard input is often shared,
     /// and another process may make it non-blocking.
     static func read(_ descriptor: Int32, _ buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {

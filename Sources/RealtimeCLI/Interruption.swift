@@ -46,9 +46,12 @@ final class Interruption: @unchecked Sendable {
         }
     }
 
-    /// In seconds, a little more than a closing handshake may take. Then the process ends even if
-    /// it is blocked, for example because nothing reads its output.
+    /// In seconds, a little more than a closing handshake may take. Then the process ends in any
+    /// case.
     private static let patience = 12.0
+    /// The process ends earlier if it is blocked for so long, because nothing reads its output.
+    private static let blockedPatience = Duration.milliseconds(1250)
+    private static let checkInterval = 0.25
 
     /// Leaves the pipe open, because a handler may be about to write to it.
     deinit {
@@ -66,14 +69,30 @@ final class Interruption: @unchecked Sendable {
     }
 
     private func received(_ close: @escaping @Sendable () -> Void) {
-        if isInterrupted.exchange(true, ordering: .relaxed) {
-            exit(ExitStatus.interrupted.rawValue)
-        }
+        if isInterrupted.exchange(true, ordering: .relaxed) { Interruption.end() }
         DispatchQueue.global().asyncAfter(deadline: .now() + Interruption.patience) {
-            exit(ExitStatus.interrupted.rawValue)
+            Interruption.end()
         }
+        Interruption.endIfBlocked(since: .now)
         // On another thread, so that this one can receive the next signal.
         DispatchQueue.global().async(execute: close)
+    }
+
+    private static func endIfBlocked(since start: ContinuousClock.Instant) {
+        if Blocked.time(since: start) >= blockedPatience { end() }
+        DispatchQueue.global().asyncAfter(deadline: .now() + checkInterval) {
+            endIfBlocked(since: start)
+        }
+    }
+
+    /// Ends the process, without the last output to a terminal that does not accept any.
+    private static func end() -> Never {
+        let moment = Duration.milliseconds(200)
+        if Blocked.time(since: .now - moment) >= moment {
+            Screen.abandon()
+            _exit(ExitStatus.interrupted.rawValue)
+        }
+        exit(ExitStatus.interrupted.rawValue)
     }
 
     /// - Throws: `CancellationError` after a signal, whatever the result of the work was.

@@ -7,9 +7,10 @@ struct ListenCommand: AsyncParsableCommand {
         commandName: "listen",
         abstract: "Prints messages by WebSocket, events or long polls, whichever works.",
         discussion: """
-            Writes the data of each message and a line end, until Ctrl-C or --count; --json adds \
-            id and event. Each message arrives once and in order, also when the transport changes. \
-            The transport, and each change of it, is reported on standard error.
+            Writes the data of each message as a line, with \\n in place of a line feed, until \
+            Ctrl-C or --count; --json adds id and event. Each message arrives once and in order, \
+            also when the transport changes. The transport, and each change of it, is reported on \
+            standard error.
 
             When no transport works, the command tries all of them again, after delays that grow \
             up to 30 seconds; --max-rounds limits how often. If none of them has ever worked, the \
@@ -193,7 +194,7 @@ struct ListenCommand: AsyncParsableCommand {
         configuration.maxRounds = maxRounds ?? 0
         configuration.lastEventID = lastEventID ?? ""
         configuration.headers = shared.header
-        configuration.network = shared.network.network
+        configuration.network = try shared.network.network()
         configuration.connectTimeout = try duration(shared.network.timeout, "--timeout")
         configuration.upgradeInterval =
             upgrade == 0 ? nil : try duration(upgrade, "--upgrade")

@@ -6,8 +6,8 @@ struct LongPollCommand: AsyncParsableCommand {
         commandName: "poll",
         abstract: "Prints messages by long polls, which the server answers when it has a message.",
         discussion: """
-            Writes the data of each message and a line end, until Ctrl-C or --count; --json adds \
-            id and type.
+            Writes the data of each message as a line, with \\n in place of a line feed, until \
+            Ctrl-C or --count; --json adds id and type.
 
             EXAMPLES
               realtime poll https://example.org/messages
@@ -98,7 +98,7 @@ struct LongPollCommand: AsyncParsableCommand {
     private func options() throws -> LongPoll.Options {
         var options = LongPoll.Options()
         options.headers = try shared.headers()
-        options.network = shared.network.network
+        options.network = try shared.network.network()
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")
         options.cursor =
             switch cursor {

@@ -44,7 +44,7 @@ enum Password {
         let (end, backspace, delete, kill) = (4, 8, 127, 21)
         var password: [UInt8] = []
         var byte: UInt8 = 0
-        while withUnsafeMutableBytes(
+        typing: while withUnsafeMutableBytes(
             of: &byte,
             {
                 Files.read(STDIN_FILENO, $0.bindMemory(to: UInt8.self))
@@ -52,7 +52,9 @@ enum Password {
         {
             if hasContinued.exchange(false, ordering: .relaxed) { password = [] }
             switch Int(byte) {
-            case 0x0A, 0x0D, end: return password
+            case 0x0A, 0x0D, end:
+                guard !password.isEmpty else { break typing }
+                return password
             case kill: password = []
             case backspace, delete:
                 // A character may have several bytes.
@@ -60,7 +62,7 @@ enum Password {
             default: password.append(byte)
             }
         }
-        throw RealtimeError(.invalidArgument, "standard input ended before the password")
+        throw RealtimeError(.invalidArgument, "no password was typed")
     }
 }
 

@@ -34,18 +34,25 @@ final class Progress: Sendable {
     func end() {
         state.withLock { state in
             guard state.width > 0 else { return }
-            Progress.write("\r" + String(repeating: " ", count: state.width) + "\r")
+            let width = min(state.width, Screen.size(of: STDERR_FILENO).columns - 1)
+            Progress.write("\r" + String(repeating: " ", count: max(0, width)) + "\r")
             state.width = 0
         }
     }
 
-    private func show(_ line: String, _ now: ContinuousClock.Instant) {
+    private func show(_ text: String, _ now: ContinuousClock.Instant) {
         state.withLock { state in
             if let last = state.shownAt, now - last < Progress.interval { return }
             state.shownAt = now
-            let blanks = max(0, state.width - line.utf8.count)
+            // The last column stays empty: some terminals go to the next line after it.
+            let columns = Screen.size(of: STDERR_FILENO).columns - 1
+            // In a terminal that was made narrower, the old line takes two, and stays there.
+            state.width = min(state.width, columns)
+            let line = TextTable.cut(text, to: columns)
+            let width = TextTable.columns(of: line)
+            let blanks = max(0, state.width - width)
             Progress.write("\r" + line + String(repeating: " ", count: blanks))
-            state.width = line.utf8.count
+            state.width = width
         }
     }
 

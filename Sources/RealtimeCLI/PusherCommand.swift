@@ -6,10 +6,10 @@ struct PusherCommand: AsyncParsableCommand {
         commandName: "pusher",
         abstract: "Prints the events of Pusher channels.",
         discussion: """
-            Writes each event as a line: channel, name and data, until Ctrl-C or --count; --json \
-            writes an object. When a member comes to a presence channel or leaves it, that is the \
-            event pusher:member_added or pusher:member_removed. Each change of the connection's \
-            state is reported on standard error.
+            Writes each event as a line: channel, name and data, with \\n in place of a line feed, \
+            until Ctrl-C or --count; --json writes an object. When a member comes to a presence \
+            channel or leaves it, that is the event pusher:member_added or pusher:member_removed. \
+            Each change of the connection's state is reported on standard error.
 
             Channels that begin with private- or presence- need --auth-endpoint or --secret-file, \
             and those that begin with private-encrypted- need --auth-endpoint. The headers of -H, \
@@ -47,7 +47,9 @@ struct PusherCommand: AsyncParsableCommand {
 
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("The data of --trigger: JSON, or else a text.", valueName: "json"))
+        help: ArgumentHelp(
+            "The data of --trigger: JSON, or else a text; @ and a name for a file with it.",
+            valueName: "json"))
     var data: String?
 
     @Flag(inversion: .prefixedNo, help: "Reconnect when the connection is lost.")
@@ -63,6 +65,9 @@ struct PusherCommand: AsyncParsableCommand {
         if count != 0 || trigger == nil { try SharedOptions.check(count: count) }
         try checkTrigger()
         if data != nil, trigger == nil { throw ValidationError("--data needs --trigger.") }
+        if data == "@" {
+            throw ValidationError("--data @ names no file; '\"@\"' is the text.")
+        }
         if event.contains("") { throw ValidationError("--event is \"\"; events have a name.") }
         let hasCredentials =
             !shared.header.isEmpty || shared.user != nil || shared.bearer != nil
@@ -95,7 +100,7 @@ struct PusherCommand: AsyncParsableCommand {
             let completion = Completion()
             let view = PusherView(
                 shared.console, completion, channels: channels, events: event, count: count,
-                trigger: trigger.map { ($0, PusherCommand.json(data ?? "{}")) })
+                trigger: try trigger.map { ($0, try PusherCommand.json(data ?? "{}")) })
             let interruption = Interruption { pusher.disconnect() }
             try shared.console.reportOffline()
             view.show(pusher)
@@ -107,8 +112,12 @@ struct PusherCommand: AsyncParsableCommand {
         }
     }
 
-    private static func json(_ text: String) -> JSONValue {
-        (try? JSONValue(parsing: text)) ?? .string(text)
+    private static func json(_ argument: String) throws -> JSONValue {
+        let text =
+            argument.hasPrefix("@")
+            ? String(decoding: try Files.read(String(argument.dropFirst())), as: UTF8.self)
+            : argument
+        return (try? JSONValue(parsing: text)) ?? .string(text)
     }
 
     private func options() throws -> PusherClientOptions {
@@ -117,7 +126,7 @@ struct PusherCommand: AsyncParsableCommand {
             port: server.port, path: server.path, useTLS: !server.noTLS)
         options.executor = .loop
         options.authHeaders = try shared.headers()
-        options.network = shared.network.network
+        options.network = try shared.network.network()
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")
         return options
     }

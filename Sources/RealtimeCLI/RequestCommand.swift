@@ -6,16 +6,32 @@ protocol RequestMethod: SendableMetatype {
     static var name: String { get }
     static var abstract: String { get }
     static var hasBody: Bool { get }
+    /// Whether a body that broke off can be continued.
+    static var continues: Bool { get }
+    /// What the description adds for this method.
+    static var note: String { get }
     /// Without "realtime " at the beginning.
     static var examples: [String] { get }
 }
 
+extension RequestMethod {
+    static var note: String { "" }
+    static var continues: Bool { false }
+}
+
 enum Get: RequestMethod {
+    static let continues = true
+    static let note = """
+         If the body breaks off, its rest is requested, or all of it if the server cannot send \
+        that; the file of --output gets its name when it is whole, and has .part after it until \
+        then.
+        """
     static let name = "get"
     static let abstract = "Gets a URL."
     static let hasBody = false
     static let examples = [
         "get https://example.org/users/1", "get https://example.org/large.iso --output large.iso",
+        "get https://example.org/large.iso --output large.iso -C -",
     ]
 }
 
@@ -25,7 +41,7 @@ enum Post: RequestMethod {
     static let hasBody = true
     static let examples = [
         "post https://example.org/messages --data hello --idempotency-key",
-        "post https://example.org/users --type application/json --data-file user.json",
+        "post https://example.org/users --type application/json --data @user.json",
     ]
 }
 
@@ -51,7 +67,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
             discussion: """
                 Writes the body of the response to standard output, or to --output, whatever its \
                 status; a status other than 2xx leads to exit code 4. Failed attempts are repeated \
-                if that is safe.
+                if that is safe.\(Method.note)
 
                 EXAMPLES
                 \(Method.examples.map { "  realtime \($0)" }.joined(separator: "\n"))
@@ -63,8 +79,16 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
 
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("The body.", visibility: Method.hasBody ? .default : .hidden))
+        help: ArgumentHelp(
+            "The body; @ and a name for a file, @- for standard input, both unchanged.",
+            visibility: Method.hasBody ? .default : .hidden))
     var data: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The body, even if it begins with @.", valueName: "data",
+            visibility: Method.hasBody ? .default : .hidden))
+    var dataRaw: String?
 
     @Option(
         help: ArgumentHelp(
@@ -86,6 +110,13 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         help: ArgumentHelp("Write the response's body to this file.", valueName: "file"),
         completion: .file())
     var output: String?
+
+    @Option(
+        name: [.customShort("C"), .long],
+        help: ArgumentHelp(
+            "With -, continue the file that an earlier run has left as --output with .part.",
+            valueName: "-", visibility: Method.continues ? .default : .hidden))
+    var continueAt: String?
 
     @Flag(
         name: [.short, .long], help: "Write the response's status and headers to standard error.")
@@ -111,11 +142,28 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
     func validate() throws {
         if idleTimeout != 0 { _ = try duration(idleTimeout, "--idle-timeout") }
         if let maxTime { _ = try duration(maxTime, "--max-time") }
-        if data != nil && dataFile != nil {
-            throw ValidationError("--data and --data-file both set the body; use one of them.")
+        let bodies = [("--data", data), ("--data-raw", dataRaw), ("--data-file", dataFile)]
+            .filter { $0.1 != nil }.map(\.0)
+        if bodies.count > 1 {
+            let names = bodies.joined(separator: " and ")
+            throw ValidationError("\(names) both set the body; use one of them.")
         }
-        if !Method.hasBody, data != nil || dataFile != nil || type != nil {
+        if !Method.hasBody, !bodies.isEmpty || type != nil {
             throw ValidationError("\(Method.name) sends no body.")
+        }
+        if data == "@" {
+            throw ValidationError("--data @ names no file; --data-raw @ sends this character.")
+        }
+        if let continueAt {
+            guard Method.continues else {
+                throw ValidationError("--continue-at is for get.")
+            }
+            guard continueAt == "-" else {
+                throw ValidationError("--continue-at is \(continueAt); only - is known.")
+            }
+            guard let output, output != "-" else {
+                throw ValidationError("--continue-at needs the file of --output.")
+            }
         }
         guard (1...100).contains(attempts) else {
             throw ValidationError("--attempts is \(attempts); 1 to 100 is expected.")
@@ -143,24 +191,27 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
     private func transfer() async throws {
         let console = shared.console
         let rest = try REST(options: options())
-        let sink = try AnswerSink(output, console)
-        let file = try dataFile.map { try FileBody($0) }
+        let sink = try AnswerSink(output, continues: continueAt != nil, console)
+        let file = try path.map { try FileBody($0) }
         // When a file is sent, a terminal gets the response at the end, so progress can be shown.
         let progress = Progress.onTerminal(isOutputShown: sink.isShown && file == nil, console)
-        let stream: REST.Stream
+        let (answer, isWhole): (REST.Response, Bool)
         do {
             defer { progress?.end() }
-            stream = try await rest.stream(request(file, progress))
-            for try await piece in stream { try sink.take(piece) }
+            let download = Download(
+                rest: rest, request: try request(file), sink: sink, console: console,
+                progress: progress, attempts: attempts,
+                limit: try maxTime.map { try duration($0, "--max-time") })
+            (answer, isWhole) = try await download.run()
         } catch {
+            sink.reportPart()
             throw file?.failure ?? error
         }
-        let answer = stream.response
         if include && !console.isJSON {
             for header in answer.headers { console.note("\(header.name): \(header.value)") }
         }
         try sink.end(answer)
-        let isGood = (200...299).contains(answer.status)
+        let isGood = isWhole || (200...299).contains(answer.status)
         // A query may contain a token.
         let place = answer.url.prefix { $0 != "?" }
         if let proxy = answer.proxy {
@@ -177,7 +228,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
 
     private func options() throws -> REST.Options {
         var options = REST.Options()
-        options.network = shared.network.network
+        options.network = try shared.network.network()
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")
         // The response is streamed, so this limits only the time without a byte.
         options.attemptTimeout =
@@ -190,32 +241,28 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         return options
     }
 
-    private func request(_ file: FileBody?, _ progress: Progress?) throws -> REST.Request {
+    /// The file with the body.
+    private var path: String? {
+        guard let data, data.hasPrefix("@") else { return dataFile }
+        return String(data.dropFirst())
+    }
+
+    private func request(_ file: FileBody?) throws -> REST.Request {
         var headers = try shared.headers()
         let hasType = headers.contains { $0.name.lowercased() == "content-type" }
         var body = REST.Request.Body.none
-        if let data {
-            body = .bytes(
-                Array(data.utf8), type: hasType ? nil : type ?? "text/plain; charset=utf-8")
-        } else if let file {
+        if let file {
             body = file.body
             if !hasType {
                 headers.append(("Content-Type", type ?? "application/octet-stream"))
             }
+        } else if let data = dataRaw ?? data {
+            body = .bytes(
+                Array(data.utf8), type: hasType ? nil : type ?? "text/plain; charset=utf-8")
         }
         var request = REST.Request(
             Method.name.uppercased(), url, body: body, headers: headers)
-        request.deadline = try maxTime.map { try duration($0, "--max-time") }
         request.idempotencyKeys = idempotencyKey
-        if let progress {
-            request.onProgress = { sent, toSend, received, toReceive in
-                if received > 0 {
-                    progress.report("received", received, of: toReceive)
-                } else {
-                    progress.report("sent", sent, of: toSend)
-                }
-            }
-        }
         return request
     }
 }

@@ -12,10 +12,13 @@ enum Screen {
         return Console.isOutputTerminal && name != "dumb"
     }
 
-    /// Its size; that of an old terminal if it is not known.
-    static var size: (columns: Int, rows: Int) {
+    /// Its size.
+    static var size: (columns: Int, rows: Int) { size(of: STDOUT_FILENO) }
+
+    /// The size of any terminal; that of an old one if it is not known.
+    static func size(of terminal: Int32) -> (columns: Int, rows: Int) {
         var size = winsize()
-        let isKnown = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0
+        let isKnown = ioctl(terminal, UInt(TIOCGWINSZ), &size) == 0
         guard isKnown, size.ws_col > 0, size.ws_row > 0 else { return (80, 24) }
         return (Int(size.ws_col), Int(size.ws_row))
     }
@@ -47,6 +50,13 @@ enum Screen {
         }
         if !Interruption.isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
         write(["\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"])
+    }
+
+    /// Gives the terminal's settings back, without writing: it may not accept output.
+    static func abandon() {
+        if isEntered.load(ordering: .relaxed), hasSettings {
+            tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+        }
     }
 
     /// Draws the whole screen. Lines are overwritten and not cleared before, so that nothing

@@ -79,7 +79,7 @@ struct SharedOptions: ParsableArguments {
         Console.ignoreBrokenPipes()
         guard verbose else { return }
         Log.send(upTo: .debug) { level, line in
-            Console.write(Array("realtime: \(level): \(line)\n".utf8), to: 2)
+            Console.remark("\(level): \(line)")
         }
     }
 
@@ -134,7 +134,14 @@ struct NetworkOptions: ParsableArguments {
     @Flag(name: [.customShort("6"), .long], help: "Use IPv6 only.")
     var ipv6 = false
 
-    var network: Network {
+    /// - Throws: `RealtimeError` for a file that cannot be read or has no certificate or key. That
+    ///   is found out here rather than by each attempt to connect.
+    func network() throws -> Network {
+        try NetworkOptions.check(caFile, "--ca-file", has: "CERTIFICATE")
+        try NetworkOptions.check(certificate, "--certificate", has: "CERTIFICATE")
+        let key = (certificateKey, "--certificate-key")
+        let (keyFile, option) = certificateKey == nil ? (certificate, "--certificate") : key
+        try NetworkOptions.check(keyFile, option, has: "PRIVATE KEY")
         var network = Network()
         network.caFile = caFile
         network.clientCertificate = certificate.map {
@@ -146,6 +153,20 @@ struct NetworkOptions: ParsableArguments {
         network.resolves = resolve
         if ipv4 != ipv6 { network.ipVersion = ipv4 ? .v4 : .v6 }
         return network
+    }
+
+    /// Looks into a file, unless that could not be read again, such as a pipe.
+    private static func check(_ path: String?, _ option: String, has what: String) throws {
+        guard let path else { return }
+        do {
+            guard try Files.isRegular(path) else { return }
+            let text = String(decoding: try Files.read(path), as: UTF8.self)
+            guard text.contains("\(what)-----") else {
+                throw RealtimeError(.system, "\"\(path)\" has no \(what.lowercased()) (PEM)")
+            }
+        } catch let error as RealtimeError {
+            throw RealtimeError(error.code, "\(option): \(error.message)")
+        }
     }
 
     func validate() throws {

@@ -9,12 +9,12 @@ import Realtime
         abstract:
             "Talks to realtime servers: WebSocket, events, long polls, Pusher, Meteor, requests.",
         discussion: """
-            Received data goes to standard output, one line for each message; everything else \
-            goes to standard error. With --json everything goes to standard output, one JSON \
-            object a line, whose "event" says what happened.
+            Received data goes to standard output, one line for each message, with \\n in place of \
+            a line feed; everything else goes to standard error. With --json everything goes to \
+            standard output, one JSON object a line, whose "event" says what happened.
 
             Ctrl-C, SIGTERM or SIGHUP closes the connection properly, which takes up to 12 \
-            seconds; a second one ends the command at once.
+            seconds, or 2 if nothing reads the output; a second one ends the command at once.
 
             EXAMPLES, against the server that `python -m librealtime.demo_server` starts
               realtime ws ws://127.0.0.1:8080/echo
@@ -40,4 +40,19 @@ import Realtime
             RequestCommand<Get>.self, RequestCommand<Post>.self, RequestCommand<Put>.self,
             RequestCommand<Delete>.self,
         ])
+
+    static func main() async {
+        do {
+            var command = try parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            Output.flush()
+        } catch {
+            Output.flush()
+            exit(withError: error)
+        }
+    }
 }

@@ -7,7 +7,8 @@ struct WebSocketCommand: AsyncParsableCommand {
         abstract: "Sends lines over a WebSocket, and prints the messages that arrive.",
         discussion: """
             Sends each line of standard input as a text message, and writes each received message \
-            as a line to standard output.
+            as a line to standard output, with \\n in place of a line feed. Binary messages are \
+            written unchanged.
 
             On a terminal, the end of the input (Ctrl-D) closes the connection. After the end of a \
             pipe or file, the command continues to receive until the server closes, or until \
@@ -59,9 +60,10 @@ struct WebSocketCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With --close: how long the server must be silent; 0 closes as soon as all is sent.",
+            "With --close: how long the server must be silent, 1 by default; 0 closes as soon as "
+                + "all is sent.",
             valueName: "seconds"))
-    var wait: Double = 1
+    var wait: Double?
 
     @OptionGroup var shared: SharedOptions
 
@@ -71,15 +73,16 @@ struct WebSocketCommand: AsyncParsableCommand {
             throw ValidationError("--reconnect-after-normal-close needs --reconnect.")
         }
         try SharedOptions.check(count: count)
-        if wait != 0 { _ = try duration(wait, "--wait") }
+        if wait != nil, !close { throw ValidationError("--wait needs --close.") }
+        _ = try silence
     }
 
     func run() async throws {
         shared.prepare()
         do {
-            let quiet = wait == 0 ? .zero : try duration(wait, "--wait")
             let conversation = Conversation(
-                shared.console, count: count, isBinary: binary, closesAfter: close ? quiet : nil)
+                shared.console, count: count, isBinary: binary,
+                closesAfter: close ? try silence : nil)
             let interruption = Interruption { conversation.close(.goingAway) }
             try await conversation.run(url, options(), reportsPongs: ping != nil)
             try interruption.check()
@@ -88,12 +91,19 @@ struct WebSocketCommand: AsyncParsableCommand {
         }
     }
 
+    private var silence: Duration {
+        get throws {
+            let wait = wait ?? 1
+            return wait == 0 ? .zero : try duration(wait, "--wait")
+        }
+    }
+
     private func options() throws -> WebSocket.Options {
         var options = WebSocket.Options()
         options.headers = try shared.headers()
         options.subprotocols = subprotocol
         if let origin { options.setOrigin(origin) }
-        options.network = shared.network.network
+        options.network = try shared.network.network()
         options.openTimeout = try duration(shared.network.timeout, "--timeout")
         if let ping { options.pingInterval = try duration(ping, "--ping") }
         options.compression = compress

@@ -96,7 +96,9 @@ def refuses(tool: Tool, url: str, status: int, first: str, last: str, *options: 
     """Both attempts fail, and the advice says what is expected where."""
     host = url.split("/")[2]
     arguments = ["ddp", url, "sub", "tasks", *options]
-    begin, tried, again, end = tool.run(*arguments, status=status).stderr.splitlines()
+    lines = tool.run(*arguments, status=status).stderr.splitlines()
+    expect(len(lines) == 4, f"{lines}")
+    begin, tried, again, end = lines
     expect(begin == again == "realtime: connecting", f"{begin}, {again}")
     expect(host in tried and first in tried and "; trying SockJS in 0.01 s" in tried, tried)
     expect(host in end and last in end, end)

@@ -100,6 +100,31 @@ def test_the_table_fits_the_terminal(tool: Tool, server: DDPServer) -> None:
     expect(rest.count("\n") == 2, f"more than the screen is left: {rest!r}")
 
 
+def test_the_table_on_narrow_terminals(tool: Tool, server: DDPServer) -> None:
+    server.control.update("tasks", "a", {"$set": {"text": "日本語" * 9}})
+    with Terminal(tool, "ddp", server.http, "sub", "tasks", "--watch") as screen:
+        shows(screen, lambda lines: lines[0] == "tasks: 2 documents", "the table")
+        for columns in (12, 7, 5, 4, 3, 2, 1):
+            screen.resize(4, columns)
+            room = max(1, columns - 1)
+            title = "tasks: 2 documents"[: room - 1] + "…"
+            lines = shows(screen, lambda lines, title=title: lines[0] == title, f"{columns}")
+            expect(len(lines) == 4, f"{columns} columns: {lines}")
+            expect(all(width(line) <= room for line in lines), f"{columns} columns: {lines}")
+
+
+def test_a_signal_when_the_terminal_is_stopped(tool: Tool, server: DDPServer) -> None:
+    """It does not wait for Ctrl-Q, and gives the terminal's settings back."""
+    with Terminal(tool, "ddp", server.http, "sub", "tasks", "--watch", echo=True) as screen:
+        shows(screen, lambda lines: lines[0] == "tasks: 2 documents", "the table")
+        expect(not screen.echoes, "it shows what is typed")
+        screen.type("\x13")
+        server.control.insert("tasks", {"_id": "c"})
+        screen.process.send_signal(signal.SIGTERM)
+        ends(screen.process, INTERRUPTED)
+        expect(screen.echoes, "the terminal still does not echo")
+
+
 def width(line: str, wide: int = 2) -> int:
     """How many columns a text takes. Marks belong to the character before them."""
     return sum(
