@@ -41,7 +41,7 @@ enum Post: RequestMethod {
     static let hasBody = true
     static let examples = [
         "post https://example.org/messages --data hello --idempotency-key",
-        "post https://example.org/users --type application/json --data @user.json",
+        "post https://example.org/users --type application/json -d @user.json",
     ]
 }
 
