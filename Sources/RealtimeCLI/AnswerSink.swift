@@ -95,7 +95,7 @@ final class AnswerSink: @unchecked Sendable {
         let advice = "Write it to a file with --output."
         console.note(
             "\(error.message). \(advice)",
-            JSONLine("error").with("code", "\(error.code)").with("message", error.message)
+            JSONLine("error").with("code", "\(error.code)").with(message: error.message)
                 .with("advice", advice))
         return .other
     }

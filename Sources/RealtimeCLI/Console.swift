@@ -59,7 +59,7 @@ struct Console: Sendable {
     /// Reports a failure that does not end the command.
     func reportLoss(_ error: RealtimeError, _ delay: Duration?, _ attempt: Int) {
         if error.code == .store {
-            return note(error.message, JSONLine("warning").with("message", error.message))
+            return note(error.message, JSONLine("warning").with(message: error.message))
         }
         note(
             "\(error.message); trying again \(Console.when(delay))",
@@ -67,7 +67,7 @@ struct Console: Sendable {
     }
 
     static func loss(_ error: RealtimeError, _ delay: Duration?, _ attempt: Int) -> JSONLine {
-        JSONLine("lost").with("code", "\(error.code)").with("message", error.message)
+        JSONLine("lost").with("code", "\(error.code)").with(message: error.message)
             .with("delay_ms", delay).with("attempt", attempt)
     }
 
@@ -83,7 +83,8 @@ struct Console: Sendable {
     /// Writes a line to standard error, after the output so far.
     static func remark(_ text: String) {
         Output.flush()
-        write(Array("realtime: \(shown(text.withoutLineFeeds))\n".utf8), to: STDERR_FILENO)
+        let line = shown(FlagNames.put(into: text).withoutLineFeeds)
+        write(Array("realtime: \(line)\n".utf8), to: STDERR_FILENO)
     }
 
     /// Escapes control characters, so that a peer cannot control the terminal. A log file with our
@@ -116,7 +117,7 @@ struct Console: Sendable {
         case let status as ExitStatus: return ExitCode(status.rawValue)
         case is CancellationError: return ExitCode(ExitStatus.interrupted.rawValue)
         default:
-            note("\(error)", JSONLine("error").with("message", "\(error)"))
+            note("\(error)", JSONLine("error").with(message: "\(error)"))
             return ExitCode(ExitStatus.other.rawValue)
         }
     }
@@ -125,7 +126,7 @@ struct Console: Sendable {
         note(
             ([error.message + (error.message.hasSuffix(".") ? "" : ".")]
                 + (advice.map { [$0] } ?? [])).joined(separator: " "),
-            JSONLine("error").with("code", "\(error.code)").with("message", error.message)
+            JSONLine("error").with("code", "\(error.code)").with(message: error.message)
                 .with("status", error.response?.status).with("advice", advice))
         return ExitCode(ExitStatus(error).rawValue)
     }

@@ -212,7 +212,7 @@ final class Conversation: Sendable {
         console.note(
             "\(failure?.message ?? "\(how)"); trying again \(Console.when(event.retryIn))",
             JSONLine("lost").with("code", Int(how.code.rawValue)).with("reason", how.reason)
-                .with("message", failure?.message).with("delay_ms", event.retryIn)
+                .with(message: failure?.message).with("delay_ms", event.retryIn)
                 .with("attempt", event.attempt))
     }
 }

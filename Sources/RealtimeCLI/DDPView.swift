@@ -133,7 +133,7 @@ final class DDPView: Sendable {
             isWaiting ? "\(cause); \(again)" : "\(change.status)",
             JSONLine("status").with("status", "\(change.status)")
                 .with("code", change.error.map { "\($0.code)" })
-                .with("message", change.error?.message).with("delay_ms", change.retryIn))
+                .with(message: change.error?.message).with("delay_ms", change.retryIn))
     }
 
     /// On a terminal, the table is where remarks would be.

@@ -13,6 +13,11 @@ struct JSONLine {
         adding(name, value.map(JSONLine.quoted))
     }
 
+    /// Adds the text of an error, which names flags of the tool.
+    func with(message: String?) -> JSONLine {
+        with("message", message.map { FlagNames.put(into: $0) })
+    }
+
     func with(_ name: String, _ value: Int?) -> JSONLine { adding(name, value.map(String.init)) }
 
     func with(_ name: String, _ value: Bool?) -> JSONLine { adding(name, value.map(String.init)) }

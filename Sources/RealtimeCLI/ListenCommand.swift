@@ -175,7 +175,7 @@ struct ListenCommand: AsyncParsableCommand {
                 shared.console.note(
                     "not sent: \(error.message)",
                     JSONLine("unsent").with("code", "\(error.code)")
-                        .with("message", error.message))
+                        .with(message: error.message))
                 if error.code == .closed || error.code == .invalidArgument { return }
             } catch {
                 return

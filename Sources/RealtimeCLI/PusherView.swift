@@ -110,7 +110,7 @@ final class PusherView: Sendable {
                 .with("new", change.new.stringValue())
                 .with("socket_id", change.new == .connected ? connection.socketId : nil)
                 .with("code", change.error.map { "\($0.code)" })
-                .with("message", change.error?.message).with("close_code", change.closeCode)
+                .with(message: change.error?.message).with("close_code", change.closeCode)
                 .with("delay_ms", change.new == .reconnecting ? change.retryIn : nil))
     }
 
@@ -168,7 +168,7 @@ final class PusherView: Sendable {
         console.note(
             "not subscribed to \(channel.name): \(failure.error.message)",
             JSONLine("unsubscribed").with("channel", channel.name)
-                .with("code", "\(failure.error.code)").with("message", failure.error.message)
+                .with("code", "\(failure.error.code)").with(message: failure.error.message)
                 .with("status", failure.error.response?.status))
     }
 }

@@ -357,6 +357,20 @@ def test_interrupted_while_connecting(tool: Tool, servers: Servers) -> None:
         ends(process, INTERRUPTED)
 
 
+def test_errors_name_flags(tool: Tool, servers: Servers) -> None:
+    """The library's error names the option of Swift, which the user of the tool does not know."""
+
+    async def silent(peer: Peer) -> None:
+        await peer.read_to_end()
+
+    command = ["ws", servers.script(silent), "--timeout", "0.2"]
+    said = tool.run(*command, status=UNREACHABLE).stderr
+    expect("within 200 ms (--timeout)" in said, said)
+    written = tool.run(*command, "--json", status=UNREACHABLE).stdout
+    error = json.loads(written.splitlines()[-1])
+    expect("within 200 ms (--timeout)" in error["message"], written)
+
+
 def test_interrupted_twice(tool: Tool, servers: Servers) -> None:
     """The peer does not answer the close frame, and the user does not wait ten seconds."""
     server = Recorder(answers_close=False)
