@@ -11,6 +11,9 @@ let swift: [SwiftSetting] = [
     .treatAllWarnings(as: .error, .when(configuration: .debug)),
 ]
 
+// An `await` of the Swift API does not leave the caller's actor.
+let api: [SwiftSetting] = swift + [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
+
 let package = Package(
     name: "librealtime",
     products: [
@@ -34,9 +37,9 @@ let package = Package(
             swiftSettings: swift),
         .target(
             name: "Realtime", dependencies: ["Engine", "Session", "Documents", "Wire", "CShims"],
-            swiftSettings: swift),
+            swiftSettings: api),
         .target(
-            name: "RealtimeFoundation", dependencies: ["Realtime"], swiftSettings: swift),
+            name: "RealtimeFoundation", dependencies: ["Realtime"], swiftSettings: api),
         .target(
             name: "RealtimeABI", dependencies: ["Engine", "Session", "Documents", "Wire"],
             swiftSettings: swift),

@@ -1,3 +1,4 @@
+internal import Engine
 import Synchronization
 
 /// A bounded queue of handler calls from the loop's thread to the user's executor. Calls run in
@@ -7,8 +8,6 @@ final class CallbackQueue: Sendable {
         let count: Int
         let isOwed: Bool
         let run: @Sendable () -> Void
-
-        static var taken: Job { Job(count: 0, isOwed: false) {} }
     }
 
     private let mailbox: Mailbox<Job>
@@ -23,12 +22,14 @@ final class CallbackQueue: Sendable {
         }
     }
 
-    /// - Parameter onResume: called when there is room again.
+    /// - Parameters:
+    ///   - loop: whose thread puts the calls; nil for any thread.
+    ///   - onResume: called when there is room again.
     init(
         on executor: Spreadbot.Executor, _ maxMessages: Int, _ maxBytes: Int,
-        onResume: @escaping @Sendable () -> Void
+        loop: Engine.Loop? = nil, onResume: @escaping @Sendable () -> Void
     ) {
-        let mailbox = Mailbox<Job>(maxMessages, maxBytes)
+        let mailbox = Mailbox<Job>(maxMessages, maxBytes, on: loop)
         self.mailbox = mailbox
         switch executor {
         case .loop: break

@@ -27,7 +27,7 @@ public struct DDPLiveChanges: AsyncSequence, Sendable {
         }
 
         public mutating func next() async -> DDPListChange<DDPDocument>? {
-            await next(isolation: nil)
+            await next(isolation: #isolation)
         }
     }
 

@@ -14,9 +14,9 @@ public import Wire
 ///     source.addEventListener("tick") { id, event, data in print(data) }
 ///
 /// It connects when it is created; events wait for the first handler, listener or iteration.
-/// Handlers are called on the loop's thread, one at a time. Cancelling a task that iterates closes
-/// the event source, and so does releasing the last reference. All members may be used on any
-/// thread.
+/// Handlers are called on the loop's thread, one at a time. Cancelling the only task that iterates
+/// closes the event source, and so does releasing the last reference. All members may be used on
+/// any thread.
 public final class EventSource: Sendable, AsyncSequence {
     public struct Event: Sendable, Hashable {
         /// The last event id, which stays the same until an event has another one; "" for none.
@@ -62,7 +62,8 @@ public final class EventSource: Sendable, AsyncSequence {
     ) throws {
         connection = try EventSourceConnection(url: url, on: loop.engine)
         self.loop = loop
-        let mailbox = Mailbox<Mail>(options.maxBufferedEvents, options.maxBufferedBytes)
+        let mailbox = Mailbox<Mail>(
+            options.maxBufferedEvents, options.maxBufferedBytes, on: loop.engine)
         self.mailbox = mailbox
         let keepsIDs = options.idFile != nil || options.onStore != nil
         unfinished = keepsIDs ? UnfinishedEvents() : nil
@@ -237,7 +238,8 @@ public final class EventSource: Sendable, AsyncSequence {
             }
             try? connection.resume()
         }
-        return Iterator(source: self, taker: EventTaker(unfinished))
+        return Iterator(
+            source: self, taker: EventTaker(unfinished), reader: MailboxReader(mailbox))
     }
 
     public typealias Element = Event
@@ -246,20 +248,33 @@ public final class EventSource: Sendable, AsyncSequence {
     public struct Iterator: AsyncIteratorProtocol {
         let source: EventSource
         let taker: EventTaker
+        let reader: MailboxReader<Mail>
 
-        public mutating func next() async throws -> Event? { try await source.next(for: taker) }
+        /// Waits for the next event, on the caller's actor; nil at the end.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws -> Event? { try await source.next(for: taker, reader) }
+
+        public mutating func next() async throws -> Event? {
+            try await source.next(for: taker, reader)
+        }
     }
 
-    private func next(for taker: EventTaker) async throws -> Event? {
-        if let id = taker.finish() { try? connection.confirm(id: id) }
+    private func next(
+        for taker: EventTaker, _ reader: MailboxReader<Mail>
+    ) async throws -> Event? {
+        if unfinished != nil, let id = taker.finish() { try? connection.confirm(id: id) }
+        let mail = try await nextMail(reader)
+        if unfinished != nil, let mail { taker.take(mail.number) }
+        return mail?.event
+    }
+
+    private func nextMail(_ reader: MailboxReader<Mail>) async throws -> Mail? {
+        if let mail = mailbox.takeNow(onResume: { try? connection.resume() }) { return mail }
         do {
-            guard let mail = try await mailbox.next(onResume: { try? connection.resume() }) else {
-                return nil
-            }
-            if unfinished != nil { taker.take(mail.number) }
-            return mail.event
+            return try await mailbox.next { try? connection.resume() }
         } catch let error as CancellationError {
-            close()
+            if reader.leave() { close() }
             throw error
         }
     }
@@ -319,10 +334,6 @@ extension EventSource {
         var number: Int
 
         var count: Int { event.id.utf8.count + event.event.utf8.count + event.data.utf8.count }
-
-        static var taken: Self {
-            Self(event: Event(id: "", event: "", data: "", hadID: false), number: 0)
-        }
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Engine
 import Synchronization
 
 /// A handler, and the actor to which its closure is isolated, such as the main actor.
@@ -59,16 +60,20 @@ final class HandlerQueues: Sendable {
     private let queues = Mutex(Queues())
     private let maxMessages: Int
     private let maxBytes: Int
+    private let loop: Engine.Loop?
     private let onResume: @Sendable () -> Void
 
-    /// - Parameter onResume: called when there is room again.
+    /// - Parameters:
+    ///   - loop: whose thread runs handlers here; nil for any thread.
+    ///   - onResume: called when every queue has room again.
     init(
         on executor: Spreadbot.Executor, _ maxMessages: Int = .max, _ maxBytes: Int = .max,
-        onResume: @escaping @Sendable () -> Void = {}
+        loop: Engine.Loop? = nil, onResume: @escaping @Sendable () -> Void = {}
     ) {
         self.executor = executor
         self.maxMessages = maxMessages
         self.maxBytes = maxBytes
+        self.loop = loop
         self.onResume = onResume
     }
 
@@ -106,7 +111,11 @@ final class HandlerQueues: Sendable {
     }
 
     private func make(_ executor: Spreadbot.Executor, _ isClosed: Bool) -> CallbackQueue {
-        let queue = CallbackQueue(on: executor, maxMessages, maxBytes, onResume: onResume)
+        let queue = CallbackQueue(
+            on: executor, maxMessages, maxBytes, loop: loop
+        ) { [weak self] in
+            if let self, !isPaused { onResume() }
+        }
         if isClosed { queue.close() }
         return queue
     }
@@ -114,6 +123,9 @@ final class HandlerQueues: Sendable {
     private func isOwn(_ actor: any Actor) -> Bool {
         if case .actor(let own) = executor { own === actor } else { false }
     }
+
+    /// Whether one of the queues is full, and has not been emptied enough since.
+    var isPaused: Bool { all.contains { $0.isPaused } }
 
     /// From here on only owed handlers run.
     func close() {

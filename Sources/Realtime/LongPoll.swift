@@ -17,8 +17,8 @@ public import Wire
 /// a message, the message comes again. If the server drops messages between two polls, the library
 /// cannot notice that they are missing.
 ///
-/// Handlers are called on the loop's thread, one at a time. Cancelling a task that iterates closes
-/// the long poll, and so does releasing the last reference. All members may be used on any thread.
+/// Handlers are called on the loop's thread, one at a time. Cancelling the only task that iterates
+/// closes the long poll, and so does releasing the last reference. All members may be used on any thread.
 public final class LongPoll: Sendable, AsyncSequence {
     public struct Message: Sendable, Hashable {
         /// The cursor after this message; "" before the server sent one. Pass it to
@@ -60,7 +60,8 @@ public final class LongPoll: Sendable, AsyncSequence {
     ) throws {
         connection = try LongPollConnection(url: url, on: loop.engine)
         self.loop = loop
-        let mailbox = Mailbox<Message>(options.maxBufferedMessages, options.maxBufferedBytes)
+        let mailbox = Mailbox<Message>(
+            options.maxBufferedMessages, options.maxBufferedBytes, on: loop.engine)
         self.mailbox = mailbox
         try connection.configure { (target) throws(RealtimeError) in
             try options.apply(to: &target)
@@ -127,7 +128,7 @@ public final class LongPoll: Sendable, AsyncSequence {
             }
             try? connection.resume()
         }
-        return Iterator(poll: self)
+        return Iterator(poll: self, reader: MailboxReader(mailbox))
     }
 
     public typealias Element = Message
@@ -135,15 +136,22 @@ public final class LongPoll: Sendable, AsyncSequence {
 
     public struct Iterator: AsyncIteratorProtocol {
         let poll: LongPoll
+        let reader: MailboxReader<Message>
 
-        public mutating func next() async throws -> Message? { try await poll.next() }
+        /// Waits for the next message, on the caller's actor; nil at the end.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws -> Message? { try await poll.next(reader) }
+
+        public mutating func next() async throws -> Message? { try await poll.next(reader) }
     }
 
-    private func next() async throws -> Message? {
+    private func next(_ reader: MailboxReader<Message>) async throws -> Message? {
+        if let message = mailbox.takeNow(onResume: { try? connection.resume() }) { return message }
         do {
             return try await mailbox.next { try? connection.resume() }
         } catch let error as CancellationError {
-            close()
+            if reader.leave() { close() }
             throw error
         }
     }
@@ -179,8 +187,6 @@ public final class LongPoll: Sendable, AsyncSequence {
 
 extension LongPoll.Message: MailboxElement {
     var count: Int { id.utf8.count + contentType.utf8.count + data.count }
-
-    static var taken: Self { Self(id: "", hadID: false, contentType: "", data: []) }
 
     init(_ message: LongPollMessage) {
         id = String(decoding: message.id, as: UTF8.self)

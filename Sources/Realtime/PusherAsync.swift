@@ -74,8 +74,10 @@ public struct PusherEvents: AsyncSequence, AsyncIteratorProtocol, Sendable {
         deinit {
             unbind()
             // It may have been full.
-            try? connection.engine?.resume()
+            resume()
         }
+
+        func resume() { try? connection.engine?.resume() }
     }
 
     init(
@@ -88,7 +90,8 @@ public struct PusherEvents: AsyncSequence, AsyncIteratorProtocol, Sendable {
             return
         }
         let options = connection.options
-        let mailbox = Mailbox<PusherEvent>(options.maxBufferedEvents, options.maxBufferedBytes)
+        let mailbox = Mailbox<PusherEvent>(
+            options.maxBufferedEvents, options.maxBufferedBytes, on: engine.loop)
         let id = bindings.add(event, ended: { mailbox.finish(.normal) }, bind) {
             [weak engine] event in
             guard mailbox.put(event) else { return }
@@ -108,14 +111,14 @@ public struct PusherEvents: AsyncSequence, AsyncIteratorProtocol, Sendable {
 
     public func makeAsyncIterator() -> PusherEvents { self }
 
-    public mutating func next() async -> PusherEvent? {
-        await next(isolation: nil)
-    }
+    public mutating func next() async -> PusherEvent? { await next(isolation: #isolation) }
 
     public mutating func next(
         isolation actor: isolated (any Actor)?
     ) async throws(Never) -> PusherEvent? {
         guard let binding else { return nil }
-        return try? await binding.mailbox.next { try? binding.connection.engine?.resume() }
+        let mailbox = binding.mailbox
+        if let event = mailbox.takeNow(onResume: binding.resume) { return event }
+        return try? await mailbox.next(onResume: binding.resume)
     }
 }

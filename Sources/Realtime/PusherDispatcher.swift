@@ -40,7 +40,8 @@ final class PusherDispatcher: Sendable {
         self.connection = connection
         parsesData = options.attemptToReturnJSONObject
         queues = HandlerQueues(
-            on: options.executor, options.maxBufferedEvents, options.maxBufferedBytes
+            on: options.executor, options.maxBufferedEvents, options.maxBufferedBytes,
+            loop: connection?.loop
         ) { [weak connection] in try? connection?.resume() }
     }
 

@@ -29,14 +29,24 @@ extension REST {
 
         public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
 
+        fileprivate func next() async throws -> [UInt8]? {
+            if let piece = mailbox.takeNow(onResume: { exchange.pause(false) }) {
+                return piece.bytes
+            }
+            return try await mailbox.next { exchange.pause(false) }?.bytes
+        }
+
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let stream: Stream
 
             /// Waits for the next piece; nil at the end.
             /// - Throws: `Failure` if the response breaks off; `CancellationError`.
-            public mutating func next() async throws -> [UInt8]? {
-                try await stream.mailbox.next { stream.exchange.pause(false) }?.bytes
-            }
+            public mutating func next(
+                isolation actor: isolated (any Actor)?
+            ) async throws -> [UInt8]? { try await stream.next() }
+
+            /// The same, outside `for await`.
+            public mutating func next() async throws -> [UInt8]? { try await stream.next() }
         }
     }
 
@@ -61,7 +71,6 @@ extension REST {
     struct Piece: MailboxElement {
         var bytes: [UInt8]
         var count: Int { bytes.count }
-        static var taken: Self { Self(bytes: []) }
     }
 
     /// Sends a request and returns when the head of its response has arrived, whatever the status.
@@ -72,7 +81,7 @@ extension REST {
     ///   `CancellationError`.
     public func stream(_ request: Request) async throws -> Stream {
         let builder = try request.builder(client)
-        let mailbox = Mailbox<Piece>(256, 1 << 20)
+        let mailbox = Mailbox<Piece>(256, 1 << 20, on: client.loop)
         let exchange = Exchange(client)
         builder.handlers.body = { bytes in
             guard mailbox.put(Piece(bytes: Array(bytes))) else { return }

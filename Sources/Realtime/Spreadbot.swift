@@ -242,10 +242,11 @@ public final class Spreadbot: Sendable {
 
     /// Connects to a path and returns its messages, in order. Above `maxBufferedMessages` and
     /// `maxBufferedBytes` the server is slowed down. Ends after `closeConnection`; throws
-    /// `RealtimeError` for a fatal error. It replaces `onMessage`. Cancelling the task that
-    /// iterates ends the connection.
+    /// `RealtimeError` for a fatal error. It replaces `onMessage`. If several tasks iterate, each
+    /// message goes to one of them. Cancelling the only task that iterates ends the connection.
     public func messages(path: String) throws(RealtimeError) -> Messages {
-        let mailbox = Mailbox<Message>(maxBufferedMessages, maxBufferedBytes)
+        let mailbox = Mailbox<Message>(
+            maxBufferedMessages, maxBufferedBytes, on: loop.engine)
         var old: Mailbox<Message>?
         try connection.establish(path: path) { epoch in
             old = dispatcher.state.withLock { state in
@@ -271,19 +272,43 @@ public final class Spreadbot: Sendable {
         public typealias Element = Message
         let spreadbot: Spreadbot
         let mailbox: Mailbox<Message>
+        /// nil before the first `next`: a sequence alone takes no messages.
+        private var reader: MailboxReader<Message>?
 
-        public func makeAsyncIterator() -> Messages { self }
+        init(spreadbot: Spreadbot, mailbox: Mailbox<Message>) {
+            self.spreadbot = spreadbot
+            self.mailbox = mailbox
+        }
 
-        public mutating func next() async throws -> Message? {
-            let connection = spreadbot.connection
-            do {
-                return try await mailbox.next { try? connection.resume() }
-            } catch let error as CancellationError {
-                // Another iteration may have replaced this one.
-                let isCurrent = spreadbot.dispatcher.state.withLock { $0.mailbox === mailbox }
-                if isCurrent { try? connection.disconnect() }
-                throw error
-            }
+        public func makeAsyncIterator() -> Messages {
+            Messages(spreadbot: spreadbot, mailbox: mailbox)
+        }
+
+        /// Waits for the next message, on the caller's actor; nil at the end.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws -> Message? { try await spreadbot.next(begun()) }
+
+        public mutating func next() async throws -> Message? { try await spreadbot.next(begun()) }
+
+        private mutating func begun() -> MailboxReader<Message> {
+            if let reader { return reader }
+            let reader = MailboxReader(mailbox)
+            self.reader = reader
+            return reader
+        }
+    }
+
+    private func next(_ reader: MailboxReader<Message>) async throws -> Message? {
+        let mailbox = reader.mailbox
+        if let message = mailbox.takeNow(onResume: { try? connection.resume() }) { return message }
+        do {
+            return try await mailbox.next { try? connection.resume() }
+        } catch let error as CancellationError {
+            // Another iteration may have replaced this one.
+            let isCurrent = dispatcher.state.withLock { $0.mailbox === mailbox }
+            if reader.leave(), isCurrent { try? connection.disconnect() }
+            throw error
         }
     }
 
@@ -407,8 +432,6 @@ public final class Spreadbot: Sendable {
 
 extension Spreadbot.Message: MailboxElement {
     var count: Int { id.utf8.count + event.utf8.count + data.count }
-
-    static var taken: Self { Self(id: "", event: "", data: [], hadID: false) }
 
     init(_ message: SpreadbotMessage) {
         id = String(decoding: message.id, as: UTF8.self)

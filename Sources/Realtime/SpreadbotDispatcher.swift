@@ -32,7 +32,8 @@ final class SpreadbotDispatcher: Sendable {
     init(_ connection: SpreadbotConnection, _ config: Spreadbot.Configuration) {
         self.connection = connection
         queues = HandlerQueues(
-            on: config.executor, config.maxBufferedMessages, config.maxBufferedBytes
+            on: config.executor, config.maxBufferedMessages, config.maxBufferedBytes,
+            loop: connection.loop
         ) { [weak connection] in try? connection?.resume() }
     }
 

@@ -8,8 +8,8 @@ public import Wire
 ///     try await socket.send("hello")
 ///     for try await message in socket.messages { print(message) }
 ///
-/// Cancelling the task that connects, or that waits for a message, closes the connection. Releasing
-/// the last reference drops it. All members may be used on any thread.
+/// Cancelling the task that connects, or the only one that waits for a message, closes the
+/// connection. Releasing the last reference drops it. All members may be used on any thread.
 public final class WebSocket: Sendable {
     /// One whole message.
     public enum Message: Sendable, Hashable {
@@ -56,8 +56,9 @@ public final class WebSocket: Sendable {
     let connection: WebSocketConnection
     /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
-    let mailbox: Mailbox<Message>
-    let pieceBox: Mailbox<Piece>
+    // One of them, or none if handlers receive the messages.
+    let mailbox: Mailbox<Message>?
+    let pieceBox: Mailbox<Piece>?
     private let events: Events
     /// The connection's own handlers, which run before the user's.
     private let own: WebSocketHandlers
@@ -81,44 +82,41 @@ public final class WebSocket: Sendable {
     }
 
     private convenience init(_ url: String, _ options: Options, _ loop: Loop) throws {
-        let mailbox = Mailbox<Message>(options.maxBufferedMessages, options.maxBufferedBytes)
-        let pieceBox = Mailbox<Piece>(options.maxBufferedMessages, options.maxBufferedBytes)
-        try self.init(url, options, loop, mailbox, pieceBox) { connection in
-            guard options.deliversPieces else {
-                return .each { [unowned connection] kind, bytes in
-                    WebSocket.put(Message(kind, bytes), in: mailbox, of: connection)
+        let (most, mostBytes) = (options.maxBufferedMessages, options.maxBufferedBytes)
+        if options.deliversPieces {
+            let box = Mailbox<Piece>(most, mostBytes, on: loop.engine)
+            try self.init(url, options, loop, nil, box) { connection in
+                .inPieces { [unowned connection] kind, bytes, isFirst, isLast in
+                    let piece = Piece(
+                        kind: kind, bytes: Array(bytes), isFirst: isFirst, isLast: isLast)
+                    if box.put(piece) { connection.pause(until: box) }
                 }
             }
-            return .inPieces { [unowned connection] kind, bytes, isFirst, isLast in
-                let piece = Piece(
-                    kind: kind, bytes: Array(bytes), isFirst: isFirst, isLast: isLast)
-                WebSocket.put(piece, in: pieceBox, of: connection)
+        } else {
+            let box = Mailbox<Message>(most, mostBytes, on: loop.engine)
+            try self.init(url, options, loop, box, nil) { connection in
+                .asMany { [unowned connection] base, messages, all in
+                    let (count, isFull) = box.put(messages, at: base, all: all)
+                    if isFull { connection.pause(until: box) }
+                    return count
+                }
             }
         }
     }
 
-    private static func put<Element>(
-        _ element: Element, in box: Mailbox<Element>, of connection: WebSocketConnection
-    ) {
-        guard box.put(element) else { return }
-        try? connection.pause()
-        // If the box was emptied meanwhile, `resume` was called before there was a pause.
-        if !box.isPaused { try? connection.resume() }
-    }
-
     /// Creates a connection that passes its messages to `handlers` on the loop's thread, without a
-    /// copy or an allocation for each. `start` connects. `messages` and `receive` stay empty.
+    /// copy or an allocation for each. `start` connects. `messages` and `receive` throw `.state`.
     /// - Throws: `RealtimeError` for an invalid URL or option.
     public convenience init(
         _ url: String, options: Options = Options(), on loop: Loop = .shared, handlers: Handlers
     ) throws {
-        try self.init(url, options, loop, Mailbox(1, 1), Mailbox(1, 1)) { _ in .nobody }
+        try self.init(url, options, loop, nil, nil) { _ in .nobody }
         try setHandlers(handlers)
     }
 
     private init(
-        _ url: String, _ options: Options, _ loop: Loop, _ mailbox: Mailbox<Message>,
-        _ pieceBox: Mailbox<Piece>,
+        _ url: String, _ options: Options, _ loop: Loop, _ mailbox: Mailbox<Message>?,
+        _ pieceBox: Mailbox<Piece>?,
         _ delivery: (WebSocketConnection) -> WebSocketHandlers.Delivery
     ) throws {
         connection = try WebSocketConnection(url: url, on: loop.engine)
@@ -144,8 +142,8 @@ public final class WebSocket: Sendable {
         own.close = { [unowned connection] end in
             let closing = Closing(end)
             let how = events.closed(closing, isAskedFor: connection.didClose)
-            mailbox.finish(how)
-            pieceBox.finish(how)
+            mailbox?.finish(how)
+            pieceBox?.finish(how)
         }
         self.own = own
     }
@@ -157,27 +155,64 @@ public final class WebSocket: Sendable {
     /// The messages in order. Above `maxBufferedMessages` and `maxBufferedBytes` the peer is slowed
     /// down. Ends after close code 1000, 1001 or none (1005), and after `close()` with any code.
     /// Throws `RealtimeError` for a failure, and `Closing` for other codes of the peer and for a
-    /// connection that the peer ended without one. Cancelling a task that waits here closes the
-    /// connection. If several tasks iterate, each message goes to one of them.
+    /// connection that the peer ended without one. If several tasks iterate, each message goes to
+    /// one of them. Cancelling a task that waits here closes the connection, unless another task
+    /// iterates or waits.
     public var messages: Messages { Messages(socket: self) }
 
     /// Waits for the next message; nil at the end. Ends as `messages` does.
-    public func receive() async throws -> Message? { try await next(of: mailbox) }
+    /// - Parameter timeout: how long to wait for a message; nil for no limit.
+    /// - Throws: as `messages`; `RealtimeError`: `.timeout`, after which the connection continues;
+    ///   `.state` if messages go to handlers or to `pieces`.
+    public func receive(timeout: Duration? = nil) async throws -> Message? {
+        if let message = takeNow(mailbox) { return message }
+        return try await next(of: mailbox, nil, timeout)
+    }
 
     /// The messages in pieces as they arrive, with `Options.deliversPieces`. Ends as `messages`
     /// does.
     public var pieces: Pieces { Pieces(socket: self) }
 
     /// Waits for the next piece of a message; nil at the end. Ends as `pieces` does.
-    public func receivePiece() async throws -> Piece? { try await next(of: pieceBox) }
+    /// - Parameter timeout: how long to wait for a piece; nil for no limit.
+    /// - Throws: as `pieces`; `RealtimeError`: `.timeout`, after which the connection continues;
+    ///   `.state` if messages go to handlers or to `messages`.
+    public func receivePiece(timeout: Duration? = nil) async throws -> Piece? {
+        if let piece = takeNow(pieceBox) { return piece }
+        return try await next(of: pieceBox, nil, timeout)
+    }
 
-    private func next<Element>(of box: Mailbox<Element>) async throws -> Element? {
+    @inline(__always)
+    func takeNow<Element>(_ box: Mailbox<Element>?) -> Element? {
+        box?.takeNow { try? connection.resume() }
+    }
+
+    /// - Parameter reader: of the iterator that asks, if one does.
+    func next<Element>(
+        of box: Mailbox<Element>?, _ reader: MailboxReader<Element>?, _ timeout: Duration? = nil
+    ) async throws -> Element? {
+        guard let box else { throw noBox() }
         do {
-            return try await box.next { try? connection.resume() }
+            return try await box.next(timeout: timeout) { try? connection.resume() }
         } catch let error as CancellationError {
-            try? connection.close(code: CloseCode.goingAway.rawValue, reason: "")
+            if reader?.leave() ?? box.isUnused {
+                try? connection.close(code: CloseCode.goingAway.rawValue, reason: "")
+            }
             throw error
         }
+    }
+
+    /// Why nothing would ever come.
+    private func noBox() -> RealtimeError {
+        let reason =
+            if mailbox != nil {
+                "whole messages are received, by messages and receive; set deliversPieces"
+            } else if pieceBox != nil {
+                "messages are received in pieces, by pieces and receivePiece (deliversPieces)"
+            } else {
+                "handlers receive the messages of this connection; create it by connect"
+            }
+        return RealtimeError(.state, reason)
     }
 
     /// Sends a text message. Waits while more than `sendHighWaterBytes` are unsent.
@@ -307,5 +342,14 @@ public final class WebSocket: Sendable {
     public var roundTrip: Duration? {
         let microseconds = connection.roundTripMicroseconds
         return microseconds < 0 ? nil : .microseconds(microseconds)
+    }
+}
+
+extension WebSocketConnection {
+    /// Stops receiving until the mailbox, which is full, has room again.
+    fileprivate func pause<Element>(until box: Mailbox<Element>) {
+        try? pause()
+        // If the box was emptied meanwhile, `resume` was called before there was a pause.
+        if !box.isPaused { try? resume() }
     }
 }

@@ -38,12 +38,28 @@ extension WebSocket {
 
         let socket: WebSocket
 
-        public func makeAsyncIterator() -> Iterator { Iterator(socket: socket) }
+        public func makeAsyncIterator() -> Iterator { Iterator(socket) }
 
         public struct Iterator: AsyncIteratorProtocol {
-            let socket: WebSocket
+            private let socket: WebSocket
+            private let reader: MailboxReader<Message>?
 
-            public mutating func next() async throws -> Message? { try await socket.receive() }
+            init(_ socket: WebSocket) {
+                self.socket = socket
+                reader = socket.mailbox.map { MailboxReader($0) }
+            }
+
+            /// Waits for the next message, on the caller's actor; nil at the end.
+            public mutating func next(
+                isolation actor: isolated (any Actor)?
+            ) async throws -> Message? {
+                if let message = socket.takeNow(reader?.mailbox) { return message }
+                return try await socket.next(of: reader?.mailbox, reader)
+            }
+
+            public mutating func next() async throws -> Message? {
+                try await next(isolation: #isolation)
+            }
         }
     }
 
@@ -53,13 +69,27 @@ extension WebSocket {
 
         let socket: WebSocket
 
-        public func makeAsyncIterator() -> Iterator { Iterator(socket: socket) }
+        public func makeAsyncIterator() -> Iterator { Iterator(socket) }
 
         public struct Iterator: AsyncIteratorProtocol {
-            let socket: WebSocket
+            private let socket: WebSocket
+            private let reader: MailboxReader<Piece>?
+
+            init(_ socket: WebSocket) {
+                self.socket = socket
+                reader = socket.pieceBox.map { MailboxReader($0) }
+            }
+
+            /// Waits for the next piece, on the caller's actor; nil at the end.
+            public mutating func next(
+                isolation actor: isolated (any Actor)?
+            ) async throws -> Piece? {
+                if let piece = socket.takeNow(reader?.mailbox) { return piece }
+                return try await socket.next(of: reader?.mailbox, reader)
+            }
 
             public mutating func next() async throws -> Piece? {
-                try await socket.receivePiece()
+                try await next(isolation: #isolation)
             }
         }
     }
@@ -160,7 +190,7 @@ extension Loop {
 }
 
 extension WebSocket.Message: MailboxElement {
-    static var taken: Self { .binary([]) }
+    typealias Store = PackedMessages
 
     init(_ kind: MessageKind, _ bytes: UnsafeRawBufferPointer) {
         switch kind {
@@ -173,8 +203,6 @@ extension WebSocket.Message: MailboxElement {
 
 extension WebSocket.Piece: MailboxElement {
     var count: Int { bytes.count }
-
-    static var taken: Self { Self(kind: .binary, bytes: [], isFirst: false, isLast: false) }
 }
 
 extension WebSocketConnection {

@@ -16,7 +16,7 @@ extension WebSocket {
         /// messages too large to hold in memory. `maxMessageBytes` does not apply then.
         public var deliversPieces = false
         /// How many messages may wait for `messages` before receiving pauses.
-        public var maxBufferedMessages = 256
+        public var maxBufferedMessages = 1024
         /// How many bytes may wait for `messages` before receiving pauses.
         public var maxBufferedBytes = 1 << 20
 

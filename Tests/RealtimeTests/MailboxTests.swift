@@ -109,11 +109,11 @@ private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) 
 
     /// Otherwise each message would cost two changes of the thread.
     @Test @MainActor func messagesAreTakenWithoutLeavingTheActor() async {
-        let box = Mailbox<WebSocket.Message>(1000, 1000)
-        for number in 0..<63 { _ = box.put(.text(String(number))) }
+        let box = Mailbox<WebSocket.Message>(10_000, 1 << 20, turn: .seconds(1000))
+        for number in 0..<5000 { _ = box.put(.text(String(number))) }
         let hasLeft = Atomic<Bool>(false)
         let other = Task { @MainActor in hasLeft.store(true, ordering: .relaxed) }
-        for number in 0..<63 {
+        for number in 0..<5000 {
             let message = try? await box.next {}
             let left = hasLeft.load(ordering: .relaxed)
             #expect(message == .text(String(number)) && !left)
@@ -132,6 +132,56 @@ private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) 
             _ = box.put(.text(""))
         }
         await other.value
+    }
+
+    /// The clock is read for every 16th message: the first time begins a turn, the second ends it.
+    @Test @MainActor func aTurnEndsAfterItsLength() async {
+        let box = Mailbox<WebSocket.Message>(1000, 1000, turn: .zero)
+        for _ in 0..<64 { _ = box.put(.text("")) }
+        let hasLeft = Atomic<Bool>(false)
+        let other = Task { @MainActor in hasLeft.store(true, ordering: .relaxed) }
+        for _ in 0..<64 { _ = try? await box.next {} }
+        let left = hasLeft.load(ordering: .relaxed)
+        #expect(left)
+        await other.value
+    }
+
+    @Test func aWaitEndsAfterItsTimeout() async throws {
+        let box = Mailbox<WebSocket.Message>(1000, 1000)
+        let error = await #expect(throws: RealtimeError.self) {
+            try await box.next(timeout: .milliseconds(1)) {}
+        }
+        #expect(error?.code == .timeout)
+        _ = box.put(.text("later"))
+        #expect(try await box.next(timeout: .zero) {} == .text("later"))
+    }
+
+    /// A task that is woken for a message, and cancelled before it takes it, wakes the next one.
+    @Test func aCancelledTaskLeavesItsMessageToTheNext() async {
+        for _ in 0..<300 {
+            let box = Mailbox<WebSocket.Message>(4, 1000)
+            let tasks = (0..<2).map { _ in Task { await take(box) } }
+            while box.waitingTasks < 2 { await Task.yield() }
+            _ = box.put(.text("once"))
+            tasks[0].cancel()
+            let first = await tasks[0].value
+            if first == .cancelled {
+                #expect(await tasks[1].value == .message(.text("once")))
+            } else {
+                #expect(first == .message(.text("once")))
+                box.finish(.normal)
+                #expect(await tasks[1].value == .message(nil))
+            }
+        }
+    }
+
+    @Test func discardedMessagesAreGone() async {
+        let box = Mailbox<WebSocket.Message>(4, 1000)
+        for _ in 0..<3 { _ = box.put(.text("x")) }
+        #expect(await take(box) == .message(.text("x")))
+        box.finish(.normal, discarding: true)
+        #expect(await take(box) == .message(nil))
+        #expect(box.count == 0)
     }
 
     @Test @MainActor func anActorReceivesEveryMessageInOrder() async {

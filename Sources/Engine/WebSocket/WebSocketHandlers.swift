@@ -37,6 +37,9 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
         case each((MessageKind, UnsafeRawBufferPointer) -> Void)
         /// All messages of one read together: a base pointer, and offsets from it.
         case together((UnsafeRawPointer, UnsafeBufferPointer<rt_message>) -> Void)
+        /// The same; the handler returns how many of the first ones it has taken. After fewer than
+        /// all it pauses the connection. With `all` it must take all of them.
+        case asMany((UnsafeRawPointer, UnsafeBufferPointer<rt_message>, _ all: Bool) -> Int)
         /// Pieces as they arrive; a whole message is the first and last piece.
         case inPieces(
             (MessageKind, UnsafeRawBufferPointer, _ isFirst: Bool, _ isLast: Bool) -> Void)
@@ -86,7 +89,7 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
             switch newValue {
             case .nobody: break
             case .each(let handle): each = handle
-            case .together, .inPieces: own().delivery = newValue
+            case .together, .asMany, .inPieces: own().delivery = newValue
             }
         }
     }

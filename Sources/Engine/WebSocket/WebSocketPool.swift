@@ -11,6 +11,7 @@ final class WebSocketPool: LoopLocal, @unchecked Sendable {
     static let receiveBytes = 256 << 10
     /// The most messages that are delivered together.
     static let messagesPerBatch = 4096
+    private static let leastPerBatch = 64
     /// A larger outgoing buffer is not kept.
     static let spareBytes = 1 << 20
 
@@ -24,6 +25,7 @@ final class WebSocketPool: LoopLocal, @unchecked Sendable {
     /// The options of the connection that began last.
     private var lastOptions: Shared<WebSocketConfiguration>?
     private var receiveStorage: UnsafeMutableRawBufferPointer?
+    @exclusivity(unchecked) private var batchLimit = WebSocketPool.messagesPerBatch
     private var wholeStorage: UnsafeMutableBufferPointer<rt_message>?
 
     /// The loop's instance.
@@ -47,6 +49,17 @@ final class WebSocketPool: LoopLocal, @unchecked Sendable {
 
     /// The list of the whole messages in a read; valid until the next read.
     func wholeMessages() -> UnsafeMutableBufferPointer<rt_message> {
+        batchLimit = min(WebSocketPool.messagesPerBatch, batchLimit + batchLimit / 8)
+        return UnsafeMutableBufferPointer(rebasing: storageOfWhole()[..<batchLimit])
+    }
+
+    /// A pause stopped delivery after so many messages of a batch. Those after them are read again
+    /// later, so the next batches are about as large as what was delivered.
+    func stopped(after count: Int) {
+        batchLimit = max(WebSocketPool.leastPerBatch, min(batchLimit, count))
+    }
+
+    private func storageOfWhole() -> UnsafeMutableBufferPointer<rt_message> {
         if let wholeStorage { return wholeStorage }
         let made = UnsafeMutableBufferPointer<rt_message>.allocate(
             capacity: WebSocketPool.messagesPerBatch)

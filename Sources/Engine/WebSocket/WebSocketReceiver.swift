@@ -142,6 +142,19 @@ extension WebSocketConnection: WebSocketWalker {
             case .drop: break
             }
             return nil
+        case .asMany(let take):
+            switch verdict {
+            case .deliver:
+                let count = take(base, messages, false)
+                guard count < messages.count else { return nil }
+                session?.pointee.giveBack(UnsafeBufferPointer(rebasing: messages[count...]))
+                pool.stopped(after: count)
+                return count > 0 ? messages[count - 1].end : start
+            case .wait:
+                session?.pointee.giveBack(messages)
+                return start
+            case .drop: return nil
+            }
         case .inPieces(let handle):
             return each(of: messages, from: start) {
                 handle($0.messageKind, $0.bytes(at: base), true, true)
@@ -164,10 +177,11 @@ extension WebSocketConnection: WebSocketWalker {
             case .deliver: handle(message)
             case .wait:
                 session?.pointee.giveBack(UnsafeBufferPointer(rebasing: messages[index...]))
+                pool.stopped(after: index)
                 return used
             case .drop: return nil
             }
-            used = Int(message.offset &+ message.length)
+            used = message.end
         }
         return nil
     }
@@ -242,6 +256,10 @@ extension WebSocketConnection: WebSocketWalker {
             switch delivery {
             case .nobody, .together: break
             case .each(let handle): handle(kind, bytes)
+            case .asMany(let take):
+                withUnsafePointer(to: rt_message(kind, range)) {
+                    _ = take(base, UnsafeBufferPointer(start: $0, count: 1), true)
+                }
             case .inPieces(let handle): handle(kind, bytes, true, true)
             }
         }
@@ -303,11 +321,13 @@ extension WebSocketConnection: WebSocketWalker {
 }
 
 extension rt_message {
-    fileprivate var messageKind: MessageKind {
+    package var messageKind: MessageKind {
         kind == MessageKind.text.rawValue ? .text : .binary
     }
 
-    fileprivate func bytes(at base: UnsafeRawPointer) -> UnsafeRawBufferPointer {
+    fileprivate var end: Int { Int(offset &+ length) }
+
+    package func bytes(at base: UnsafeRawPointer) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: base + Int(offset), count: Int(length))
     }
 }

@@ -178,7 +178,9 @@ public struct DDPModelLiveChanges<Model: DDPModel>: AsyncSequence, Sendable {
             return nil
         }
 
-        public mutating func next() async -> DDPListChange<Model>? { await next(isolation: nil) }
+        public mutating func next() async -> DDPListChange<Model>? {
+            await next(isolation: #isolation)
+        }
     }
 
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(query: query) }

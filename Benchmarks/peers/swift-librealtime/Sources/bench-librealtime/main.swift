@@ -1,11 +1,13 @@
 // librealtime's Swift API: `receive`, `deflate` and `echo` with handlers; modes that end in
-// `-async` with `for try await`, and `await` on each send; `rest-N` with N tasks that await
-// responses; `pusher` with a bound handler.
+// `-async` with `for try await`, and `await` on each send; `receive-main` with `for try await` on
+// the main actor; `rest-N` with N tasks that await responses; `pusher` with a bound handler.
 import Glibc
 import Meter
 import Realtime
 
-func receive(_ meter: Meter) async throws {
+func receive(
+    _ meter: Meter, on actor: isolated (any Actor)? = #isolation
+) async throws {
     var options = WebSocket.Options()
     options.compression = false
     let socket = try await WebSocket.connect(meter.task.url, options: options)
@@ -38,7 +40,8 @@ let meter = Meter(BenchTask(CommandLine.arguments))
 do {
     switch meter.task.mode {
     case "receive", "deflate", "echo": try runWithHandlers(meter)
-    case "receive-async": try await receive(meter)
+    case "receive-async": try await receive(meter, on: nil)
+    case "receive-main": try await receive(meter)
     case "send-async": try await send(meter)
     case "pusher": try await handleEvents(meter)
     case "pusher-loop": try await handleEvents(meter, on: .loop)

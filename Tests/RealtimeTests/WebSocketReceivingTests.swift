@@ -1,0 +1,109 @@
+import Realtime
+import Testing
+
+private let server = EchoServer.shared
+
+/// How tasks receive messages: several at a time, with a time limit, on an actor.
+@Suite(.timeLimit(.minutes(5))) struct WebSocketReceivingTests {
+    @Test func cancellingOneOfSeveralTasksLeavesTheOthersTheConnection() async throws {
+        let socket = try await WebSocket.connect(server.url("echo"))
+        let (seen, continuation) = AsyncStream.makeStream(of: String.self)
+        let tasks = (0..<2).map { number in
+            Task {
+                var iterator = socket.messages.makeAsyncIterator()
+                continuation.yield("begins")
+                while let message = try await iterator.next() {
+                    if case .text(let text) = message { continuation.yield(text) }
+                }
+                continuation.yield("\(number) ends")
+            }
+        }
+        var events = seen.makeAsyncIterator()
+        for _ in tasks { #expect(await events.next() == "begins") }
+        tasks[0].cancel()
+        await #expect(throws: CancellationError.self) { try await tasks[0].value }
+        try await socket.send("still open")
+        #expect(await events.next() == "still open")
+        try await socket.close()
+        try await tasks[1].value
+        #expect(await events.next() == "1 ends")
+    }
+
+    /// The last one that is cancelled closes the connection.
+    @Test func cancellingAllTasksClosesTheConnection() async throws {
+        let socket = try await WebSocket.connect(server.url("echo"))
+        let tasks = (0..<8).map { _ in
+            Task { for try await _ in socket.messages {} }
+        }
+        for task in tasks { task.cancel() }
+        for task in tasks { _ = await task.result }
+        #expect(try await socket.waitUntilClosed().code == .goingAway)
+    }
+
+    @Test func aReceiveEndsAfterItsTimeout() async throws {
+        let socket = try await WebSocket.connect(server.url("echo"))
+        let error = await #expect(throws: RealtimeError.self) {
+            try await socket.receive(timeout: .milliseconds(1))
+        }
+        #expect(error?.code == .timeout)
+        #expect(socket.state == .open)
+        try await socket.send("late")
+        #expect(try await socket.receive(timeout: .seconds(60)) == .text("late"))
+        try await socket.close()
+        #expect(try await socket.receive(timeout: .zero) == nil)
+    }
+
+    /// They throw, because a task would wait for ever.
+    @Test func messagesThatGoElsewhereAreNotWaitedFor() async throws {
+        let handled = try WebSocket(server.url("echo"), handlers: WebSocket.Handlers())
+        for _ in 0..<2 {
+            for wait: @Sendable () async throws -> Void in [
+                { for try await _ in handled.messages {} },
+                { for try await _ in handled.pieces {} },
+                { _ = try await handled.receive() },
+            ] {
+                let error = await #expect(throws: RealtimeError.self) { try await wait() }
+                #expect(error?.code == .state)
+                #expect(error?.message.contains("handlers") == true)
+            }
+            // The same once it has started.
+            if handled.state == .new { try handled.start() }
+        }
+        var options = WebSocket.Options()
+        options.deliversPieces = true
+        let inPieces = try await WebSocket.connect(server.url("echo"), options: options)
+        let error = await #expect(throws: RealtimeError.self) { try await inPieces.receive() }
+        #expect(error?.message.contains("receivePiece") == true)
+        try await inPieces.close()
+    }
+
+    /// Short messages are packed until they are taken, long ones are not.
+    @Test func shortAndLongMessagesKeepTheirOrder() async throws {
+        let socket = try await WebSocket.connect(server.url("echo"))
+        let sizes = [0, 1, 4096, 4097, 64, 100_000, 0, 4095, 9000, 9000, 3]
+        for (index, size) in sizes.enumerated() {
+            let byte = UInt8(65 + index)
+            try await socket.send([UInt8](repeating: byte, count: size))
+            try await socket.send(
+                String(repeating: Character(UnicodeScalar(byte)), count: size))
+        }
+        for (index, size) in sizes.enumerated() {
+            let bytes = [UInt8](repeating: UInt8(65 + index), count: size)
+            #expect(try await socket.receive() == .binary(bytes))
+            #expect(try await socket.receive() == .text(String(decoding: bytes, as: UTF8.self)))
+        }
+        try await socket.close()
+    }
+
+    /// Top-level code and main-actor classes iterate on the main actor, and stay there.
+    @Test @MainActor func iteratingStaysOnTheActor() async throws {
+        let socket = try await WebSocket.connect(server.url("count/2000"))
+        var (next, state) = (0, [Int]())
+        for try await message in socket.messages {
+            MainActor.assertIsolated()
+            if message == .text(String(next)) { state.append(next) }
+            next += 1
+        }
+        #expect(state == Array(0..<2000))
+    }
+}
