@@ -64,8 +64,6 @@ extension HTTPResponse {
 
 extension RealtimeError {
     fileprivate var nsError: NSError {
-        NSError(
-            domain: "librealtime", code: Int(code.rawValue),
-            userInfo: [NSLocalizedDescriptionKey: message])
+        NSError(domain: RealtimeError.errorDomain, code: errorCode, userInfo: errorUserInfo)
     }
 }
