@@ -187,9 +187,10 @@ final class CurlHandle {
 
     /// Limits the rest of connecting: to a proxy's host, and TLS.
     func limitConnecting(to time: Duration) {
-        settings = nil
-        let milliseconds = min(max(1, time.clampedNanoseconds / 1_000_000), UInt64(Int32.max))
-        _ = shim_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(milliseconds))
+        let milliseconds = Int(min(max(1, time.clampedNanoseconds / 1_000_000), UInt64(Int32.max)))
+        // The other settings are still needed; the next request sets this one again.
+        settings?.connectMilliseconds = milliseconds
+        _ = shim_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds)
     }
 
     // MARK: One exchange
