@@ -6178,7 +6178,7 @@ rt_status rt_pusher_authorization_answer_json(
  * out: receives the request; free it with `rt_rest_request_free`, which does not keep it from being
  *   sent. A second call returns the same request.
  * Returns: RT_OK; RT_ERROR_STATE if the authorization is already answered, or on another thread;
- *   RT_ERROR_INVALID_ARGUMENT.
+ *   RT_ERROR_CLOSED if the connection was freed; RT_ERROR_INVALID_ARGUMENT.
  * Since 0.1.
  */
 rt_status rt_pusher_authorization_get_request(

@@ -159,7 +159,7 @@ public func rt_pusher_authorization_answer_json(
 /// - Parameter out: receives the request; free it with `rt_rest_request_free`, which does not keep
 ///   it from being sent. A second call returns the same request.
 /// - Returns: RT_OK; RT_ERROR_STATE if the authorization is already answered, or on another thread;
-///   RT_ERROR_INVALID_ARGUMENT.
+///   RT_ERROR_CLOSED if the connection was freed; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_pusher_authorization_get_request")
 public func rt_pusher_authorization_get_request(
     _ authorization: rt_pusher_authorization?, _ out: UnsafeMutablePointer<rt_rest_request?>?

@@ -256,6 +256,33 @@ static void pushes_need_no_connection(rt_loop *loop, const char *server) {
   rt_pusher_free(pusher);
 }
 
+static void note_refusal(const rt_pusher_subscription *subscription, void *user) {
+  heard *h = user;
+  note(h, subscription->message, strlen(subscription->message));
+  note(h, "body: ", 6);
+  note(h, (const char *)subscription->body, subscription->body_length);
+  h->failed++;
+}
+
+/* Neither in the error nor in the events about it. */
+static void a_quoted_signature_is_left_out(rt_loop *loop, const char *server) {
+  static const char digits[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+  heard h;
+  char settings[200];
+  rt_pusher *pusher = new_pusher(&h, loop, server);
+  snprintf(settings, sizeof settings, "{'bad_auth': 'error', 'bad_auth_text': 'not demo:%s'}",
+           digits);
+  control(server, "settings", settings);
+  CHECK_OK(rt_pusher_bind(pusher, NULL, heard_event, &h, NULL, NULL));
+  CHECK_OK(rt_pusher_on_subscription_failed(pusher, note_refusal, &h, NULL));
+  CHECK_OK(rt_pusher_subscribe_with(pusher, "private-a", "demo:00", NULL, NULL));
+  CHECK_OK(rt_pusher_connect(pusher));
+  TURN_UNTIL(loop, h.failed == 1);
+  CHECK(strstr(h.text, "pusher:error=") && strstr(h.text, "pusher:subscription_error="));
+  CHECK(strstr(h.text, "body: ") && strstr(h.text, "not demo:") && !strstr(h.text, digits));
+  rt_pusher_free(pusher);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop;
   CHECK(argc == 2);
@@ -267,6 +294,7 @@ int main(int argc, char **argv) {
   users_sign_in(loop, argv[1]);
   users_sign_out(loop, argv[1]);
   pushes_need_no_connection(loop, argv[1]);
+  a_quoted_signature_is_left_out(loop, argv[1]);
   rt_loop_free(loop);
   return 0;
 }

@@ -101,6 +101,8 @@ extension PusherConnection {
     func endpointRequest(
         _ request: PusherAuthorizationRequest
     ) throws(RealtimeError) -> RESTRequestBuilder {
+        // Nobody would close its client.
+        try checkOpen()
         let isUser = request.channels.isEmpty
         let endpoint = isUser ? configuration.userAuthEndpoint : configuration.authEndpoint
         let builder = RESTRequestBuilder(try client(), "POST", to: endpoint)
