@@ -219,10 +219,15 @@ struct ContentDecoderTests {
     }
 
     @Test func unsupported() throws {
-        #expect(try decode([[1]], ["compress"]).failure == .unsupported("compress"))
-        #expect(try decode([Coded.gzip], ["foo, gzip"]).failure == .unsupported("foo"))
+        // As browsers do: the body is passed on as it came.
+        for names in [["utf-8"], ["compress"], ["foo, gzip"], ["gzip", "UTF-8"]] {
+            #expect(ContentDecoder(contentEncoding: names) == nil)
+        }
         #expect(try decode([[1]], ["gzip,gzip,gzip,gzip"]).failure == .tooMany(4))
+        #expect(ContentDecoder.Failure.tooMany(4).isFinal)
+        #expect(!ContentDecoder.Failure.cutShort("gzip").isFinal)
         let error = ContentDecoder.Failure.unsupported("a\u{7}b").error(from: "host:80")
+        #expect(ContentDecoder.Failure.unsupported("br").isFinal)
         #expect(error.code == .protocolViolation)
         #expect(
             error.message == "host:80 answered with the content coding \"a\\u{7}b\", which is not"

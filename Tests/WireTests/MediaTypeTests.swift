@@ -24,6 +24,24 @@ import Testing
         #expect(MediaType(text)?.matches("text/event-stream") != true)
     }
 
+    /// Fetch, "extract a MIME type", with its examples.
+    @Test func theLastValidOneCounts() {
+        func type(_ values: String...) -> MediaType? { MediaType(contentType: values) }
+        #expect(type("text/plain;charset=gbk, text/html")?.essence == "text/html")
+        #expect(type("text/plain;charset=gbk, text/html")?.value("charset") == nil)
+        #expect(
+            type("text/html;charset=gbk;a=b, text/html;x=y")?.parameters
+                == [parameter("x", "y"), parameter("charset", "gbk")])
+        #expect(type("text/html;charset=gbk;a=b", "text/html;x=y")?.value("charset") == "gbk")
+        #expect(type("text/html;charset=gbk", "x/x", "text/html;x=y")?.value("charset") == nil)
+        #expect(type("text/html", "cannot-parse")?.essence == "text/html")
+        #expect(type("text/html", "*/*")?.essence == "text/html")
+        #expect(type("text/html", "")?.essence == "text/html")
+        #expect(type("a/b;x=\"1,\\\"2\",c/d")?.essence == "c/d")
+        #expect(type("a/b;x=\"1,c/d")?.essence == "a/b")
+        #expect(type("", "nothing") == nil && MediaType(contentType: []) == nil)
+    }
+
     private func parameters(_ text: String) -> [MediaType.Parameter]? {
         MediaType(text)?.parameters
     }

@@ -62,7 +62,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     /// True while queued in the multi handle's `decoding`.
     @exclusivity(unchecked) var waitsToDecode = false
     /// Why the rest of the response cannot be read.
-    @exclusivity(unchecked) private var fault: RealtimeError?
+    @exclusivity(unchecked) private var fault: HTTPFailure?
     @exclusivity(unchecked) var refusal = HTTP2Refusal()
 
     @exclusivity(unchecked) private var isDelivering = false
@@ -303,7 +303,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
             owner?.received(head, by: self)
         }
         deliverBody()
-        if let fault, isOpen { return end(HTTPFailure(fault)) }
+        if let fault, isOpen { return end(fault) }
         holdBack()
         if let progress, isOpen {
             self.progress = nil
@@ -382,7 +382,8 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
             do throws(ContentDecoder.Failure) {
                 step = try decoder.decode(body.readable, into: turns.space)
             } catch {
-                fault = error.error(from: "\(handle.route)")
+                fault = HTTPFailure(
+                    error.error(from: "\(handle.route)"), isFinal: error.isFinal)
                 return
             }
             body.consume(step.consumed)

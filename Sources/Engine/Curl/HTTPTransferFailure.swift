@@ -47,7 +47,7 @@ extension HTTPTransfer {
             return nil
         } catch {
             if case .cutShort = error, mayEndInCoding { return nil }
-            return HTTPFailure(error.error(from: "\(handle.route)"))
+            return HTTPFailure(error.error(from: "\(handle.route)"), isFinal: error.isFinal)
         }
     }
 

@@ -26,7 +26,7 @@ struct LongPollDelivery: ~Copyable {
     ) throws(RealtimeError) {
         texts = [contentType, id, before].map { ContiguousArray($0.utf8) + [0] }
         hadID = !id.isEmpty
-        let type = MediaType(contentType)
+        let type = MediaType(contentType: [contentType])
         if let type, type.matches("multipart/mixed") {
             checker = try Multipart(type)
             batch = try Multipart(type)

@@ -56,7 +56,8 @@ extension SpreadbotConnection {
     /// Handles a poll's response, or a part of one.
     func receive(polled message: LongPollMessage, _ leg: SpreadbotLeg) {
         guard leg === self.leg, case .poll(let poll) = leg.kind else { return }
-        let type = MediaType(String(decoding: message.contentType, as: UTF8.self))
+        let type = MediaType(
+            contentType: [String(decoding: message.contentType, as: UTF8.self)])
         let isBatch = type?.matches(SpreadbotBatch.mediaType) ?? false
         if isBatch, message.data.count > SpreadbotEnvelope.maximumBytes {
             return refuse(message.data.count, leg)

@@ -12,12 +12,12 @@ enum ContentCoding: String, CaseIterable {
     init?(name: String) {
         let isAlias = name.equalsIgnoringASCIICase("x-gzip")
         let known = ContentCoding.allCases.first { name.equalsIgnoringASCIICase($0.rawValue) }
-        guard let coding = isAlias ? .gzip : known, coding.isAvailable else { return nil }
+        guard let coding = isAlias ? .gzip : known else { return nil }
         self = coding
     }
 
     /// zlib is linked. The libraries of the others are loaded when this is first read.
-    private var isAvailable: Bool {
+    var isAvailable: Bool {
         switch self {
         case .deflate, .gzip: true
         case .brotli: shim_brotli_is_available()

@@ -4,7 +4,7 @@
 /// asks for more output.
 package final class ContentDecoder {
     package enum Failure: Error, Equatable {
-        /// The name of a coding that this process cannot decode.
+        /// The name of a coding whose library is not installed. The server was not offered it.
         case unsupported(String)
         /// More codings than `mostCodings`.
         case tooMany(Int)
@@ -34,7 +34,7 @@ package final class ContentDecoder {
     package static var acceptedCodings: String { ContentCoding.available }
 
     /// From Content-Encoding, in the order in which the server applied them.
-    private let names: [String]
+    private let codings: [ContentCoding]
     private var links: [Link] = []
     /// Whether `decode` can return more output without further input.
     package private(set) var hasMore = false
@@ -62,11 +62,12 @@ package final class ContentDecoder {
         }
     }
 
-    /// nil if there is nothing to decode.
+    /// nil if there is nothing to decode: also if any name is not that of a coding, such as
+    /// "utf-8", which some servers send. Like browsers, we then pass the body on as it came.
     /// - Parameter contentEncoding: the values of all Content-Encoding fields. `decode` reports
-    ///   unsupported codings, since a response without a body may name any.
+    ///   codings whose library is missing, since a response without a body may name any.
     package convenience init?(contentEncoding: [String]) {
-        var names: [String] = []
+        var codings: [ContentCoding] = []
         for value in contentEncoding {
             for element in value.utf8.split(separator: UInt8(ascii: ",")) {
                 let name = String(Substring(element.trimmingBlanks))
@@ -76,14 +77,15 @@ package final class ContentDecoder {
                 {
                     continue
                 }
-                names.append(name)
+                guard let coding = ContentCoding(name: name) else { return nil }
+                codings.append(coding)
             }
         }
-        if names.isEmpty { return nil }
-        self.init(names: names)
+        if codings.isEmpty { return nil }
+        self.init(codings)
     }
 
-    private init(names: [String]) { self.names = names }
+    private init(_ codings: [ContentCoding]) { self.codings = codings }
 
     /// Decodes some of the input. Call it again while `hasMore` is true, and with the bytes that it
     /// did not consume, followed by the next ones. If the input is damaged, it first returns the
@@ -162,11 +164,11 @@ package final class ContentDecoder {
     }
 
     private func open() throws(Failure) {
-        guard names.count <= ContentDecoder.mostCodings else { throw .tooMany(names.count) }
+        guard codings.count <= ContentDecoder.mostCodings else { throw .tooMany(codings.count) }
         // The coding that was applied last is undone first.
         var opened: [Link] = []
-        for name in names.reversed() {
-            guard let coding = ContentCoding(name: name) else { throw .unsupported(name) }
+        for coding in codings.reversed() {
+            guard coding.isAvailable else { throw .unsupported(coding.rawValue) }
             guard let link = Link(coding) else { throw .noMemory }
             opened.append(link)
         }
@@ -185,6 +187,14 @@ package final class ContentDecoder {
 }
 
 extension ContentDecoder.Failure {
+    /// Whether the server would send the same again.
+    package var isFinal: Bool {
+        switch self {
+        case .unsupported, .tooMany: true
+        case .damaged, .cutShort, .noMemory: false
+        }
+    }
+
     /// The error for the user.
     /// - Parameter peer: the names of the server and of the proxy, if there is one.
     package func error(from peer: String) -> RealtimeError {

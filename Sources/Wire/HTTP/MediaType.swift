@@ -32,6 +32,44 @@ package struct MediaType: Equatable, Sendable {
         }
     }
 
+    /// The type of a response, as browsers extract it (WHATWG Fetch, "extract a MIME type"): the
+    /// last valid one counts, if there are several in one header or in several. If it equals the
+    /// one before and has no charset, it takes over that one's.
+    /// - Parameter values: of all Content-Type headers.
+    package init?(contentType values: [String]) {
+        var found: MediaType?
+        for value in values.flatMap(MediaType.elements) {
+            guard var type = MediaType(value), type.essence != "*/*" else { continue }
+            if let found, found.essence == type.essence, type.value("charset") == nil,
+                let charset = found.value("charset")
+            {
+                type.parameters.append(Parameter(name: "charset", value: charset))
+            }
+            found = type
+        }
+        guard let found else { return nil }
+        self = found
+    }
+
+    /// The elements of a list, which commas separate outside of quoted strings.
+    private static func elements(_ list: String) -> [String] {
+        var elements: [[UInt8]] = [[]]
+        var isQuoted = false
+        var bytes = list.utf8.makeIterator()
+        while let byte = bytes.next() {
+            if byte == UInt8(ascii: ","), !isQuoted {
+                elements.append([])
+                continue
+            }
+            elements[elements.count - 1].append(byte)
+            if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
+            if byte == UInt8(ascii: "\\"), isQuoted, let next = bytes.next() {
+                elements[elements.count - 1].append(next)
+            }
+        }
+        return elements.map { String(decoding: $0, as: UTF8.self) }
+    }
+
     /// Whether it is this type, with any parameters.
     package func matches(_ essence: String) -> Bool {
         self.essence.equalsIgnoringASCIICase(essence)
