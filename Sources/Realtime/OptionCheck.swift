@@ -23,6 +23,7 @@ enum OptionCheck {
         _ value: String?, _ name: String, atMost most: Int = .max
     ) throws(RealtimeError) -> String? {
         guard let value else { return nil }
+        try FileName.check(value, name)
         guard !value.isEmpty, !value.utf8.contains(0), value.utf8.count <= most else {
             let reason =
                 value.isEmpty

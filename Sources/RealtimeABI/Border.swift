@@ -148,6 +148,7 @@ func filePath(
     guard !path.isEmpty else {
         throw RealtimeError(.invalidArgument, "\(name) is empty; use NULL for none")
     }
+    try FileName.check(path, name)
     guard path.utf8.count <= most else {
         throw RealtimeError(
             .invalidArgument, "\(name) has \(path.utf8.count) bytes, at most \(most) are allowed")

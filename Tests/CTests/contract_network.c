@@ -4,12 +4,23 @@
 
 static const char *const pin = "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
+static const char *const pem =
+    "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
+    "\n-----END PRIVATE KEY-----\n";
+
 static void arguments(rt_network *network) {
   const rt_status bad = RT_ERROR_INVALID_ARGUMENT;
   char path[109] = "";
   CHECK_STATUS(rt_network_new(NULL), bad);
   CHECK_STATUS(rt_network_set_ca_file(network, ""), bad);
   CHECK_OK(rt_network_set_ca_path(network, NULL));
+  CHECK_STATUS(rt_network_set_ca_file(network, pem), bad);
+  CHECK(strstr(rt_last_error(), "PEM text") != NULL && strstr(rt_last_error(), "MII") == NULL);
+  CHECK_STATUS(rt_network_set_ca_path(network, pem), bad);
+  CHECK_STATUS(rt_network_set_client_certificate(network, pem, NULL, NULL), bad);
+  CHECK_STATUS(rt_network_set_client_certificate(network, "cert.pem", pem, NULL), bad);
+  CHECK(strstr(rt_last_error(), "PEM text") != NULL && strstr(rt_last_error(), "MII") == NULL);
+  CHECK_STATUS(rt_network_set_unix_socket(network, pem), bad);
   CHECK_STATUS(rt_network_set_client_certificate(network, NULL, "key.pem", NULL), bad);
   CHECK_STATUS(rt_network_set_client_certificate(network, "cert.pem", "", NULL), bad);
   CHECK_STATUS(rt_network_add_pinned_public_key(network, "sha256//short"), bad);

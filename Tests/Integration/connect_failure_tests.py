@@ -85,8 +85,16 @@ async def test_plain_text() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as place:
         for error in await failures(f"https://{place}/"):
             expect(error.name == "RT_ERROR_TLS", f"{error.name}")
-            expect("does not speak TLS at this port" in error.message, error.message)
+            expect("this port does not speak TLS" in error.message, error.message)
             expect("http:// or ws://" in error.message, error.message)
+
+
+async def test_end_instead_of_tls() -> None:
+    """Servers of other protocols end a connection whose first bytes they do not understand."""
+    with answering(b"") as place:
+        for error in await failures(f"https://{place}/"):
+            expect(error.name == "RT_ERROR_TLS", f"{error.name}")
+            expect("this port does not speak TLS" in error.message, error.message)
 
 
 async def test_silence() -> None:

@@ -37,6 +37,24 @@ private func refusal(
         #expect(refusal { try $0.setProxy(url) } == code)
     }
 
+    @Test(arguments: [
+        "-----BEGIN PRIVATE KEY-----\nsecret", "Bag\n-----BEGIN CERTIFICATE-----\nsecret",
+    ])
+    func pemTextIsNotAFileName(_ text: String) {
+        var network = NetworkConfiguration()
+        for key in [nil, "key.pem", text] {
+            do throws(RealtimeError) {
+                let certificate = key == text ? "cert.pem" : text
+                try network.setClientCertificate(certificate, keyFile: key, keyPassword: nil)
+                Issue.record("taken")
+            } catch {
+                #expect(error.message.contains("is PEM text; the name of a file"))
+                #expect(!error.message.contains("secret"))
+            }
+        }
+        #expect(!FileName.isPEM("-----BEGIN") && !FileName.isPEM("/etc/ssl/-----begin x.pem"))
+    }
+
     @Test func aRefusedProxyKeepsItsPasswordSecret() {
         var network = NetworkConfiguration()
         do throws(RealtimeError) {

@@ -89,7 +89,11 @@ enum CurlFailure {
         case CURLE_COULDNT_RESOLVE_HOST: return "its name cannot be resolved"
         case CURLE_COULDNT_RESOLVE_PROXY: return "the proxy's name cannot be resolved"
         case CURLE_OPERATION_TIMEDOUT: return "timed out"
-        case CURLE_SSL_CACERT_BADFILE: return cause + CurlAuthorities.variables(in: cause)
+        case CURLE_SSL_CACERT_BADFILE:
+            // libcurl quotes the name; options are checked, but the environment may have anything.
+            let names = CurlAuthorities.variables(in: cause)
+            return FileName.isPEM(cause)
+                ? "PEM text is given instead of the name of a file with it\(names)" : cause + names
         default: break
         }
         guard code == .tls else { return cause }
@@ -98,10 +102,19 @@ enum CurlFailure {
             strstr($0, "wrong version number") != nil || strstr($0, "packet length too long") != nil
                 || strstr($0, "http request") != nil
         }
-        guard isPlain else { return "TLS: \(cause)" }
-        return route.isProxySecure
-            ? "the proxy or the server does not speak TLS at this port"
-            : "the server does not speak TLS at this port: use http:// or ws://, or turn TLS off"
+        if isPlain {
+            return route.isProxySecure
+                ? "this port, of the proxy or of the server, does not speak TLS"
+                : "this port does not speak TLS: use http:// or ws://, or turn TLS off"
+        }
+        // What servers of other protocols do with OpenSSL's first message, which they cannot read.
+        let isEnd = cause.withCString {
+            strstr($0, "SSL_ERROR_SYSCALL") != nil || strstr($0, "unexpected eof") != nil
+                || strstr($0, "reset by peer") != nil
+        }
+        guard isEnd else { return "TLS: \(cause)" }
+        return "the connection was ended during the TLS handshake;"
+            + " probably this port does not speak TLS"
     }
 
     /// What is wrong with a response's head or trailers; nil for nothing.

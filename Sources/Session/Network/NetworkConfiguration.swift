@@ -194,6 +194,7 @@ package struct NetworkConfiguration: Sendable, Equatable {
 private func checked(_ path: String, _ what: String) throws(RealtimeError) -> String {
     guard !path.isEmpty else { throw RealtimeError(.invalidArgument, "\(what) is empty") }
     try checkNoNUL(path, what)
+    try FileName.check(path, what)
     return path
 }
 

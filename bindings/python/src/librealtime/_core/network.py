@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -13,7 +14,7 @@ from .loader import lib
 from .naming import kind_of
 from .option_kinds import describe
 from .option_tables import NETWORK_OPTIONS, NetworkOptions
-from .values import StrPath, invalid, number, path, strings, text
+from .values import StrPath, invalid, number, path, refuse_pem, strings, text
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,13 @@ class Network(NetworkOptions):
     proxy: str | Literal[True] | None = field(default=True, repr=False)
     no_proxy: Iterable[str] | None = None
     resolve: Mapping[tuple[str, int], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # At once, because the object's text shows these names.
+        for name in ("ca_file", "ca_path", "client_certificate", "client_key", "unix_socket"):
+            value = getattr(self, name)
+            if isinstance(value, (str, bytes)):
+                refuse_pem(os.fsencode(value), name)
 
     def make(self) -> Handle:
         """Creates its handle in the C interface, which copies it wherever it is passed."""

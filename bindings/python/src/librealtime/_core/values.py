@@ -57,7 +57,14 @@ def path(value: StrPath, what: str) -> bytes:
     name = os.fsencode(value)
     if b"\0" in name:
         raise invalid(f"{what} contains a NUL character")
+    refuse_pem(name, what)
     return name
+
+
+def refuse_pem(name: bytes, what: str) -> None:
+    """Refuses PEM text given as a file's name; not quoted, because it may be a private key."""
+    if b"-----BEGIN " in name:
+        raise invalid(f"{what} is PEM text; the name of a file with it is expected")
 
 
 def limit(value: int | None, name: str) -> int:
