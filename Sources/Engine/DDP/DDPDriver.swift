@@ -104,6 +104,11 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         shared.locked { shared.openingThread = 0 }
     }
 
+    func heard(by socket: any DDPSocket) {
+        guard socket === self.socket, !isClosed else { return }
+        shared.locked { shared.session.heard(on: socketNumber) }
+    }
+
     func received(_ text: UnsafeRawBufferPointer, by socket: any DDPSocket) {
         guard socket === self.socket, !isClosed else { return }
         let frame = reader.read(text)

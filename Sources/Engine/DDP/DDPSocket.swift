@@ -41,6 +41,8 @@ protocol DDPSocketOwner: AnyObject {
     var cookies: CookieJar { get set }
     /// - Parameter opened: the response that opened it, and its connection.
     func opened(_ socket: any DDPSocket, _ opened: Opened)
+    /// Bytes of the server have arrived, possibly only a part of a message.
+    func heard(by socket: any DDPSocket)
     /// The text is in UTF-8, and valid until this returns.
     func received(_ text: UnsafeRawBufferPointer, by socket: any DDPSocket)
     func ended(_ end: DDPSocketEnd, of socket: any DDPSocket)

@@ -54,6 +54,7 @@ final class DDPWebSocket: DDPSocket {
                 takeCookies(opened.response)
                 owner?.opened(self, opened)
             }
+            handlers.activity = { [self] in owner?.heard(by: self) }
             handlers.delivery = .each { [self] kind, bytes in
                 // Other frames have no meaning.
                 if kind == .text { owner?.received(bytes, by: self) }

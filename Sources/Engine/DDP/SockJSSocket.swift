@@ -148,7 +148,9 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
     }
 
     fileprivate func heard(_ exchange: SockJSExchange) {
-        if exchange === polling { session.heard(now: Loop.now()) }
+        guard exchange === polling else { return }
+        session.heard(now: Loop.now())
+        owner?.heard(by: self)
     }
 
     fileprivate func answered(

@@ -3,6 +3,12 @@ package import Wire
 
 // What the messages of the server mean.
 extension DDPSession {
+    /// Bytes have arrived on a socket, possibly only a part of a message: a large one over a slow
+    /// link may take longer than the server has to answer a ping.
+    package mutating func heard(on number: UInt64) {
+        if socket == number { heartbeat.heard() }
+    }
+
     /// A message on a socket.
     /// - Parameter bytes: how long it was.
     package mutating func received(

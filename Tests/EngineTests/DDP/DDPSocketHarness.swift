@@ -13,6 +13,8 @@ final class DDPSocketHarness: DDPSocketOwner {
     lazy var cookies = CookieJar(host: configuration.address.webSocket.host)
     private(set) var socket: (any DDPSocket)?
     private(set) var openings = 0
+    /// How often bytes were reported.
+    private(set) var hearings = 0
     /// The messages that were received.
     private(set) var messages: [JSONValue] = []
     private(set) var ends: [DDPSocketEnd] = []
@@ -103,6 +105,11 @@ final class DDPSocketHarness: DDPSocketOwner {
     func opened(_ socket: any DDPSocket, _ opened: Opened) {
         #expect(socket === self.socket)
         openings += 1
+    }
+
+    func heard(by socket: any DDPSocket) {
+        #expect(socket === self.socket && ends.isEmpty)
+        hearings += 1
     }
 
     func received(_ text: UnsafeRawBufferPointer, by socket: any DDPSocket) {

@@ -56,6 +56,7 @@ struct DDPSocketTests {
         try server.control("close", ["code": 1001, "reason": "bye"])
         let end = try server.runToEnd()
         #expect(server.messages.last == ["msg": "last"])
+        #expect(server.hearings > 0)
         #expect(end.error == nil)
         #expect(end.closeCode == (transport == .webSocket ? 1001 : 3000))
         #expect(end.reason == (transport == .webSocket ? "bye" : "Go away!"))

@@ -371,6 +371,22 @@ struct DDPConnectingTests {
         #expect(model.session.status == .connected)
     }
 
+    /// A message over a slow link takes longer than an answer may take.
+    @Test func partsOfAMessageAreAnswers() {
+        let model = DDPModel.connected()
+        model.pass(.milliseconds(17_500))
+        #expect(model.done() == ["> ping"])
+        for _ in 0..<6 {
+            model.pass(.seconds(14))
+            model.session.heard(on: model.socket)
+        }
+        #expect(model.session.status == .connected)
+        model.pass(.seconds(14))
+        model.session.heard(on: model.socket + 1)
+        model.pass(.seconds(30))
+        #expect(model.done().contains("drop"))
+    }
+
     @Test func anOldServerGetsNoPings() {
         let model = DDPModel { $0.versions = ["pre1"] }
         model.connect()

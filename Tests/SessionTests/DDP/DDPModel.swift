@@ -11,7 +11,7 @@ final class DDPModel {
     var stub: (inout DDPSession, inout IDs) -> DDPStubOutcome = { _, _ in .success(.null) }
     private var ids = IDs()
     private var reader = DDPReader()
-    private var socket: UInt64 = 0
+    private(set) var socket: UInt64 = 0
 
     /// Subscriptions are `s1`, `s2` and so on; seeds count, too.
     struct IDs: DDPRandomSource {
