@@ -12,8 +12,8 @@ public import Wire
 /// A 2xx response is returned; everything else is thrown as a `REST.Failure`, which contains the
 /// response if there was one. A request is retried when that is safe: after an error that occurred
 /// before it was sent, and after 408, 429 and 503. A request whose method is idempotent, or that
-/// has an Idempotency-Key, is also retried after a lost connection, a timeout, 425, 500, 502 and
-/// 504.
+/// has an Idempotency-Key, is also retried after a lost connection, a timeout, 425, 500, 502, 504,
+/// and Cloudflare's 520 to 524 and 530.
 ///
 /// Cancelling the waiting task cancels the request. Releasing the last reference closes the client.
 /// All members may be used on any thread.

@@ -9,10 +9,10 @@ import Wire
 ///
 /// A request is retried when that is safe: after an error that occurred before it was sent, and
 /// after 408, 429 and 503. A request whose method is idempotent, or that has an Idempotency-Key, is
-/// also retried after a lost connection, a timeout, 425, 500, 502 and 504. A request whose method
-/// is not idempotent is not repeated after a 2xx whose body cannot be read (RT_ERROR_PROTOCOL),
-/// because the server has already acted on it. Without a network, requests wait in a queue, in
-/// order. Each request has exactly one terminal callback. Since 0.1.
+/// also retried after a lost connection, a timeout, 425, 500, 502, 504, and Cloudflare's 520 to 524
+/// and 530. A request whose method is not idempotent is not repeated after a 2xx whose body cannot
+/// be read (RT_ERROR_PROTOCOL), because the server has already acted on it. Without a network,
+/// requests wait in a queue, in order. Each request has exactly one terminal callback. Since 0.1.
 public typealias rt_rest = OpaquePointer
 
 /// Creates a client. Any thread. Since 0.1.

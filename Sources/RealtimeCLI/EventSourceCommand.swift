@@ -35,7 +35,10 @@ struct EventSourceCommand: AsyncParsableCommand {
     @Flag(inversion: .prefixedNo, help: "Reconnect when the stream ends or fails.")
     var reconnect = true
 
-    @Flag(help: "Also reconnect after the statuses 408, 425, 429, 500, 502, 503 and 504.")
+    @Flag(
+        help: """
+            Also reconnect after the statuses 408, 425, 429, 500, 502 to 504, 520 to 524 and 530.
+            """)
     var resilient = false
 
     @Option(help: "End after this many events.")

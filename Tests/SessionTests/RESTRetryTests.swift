@@ -70,7 +70,7 @@ struct RESTRetryTests {
             let id = try client.submit(method)
             _ = client.done()
             let always = [408, 429, 503].contains(status)
-            let whenSafe = [425, 500, 502, 504].contains(status)
+            let whenSafe = [425, 500, 502, 504, 520, 521, 522, 523, 524, 530].contains(status)
             let repeats = always || whenSafe && method == "GET"
             let what = status < 300 ? "ok" : "httpStatus"
             #expect(

@@ -31,6 +31,13 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     /// Whether the event source reconnects when the stream ends or an attempt fails.
     /// - Option: reconnect, flag
     package var reconnects = true
+    /// Whether a request that is neither safe nor idempotent (POST, PATCH) is sent again when its
+    /// stream ends, or after a failure before which the server may have acted on it. Without this
+    /// option the event source then closes; the normal end of a stream is not an error. It connects
+    /// again only if the request cannot have reached the server, after a retry status, or if the
+    /// request has an Idempotency-Key.
+    /// - Option: retry_unsafe, flag
+    package var retriesUnsafe = false
     /// How many attempts in a row may fail, or end before they are stable (`stable_time`). After
     /// that the event source fails with RT_ERROR_RECONNECTS_EXHAUSTED.
     /// - Option: max_reconnects, count 0..., unlimited
@@ -57,9 +64,10 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     /// - Option: backoff, backoff, once
     package var backoff: BackoffConfiguration?
 
-    /// The time limit from the request to the head of its response.
+    /// The time limit from the request, on an open connection, to the head of its response. Many
+    /// servers send the head only with the first event, which may take minutes.
     /// - Option: response_timeout, limit
-    package var responseTimeout: Duration = .seconds(30)
+    package var responseTimeout: Duration = .seconds(300)
     /// How long the server may send nothing, not even comments, before the event source reconnects.
     /// Without it TCP keep-alive still notices a dead connection.
     /// - Option: idle_timeout, limit
@@ -72,7 +80,7 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     package var limits = EventStreamParser.Limits()
 
     /// Statuses that are often temporary, for servers behind proxies that restart.
-    package static let resilientStatuses = [408, 425, 429, 500, 502, 503, 504]
+    package static let resilientStatuses = TemporaryStatus.all
 
     package init(url: String) throws(RealtimeError) {
         self.url = try HTTPURL(parsing: url, as: .http)
@@ -114,12 +122,12 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     }
 
     package mutating func addRetryStatus(_ status: Int) throws(RealtimeError) {
-        guard (400...599).contains(status), status != 401, status != 407 else {
-            throw RealtimeError(
-                .invalidArgument,
-                "the status to retry is \(status); 400 to 599 is expected, except 401 and 407")
-        }
-        retryStatuses.insert(status)
+        retryStatuses.insert(try TemporaryStatus.checked(status))
+    }
+
+    /// Whether the request may be sent again although the server may have acted on it.
+    var mayRepeat: Bool {
+        retriesUnsafe || RetryRules.isIdempotent(method) || RetryRules.isKeyed(fields)
     }
 
     /// The reconnection time until the server sets one.

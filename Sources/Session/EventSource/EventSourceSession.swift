@@ -146,7 +146,7 @@ package struct EventSourceSession: HTTPSourceSession {
     }
 
     private static func isEventStream(_ head: ResponseHead) -> Bool {
-        MediaType(head.values("Content-Type").first ?? "")?.matches("text/event-stream") == true
+        MediaType(contentType: head.values("Content-Type"))?.matches("text/event-stream") == true
     }
 
     /// Handles a response: its head and, if it does not open a stream, the beginning of its body.
@@ -171,7 +171,7 @@ package struct EventSourceSession: HTTPSourceSession {
         switch head.status {
         case 200:
             guard EventSourceSession.isEventStream(head) else {
-                let type = head.values("Content-Type").first ?? ""
+                let type = head.values("Content-Type").joined(separator: ", ")
                 let given = type.isEmpty ? "none" : type.quoted(upTo: 60)
                 return .failed(
                     fail(
@@ -242,11 +242,24 @@ package struct EventSourceSession: HTTPSourceSession {
         let asked = failure == nil ? askedDelay : .zero
         // The server treats the stream like a poll: it sends an event, then ends it.
         let isPoll = failure == nil && hasDispatched
+        let isUnseen = failure.map { $0.precedesRequest || $0.isStale } ?? false
+        guard isUnseen || configuration.mayRepeat else {
+            return fail(failure == nil ? error : unrepeated(error), status: error.proxyRefusal)
+        }
         var report = end(
             error, status: error.proxyRefusal, now: now, random: random, asked: asked,
             isPoll: isPoll)
         report.precedesRequest = failure?.precedesRequest ?? false
         return report
+    }
+
+    /// The error of a request that is not sent again because of its method.
+    private func unrepeated(_ error: RealtimeError) -> RealtimeError {
+        guard configuration.reconnects else { return error }
+        return RealtimeError(
+            error.code,
+            "\(error.message); a \(configuration.method) is not sent again (retry_unsafe is off)",
+            response: error.response, systemError: error.systemError)
     }
 
     /// Ends the source for good. For a stream that cannot be parsed further (P13), because the
@@ -331,9 +344,9 @@ package struct EventSourceSession: HTTPSourceSession {
     private mutating func timedOut(
         _ what: String, _ limit: Duration, _ now: Instant, _ random: Double
     ) -> HTTPSourceFailure {
-        end(
-            RealtimeError(.timeout, "\(name) \(what) \(limit.readable)"), status: 0, now: now,
-            random: random, asked: .zero)
+        let error = RealtimeError(.timeout, "\(name) \(what) \(limit.readable)")
+        guard configuration.mayRepeat else { return fail(unrepeated(error)) }
+        return end(error, status: 0, now: now, random: random, asked: .zero)
     }
 
     // MARK: The network and the user

@@ -166,7 +166,7 @@ package struct LongPollSession: HTTPSourceSession {
             phase = .authorizing
             return .unauthorized
         }
-        let type = head.values("Content-Type").first.flatMap { MediaType($0) }
+        let type = MediaType(contentType: head.values("Content-Type"))
         if head.status == 200, type?.matches("text/event-stream") == true {
             let error = RealtimeError(
                 .contentType, "\(name) answered with an event stream, which does not end",
@@ -244,7 +244,9 @@ package struct LongPollSession: HTTPSourceSession {
             attempts.forgetFailures()
             isGood = true
             pollAgain(start, held: now - start, now)
-        case 504 where !isHasty(now - start) || !configuration.countsGatewayTimeouts:
+        case let status
+        where TemporaryStatus.isGatewayTimeout(status)
+            && (!isHasty(now - start) || !configuration.countsGatewayTimeouts):
             pollAgain(start, held: now - start, now)
         case 410:
             let gone = RealtimeError(
@@ -257,7 +259,7 @@ package struct LongPollSession: HTTPSourceSession {
             return .failed(
                 HTTPSourceFailure(
                     error: gone, status: 410, retryIn: configuration.interval, attempt: attempt))
-        case 429, 500, 502, 503, 504:
+        case let status where status == 429 || TemporaryStatus.failures.contains(status):
             let asked = Attempts.asked(by: head, wallClock: wallClock)
             return .failed(
                 retry(

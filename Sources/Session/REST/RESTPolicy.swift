@@ -113,8 +113,12 @@ package enum RetryRules {
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(method)
     }
 
-    static func isKeyed(_ request: HTTPRequest) -> Bool {
-        request.values("Idempotency-Key").contains { !$0.isEmpty }
+    static func isKeyed(_ request: HTTPRequest) -> Bool { isKeyed(request.fields) }
+
+    static func isKeyed(_ fields: [HeaderField]) -> Bool {
+        fields.contains {
+            $0.name.equalsIgnoringASCIICase("Idempotency-Key") && !$0.value.isEmpty
+        }
     }
 
     /// Whether to repeat it after an error before which the server may have seen it.
@@ -137,7 +141,8 @@ package enum RetryRules {
     static func repeats(status: Int, _ request: @autoclosure () -> HTTPRequest) -> Bool {
         switch status {
         case 408, 429, 503: true
-        case 425, 500, 502, 504: isIdempotent(request().method) || isKeyed(request())
+        case _ where TemporaryStatus.all.contains(status):
+            isIdempotent(request().method) || isKeyed(request())
         default: false
         }
     }

@@ -34,9 +34,6 @@ enum SpreadbotOutcome: Equatable {
     /// The leg was open: use the same transport again, counted.
     case dropped
 
-    /// Statuses of a server, or of a proxy in front of it, that may change soon.
-    private static let passingStatuses = [408, 425, 429, 500, 502, 503, 504]
-
     /// Close codes that show that a WebSocket does not work on this route (RFC 6455 §7.4.1).
     private static let unfitCodes: [UInt16] = [1002, 1003, 1007, 1009, 1010]
 
@@ -68,7 +65,7 @@ enum SpreadbotOutcome: Equatable {
             self.init(end.error, of: transport, wasOpen, end.reachedServer, goesElsewhere)
         case 401, 407: self = .unauthorized
         case 403 where isLast, 404 where isLast: self = .refused
-        case _ where SpreadbotOutcome.passingStatuses.contains(end.status): self = .unreachable
+        case _ where TemporaryStatus.all.contains(end.status): self = .unreachable
         case 1...: self = .unsupported
         default:
             self.init(end.error, of: transport, wasOpen, end.reachedServer, goesElsewhere)

@@ -33,10 +33,10 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
     """
     Durations are in seconds, sizes in bytes. A request is retried when that is safe: after an error
     before it was sent and after 408, 429 and 503; if its method is idempotent or it has an
-    Idempotency-Key, also after a lost connection, a timeout, 425, 500, 502 and 504. Without a
-    network, requests wait in a queue. All methods except GET and HEAD are sent one after the other,
-    in the order of the calls. A response of any status is returned (see ``raise_for_status``); a
-    failure without a response is raised.
+    Idempotency-Key, also after a lost connection, a timeout, 425, 500, 502, 504, 520 to 524 and
+    530. Without a network, requests wait in a queue. All methods except GET and HEAD are sent one
+    after the other, in the order of the calls. A response of any status is returned (see
+    ``raise_for_status``); a failure without a response is raised.
 
     The client's ``headers``, ``params``, ``cookies`` and credential go to its base URL's origin.
 

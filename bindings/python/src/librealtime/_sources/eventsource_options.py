@@ -26,7 +26,7 @@ OnComment = Optional[Callable[[str], object]]
 OnStore = Optional[Callable[[str, str], object]]
 
 #: Temporary statuses, for example of proxies whose server restarts; for ``retry_statuses=``.
-RESILIENT = frozenset((408, 425, 429, 500, 502, 503, 504))
+RESILIENT = frozenset((408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 530))
 
 
 @dataclass(frozen=True, eq=False)

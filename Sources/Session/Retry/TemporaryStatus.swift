@@ -1,0 +1,27 @@
+import Wire
+
+/// HTTP statuses that may change with another attempt (RFC 9110 §15.5, §15.6, RFC 6585 §4).
+package enum TemporaryStatus {
+    /// Refusals of a request that was not processed.
+    static let refusals = [408, 425, 429]
+    /// Failures of a server, or of a gateway in front of it. Those above 511 are Cloudflare's: the
+    /// origin answered nothing valid (520), refuses connections (521), does not answer (522, 524),
+    /// or is unreachable (523, 530).
+    static let failures = [500, 502, 503, 504, 520, 521, 522, 523, 524, 530]
+    /// Both.
+    package static let all = refusals + failures
+
+    /// Whether a gateway gave up the wait for the server's response.
+    static func isGatewayTimeout(_ status: Int) -> Bool { status == 504 || status == 524 }
+
+    /// Checks a status after which the caller wants another attempt. 401 and 407 ask for
+    /// credentials instead.
+    static func checked(_ status: Int) throws(RealtimeError) -> Int {
+        guard (400...599).contains(status), status != 401, status != 407 else {
+            throw RealtimeError(
+                .invalidArgument,
+                "the status to retry is \(status); 400 to 599 is expected, except 401 and 407")
+        }
+        return status
+    }
+}
