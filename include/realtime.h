@@ -1040,7 +1040,8 @@ typedef void (*rt_event_fn)(const rt_event *event, void *user);
 /**
  * Called before an attempt; `attempt` is its number since the last stable connection, from 1. It
  * may change the options that can be set before start, such as the URL or the headers with a fresh
- * token, but not those that take effect only once. Returning false closes the object. Since 0.1.
+ * token, but not those that take effect only once. Returning false closes the object. If the
+ * decision or the token takes time, call the object's `_defer_attempt` and return true. Since 0.1.
  */
 typedef bool (*rt_attempt_fn)(uint32_t attempt, void *user);
 
@@ -1058,9 +1059,9 @@ enum {
 };
 
 /**
- * The server responded with 401, or the proxy with 407 (`rt_network_set_proxy`); `refusal`
- * describes the response. The callback may change the headers, as before start. It is called once
- * per attempt: a second refusal is fatal. Since 0.1.
+ * The server responded with 401, to a WebSocket's handshake also with 403, or the proxy with 407
+ * (`rt_network_set_proxy`); `refusal` describes the response. The callback may change the headers,
+ * as before start. It is called once per attempt: a second refusal is fatal. Since 0.1.
  */
 typedef rt_credentials (*rt_credentials_fn)(const rt_failure *refusal, void *user);
 
@@ -1149,7 +1150,8 @@ rt_status rt_websocket_new(rt_loop *loop, const char *url, rt_websocket **out);
 void rt_websocket_free(rt_websocket *websocket);
 
 /*
- * Chapter: websocket options. All are set before rt_websocket_start.
+ * Chapter: websocket options. All are set before rt_websocket_start; the reconnect and credentials
+ * callbacks may set them too, for the attempts that follow.
  */
 
 /**
@@ -1184,6 +1186,17 @@ rt_status rt_websocket_set_user_agent(rt_websocket *websocket, const char *user_
  * Since 0.1.
  */
 rt_status rt_websocket_set_url(rt_websocket *websocket, const char *url);
+
+/**
+ * Adds an HTTP status of a refused handshake after which a connection that reconnects tries again,
+ * after the usual delay or the server's Retry-After, up to five minutes. Without it the 4xx other
+ * than 408, 425 and 429 are final; all other statuses are retried. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 400 to 599, for 401 and for 407;
+ *   RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_add_retry_status(rt_websocket *websocket, int32_t http_status);
 
 /**
  * Trusts the certificates in this PEM file instead of the system's. Same as
@@ -1340,9 +1353,10 @@ rt_status rt_websocket_set_offline_queue(rt_websocket *websocket, uint32_t max_m
 rt_status rt_websocket_set_open_timeout_ms(rt_websocket *websocket, int64_t time_ms);
 
 /**
- * The time limit for the closing handshake, from this side's close frame to the end of the
- * connection. After a protocol violation by the peer it is always 10 s. Default: 10,000; 0 means no
- * limit. Before start.
+ * The time limit for the closing handshake, from this side's close frame to the peer's. The
+ * connection ends with the peer's close frame, whether or not the peer then closes TCP. After a
+ * protocol violation by the peer the limit is always 10 s. Default: 10,000; 0 means no limit.
+ * Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -1359,13 +1373,25 @@ rt_status rt_websocket_set_close_timeout_ms(rt_websocket *websocket, int64_t tim
 rt_status rt_websocket_set_ping_interval_ms(rt_websocket *websocket, int64_t time_ms);
 
 /**
- * How long a ping may stay unanswered before the connection fails with RT_ERROR_TIMEOUT. Time
- * during a pause of receiving does not count. Default: 20,000; 0 means no limit. Before start.
+ * How long the peer may send nothing after a ping before the connection fails with
+ * RT_ERROR_TIMEOUT. Any bytes prove that the peer lives: a pong, a message, or a part of one; so
+ * does progress of the bytes that were sent before the ping. Time during a pause of receiving does
+ * not count. Default: 20,000; 0 means no limit. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
  */
 rt_status rt_websocket_set_pong_timeout_ms(rt_websocket *websocket, int64_t time_ms);
+
+/**
+ * Whether only the pong with a ping's payload proves that the peer lives, however much else
+ * arrives. For peers whose program may hang while the rest still works, at the price that a large
+ * message over a slow link may delay the pong for too long. Default: false. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_require_pong(rt_websocket *websocket, bool enabled);
 
 /**
  * How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and close
@@ -1632,6 +1658,19 @@ rt_status rt_websocket_on_reconnect(
     rt_websocket *websocket, rt_attempt_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
+ * Sets the callback for a server that refuses the handshake for want of credentials: with 401 or
+ * 403, or a proxy with 407. It may change the URL, headers and network. It is called once per
+ * attempt, also without a backoff. After RT_CREDENTIALS_READY the handshake is repeated at once,
+ * which does not count as a reconnect; after RT_CREDENTIALS_LATER the connection waits for
+ * `rt_websocket_credentials_ready`, without a time limit.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+ * Since 0.1.
+ */
+rt_status rt_websocket_on_credentials(
+    rt_websocket *websocket, rt_credentials_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
  * Sets the callback for the end of the connection, which is the last callback. If the peer does not
  * answer the close frame within the close timeout, `code` is 1006 and `status` is RT_OK.
  *
@@ -1767,6 +1806,36 @@ rt_status rt_websocket_ping(rt_websocket *websocket, const uint8_t *data, size_t
  * Since 0.1.
  */
 rt_status rt_websocket_close(rt_websocket *websocket, uint16_t code, const char *reason);
+
+/**
+ * Reports the result of fetching credentials, after RT_CREDENTIALS_LATER. Any thread.
+ *
+ * fresh: true repeats the handshake with the headers set since; false fails with the server's
+ *   refusal, a fatal RT_ERROR_HTTP_STATUS, or RT_ERROR_PROXY of a proxy.
+ * Returns: RT_OK, also if no credentials were requested; RT_ERROR_STATE before start;
+ *   RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_credentials_ready(rt_websocket *websocket, bool fresh);
+
+/**
+ * Defers the attempt that begins. Call it inside the reconnect callback, which then returns true.
+ * The connection waits for `rt_websocket_attempt_ready`, without a time limit. Meanwhile any thread
+ * may change the options that the callback may change.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE outside of the callback; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_defer_attempt(rt_websocket *websocket);
+
+/**
+ * Makes the attempt that was deferred, with the options set since. Any thread.
+ *
+ * continues: false closes the connection, as the callback can.
+ * Returns: RT_OK, also if no attempt was deferred; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_attempt_ready(rt_websocket *websocket, bool continues);
 
 /**
  * Stops receiving. TCP slows the peer down. Called on the loop's thread, no message callback begins
@@ -2038,7 +2107,7 @@ rt_status rt_eventsource_add_retry_status(rt_eventsource *eventsource, int32_t h
 
 /**
  * Adds the retry statuses that are usually temporary, such as those of proxies: 408, 425, 429, 500,
- * 502, 503, 504. Before start.
+ * 502, 503, 504, and Cloudflare's 520 to 524 and 530. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -2160,6 +2229,18 @@ rt_status rt_eventsource_set_id_query_parameter(rt_eventsource *eventsource, con
 rt_status rt_eventsource_set_reconnect(rt_eventsource *eventsource, bool enabled);
 
 /**
+ * Whether a request that is neither safe nor idempotent (POST, PATCH) is sent again when its stream
+ * ends, or after a failure before which the server may have acted on it. Without this option the
+ * event source then closes; the normal end of a stream is not an error. It connects again only if
+ * the request cannot have reached the server, after a retry status, or if the request has an
+ * Idempotency-Key. Default: false. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_retry_unsafe(rt_eventsource *eventsource, bool enabled);
+
+/**
  * How many attempts in a row may fail, or end before they are stable (`stable_time_ms`). After that
  * the event source fails with RT_ERROR_RECONNECTS_EXHAUSTED. Default: 0 (no limit). Before start.
  *
@@ -2215,8 +2296,9 @@ rt_status rt_eventsource_set_stable_time_ms(rt_eventsource *eventsource, int64_t
 rt_status rt_eventsource_set_backoff(rt_eventsource *eventsource, rt_backoff *backoff);
 
 /**
- * The time limit from the request to the head of its response. Default: 30,000; 0 means no limit.
- * Before start.
+ * The time limit from the request, on an open connection, to the head of its response. Many servers
+ * send the head only with the first event, which may take minutes. Default: 300,000; 0 means no
+ * limit. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -2235,6 +2317,7 @@ rt_status rt_eventsource_set_idle_timeout_ms(rt_eventsource *eventsource, int64_
 /**
  * Whether compressed responses are requested and decoded: gzip, deflate, and, if libbrotlidec and
  * libzstd are installed, br and zstd. A response that cannot be decoded is an RT_ERROR_PROTOCOL.
+ * What is not a known coding, such as "utf-8", is ignored, and the body passed on as it came.
  * Default: true. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
@@ -2473,6 +2556,25 @@ rt_status rt_eventsource_restart(rt_eventsource *eventsource);
  * Since 0.1.
  */
 rt_status rt_eventsource_credentials_ready(rt_eventsource *eventsource, bool fresh);
+
+/**
+ * Defers the attempt that begins. Call it inside the request callback, which then returns true. The
+ * event source waits for `rt_eventsource_attempt_ready`, without a time limit. Meanwhile any thread
+ * may change the options that the callback may change.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE outside of the callback; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_defer_attempt(rt_eventsource *eventsource);
+
+/**
+ * Makes the attempt that was deferred, with the options set since. Any thread.
+ *
+ * continues: false closes the event source, as the callback can.
+ * Returns: RT_OK, also if no attempt was deferred; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_attempt_ready(rt_eventsource *eventsource, bool continues);
 
 /**
  * Closes the event source for good. No callback reports this, and none begins after this returns;
@@ -3012,6 +3114,7 @@ rt_status rt_longpoll_set_max_body_bytes(rt_longpoll *longpoll, size_t bytes);
 /**
  * Whether compressed responses are requested and decoded: gzip, deflate, and, if libbrotlidec and
  * libzstd are installed, br and zstd. A response that cannot be decoded is an RT_ERROR_PROTOCOL.
+ * What is not a known coding, such as "utf-8", is ignored, and the body passed on as it came.
  * Default: true. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
@@ -3142,6 +3245,25 @@ rt_status rt_longpoll_restart(rt_longpoll *longpoll);
 rt_status rt_longpoll_credentials_ready(rt_longpoll *longpoll, bool fresh);
 
 /**
+ * Defers the attempt that begins. Call it inside the request callback, which then returns true. The
+ * long poll waits for `rt_longpoll_attempt_ready`, without a time limit. Meanwhile any thread may
+ * change the options that the callback may change.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE outside of the callback; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_defer_attempt(rt_longpoll *longpoll);
+
+/**
+ * Makes the attempt that was deferred, with the options set since. Any thread.
+ *
+ * continues: false closes the long poll, as the callback can.
+ * Returns: RT_OK, also if no attempt was deferred; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_attempt_ready(rt_longpoll *longpoll, bool continues);
+
+/**
  * Closes the long poll for good and aborts the current request. No callback reports this, and none
  * begins after this returns; called on a thread other than the loop's, one that has begun may still
  * be running. Further calls have no effect. Any thread.
@@ -3235,10 +3357,10 @@ rt_status rt_longpoll_receive(rt_longpoll *longpoll, int64_t timeout_ms, rt_even
  *
  * A request is retried when that is safe: after an error that occurred before it was sent, and
  * after 408, 429 and 503. A request whose method is idempotent, or that has an Idempotency-Key, is
- * also retried after a lost connection, a timeout, 425, 500, 502 and 504. A request whose method is
- * not idempotent is not repeated after a 2xx whose body cannot be read (RT_ERROR_PROTOCOL), because
- * the server has already acted on it. Without a network, requests wait in a queue, in order. Each
- * request has exactly one terminal callback. Since 0.1.
+ * also retried after a lost connection, a timeout, 425, 500, 502, 504, and Cloudflare's 520 to 524
+ * and 530. A request whose method is not idempotent is not repeated after a 2xx whose body cannot
+ * be read (RT_ERROR_PROTOCOL), because the server has already acted on it. Without a network,
+ * requests wait in a queue, in order. Each request has exactly one terminal callback. Since 0.1.
  */
 typedef struct rt_rest rt_rest;
 
@@ -3560,6 +3682,7 @@ rt_status rt_rest_add_credential_origin(rt_rest *rest, const char *origin);
 /**
  * Whether compressed responses are requested and decoded: gzip, deflate, and, if libbrotlidec and
  * libzstd are installed, br and zstd. A response that cannot be decoded is an RT_ERROR_PROTOCOL.
+ * What is not a known coding, such as "utf-8", is ignored, and the body passed on as it came.
  * Default: true. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
@@ -4369,6 +4492,7 @@ rt_status rt_spreadbot_add_safe_header(rt_spreadbot *spreadbot, const char *name
 /**
  * Whether compressed responses are requested and decoded: gzip, deflate, and, if libbrotlidec and
  * libzstd are installed, br and zstd. A response that cannot be decoded is an RT_ERROR_PROTOCOL.
+ * What is not a known coding, such as "utf-8", is ignored, and the body passed on as it came.
  * Default: true.
  *
  * Returns: RT_OK; RT_ERROR_STATE.

@@ -1,9 +1,12 @@
-// The addresses of a connection, as text for people and logs.
+// What the kernel knows about a connection: its addresses, as text for people and logs, and how
+// much of what was sent has arrived.
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -76,4 +79,9 @@ bool shim_curl_find_ends(CURL *easy, shim_curl_ends *ends) {
 void shim_curl_addresses(const shim_curl_ends *ends, char *remote, char *local, size_t size) {
   join(remote, size, ends->remote, ends->remote_port);
   join(local, size, ends->local, ends->local_port);
+}
+
+int shim_unacknowledged_bytes(int socket) {
+  int count = 0;
+  return ioctl(socket, SIOCOUTQ, &count) == 0 && count > 0 ? count : 0;
 }

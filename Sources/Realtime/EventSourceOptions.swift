@@ -87,6 +87,12 @@ extension EventSource {
         public var idQueryParameter: String?
         /// Whether the event source reconnects when the stream ends or an attempt fails.
         public var reconnect = true
+        /// Whether a request that is neither safe nor idempotent (POST, PATCH) is sent again when
+        /// its stream ends, or after a failure before which the server may have acted on it.
+        /// Without this option the event source then closes; the normal end of a stream is not an
+        /// error. It connects again only if the request cannot have reached the server, after a
+        /// retry status, or if the request has an Idempotency-Key.
+        public var retryUnsafe = false
         /// How many attempts in a row may fail, or end before they are stable (`stableTime`). After
         /// that the event source fails with `.reconnectsExhausted`. 0 means no limit.
         public var maxReconnects = 0
@@ -105,15 +111,18 @@ extension EventSource {
         /// `maxReconnects` and `stableTime`. A `retry` field of the server still sets the initial
         /// delay.
         public var backoff: Backoff?
-        /// The time limit from the request to the head of its response. nil means no limit.
-        public var responseTimeout: Duration? = .seconds(30)
+        /// The time limit from the request, on an open connection, to the head of its response.
+        /// Many servers send the head only with the first event, which may take minutes. nil means
+        /// no limit.
+        public var responseTimeout: Duration? = .seconds(300)
         /// How long the server may send nothing, not even comments, before the event source
         /// reconnects. Without it TCP keep-alive still notices a dead connection. nil means no
         /// limit.
         public var idleTimeout: Duration?
         /// Whether compressed responses are requested and decoded: gzip, deflate, and, if
         /// libbrotlidec and libzstd are installed, br and zstd. A response that cannot be decoded
-        /// is a `.protocolViolation`.
+        /// is a `.protocolViolation`. What is not a known coding, such as "utf-8", is ignored, and
+        /// the body passed on as it came.
         public var compression = true
         /// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy.
         public var http2 = true
@@ -135,7 +144,7 @@ extension EventSource {
         public init() {}
 
         /// Statuses that are usually temporary, such as those of proxies: 408, 425, 429, 500, 502,
-        /// 503 and 504.
+        /// 503, 504, and Cloudflare's 520 to 524 and 530.
         public static let resilient = Set(EventSourceConfiguration.resilientStatuses)
 
         func apply(to target: inout EventSourceConfiguration) throws(RealtimeError) {

@@ -89,7 +89,8 @@ extension LongPoll {
         public var maxBodyBytes = 64 << 20
         /// Whether compressed responses are requested and decoded: gzip, deflate, and, if
         /// libbrotlidec and libzstd are installed, br and zstd. A response that cannot be decoded
-        /// is a `.protocolViolation`.
+        /// is a `.protocolViolation`. What is not a known coding, such as "utf-8", is ignored, and
+        /// the body passed on as it came.
         public var compression = true
         /// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy.
         public var http2 = true

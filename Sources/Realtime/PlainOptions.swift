@@ -76,6 +76,7 @@ extension EventSource.Options {
         for one in safeHeaders { try target.redirects.addSafeName(one) }
         target.idQueryParameter = idQueryParameter.flatMap { $0.isEmpty ? nil : $0 }
         target.reconnects = reconnect
+        target.retriesUnsafe = retryUnsafe
         target.maxReconnects = try OptionCheck.atLeast(0, maxReconnects, "maxReconnects")
         target.reconnectionTime = try OptionCheck.delay(reconnectionTime, "reconnectionTime")
         target.minReconnectionTime =
@@ -321,6 +322,7 @@ extension WebSocket.Options {
         target.closeTimeout = try OptionCheck.limit(closeTimeout, "closeTimeout")
         target.pingInterval = try OptionCheck.limit(pingInterval, "pingInterval")
         target.pongTimeout = try OptionCheck.limit(pongTimeout, "pongTimeout")
+        target.requiresPong = requirePong
         target.idleTimeout = try OptionCheck.limit(idleTimeout, "idleTimeout")
         target.limits.messageBytes = try OptionCheck.atLeast(0, maxMessageBytes, "maxMessageBytes")
         target.limits.headerBytes = try OptionCheck.atLeast(1024, maxHeaderBytes, "maxHeaderBytes")

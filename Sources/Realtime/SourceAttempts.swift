@@ -38,7 +38,10 @@ extension SourceOptions {
         }
         if let credentials {
             attempts.credentials = { [unowned connection] response in
-                connection.fetch(response, headers, credentials)
+                connection.fetch(response, credentials) { endpoint, fresh in
+                    headers.authorize(fresh)
+                    try endpoint.apply(headers)
+                }
                 return .later
             }
         }
@@ -46,36 +49,43 @@ extension SourceOptions {
     }
 }
 
-extension HTTPSource {
+extension Endpoint where Configuration: RequestHeaders {
     fileprivate func apply(_ headers: HeaderLayers) throws(RealtimeError) {
         try configure { (configuration) throws(RealtimeError) in
             configuration.clearHeaders()
             for header in headers.base {
                 try configuration.addHeader(name: header.name, value: header.value)
             }
-            for header in headers.overrides {
+        }
+        try replace(headers.overrides)
+    }
+
+    /// Sets headers, which replace those with the same names.
+    func replace(_ headers: [SourceOptions.Header]) throws(RealtimeError) {
+        try configure { (configuration) throws(RealtimeError) in
+            for header in headers {
                 try configuration.setHeader(name: header.name, value: header.value)
             }
         }
     }
 
-    fileprivate func fetch(
-        _ response: HTTPResponse, _ headers: HeaderLayers,
+    /// Fetches credentials in a task, for a handler that returns `.later`.
+    /// - Parameter apply: puts the headers into the options.
+    func fetch(
+        _ response: HTTPResponse,
         _ credentials:
-            @escaping @Sendable (HTTPResponse) async throws -> [SourceOptions.Header]?
+            @escaping @Sendable (HTTPResponse) async throws -> [SourceOptions.Header]?,
+        apply: @escaping @Sendable (Endpoint, [SourceOptions.Header]) throws -> Void
     ) {
         Task { [weak self] in
             do {
                 let fresh = try await credentials(response)
                 guard let self else { return }
-                if let fresh {
-                    headers.authorize(fresh)
-                    try apply(headers)
-                }
-                try? credentialsAreReady(fresh != nil)
+                if let fresh { try apply(self, fresh) }
+                try? completeCredentials(fresh != nil)
             } catch {
-                // Fails once the source is closed; nobody waits for the credentials then.
-                try? self?.credentialsAreReady(false, because: .noCredentials(error))
+                // Fails once the object is closed; nobody waits for the credentials then.
+                try? self?.completeCredentials(false, because: .noCredentials(error))
             }
         }
     }

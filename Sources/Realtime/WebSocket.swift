@@ -133,6 +133,12 @@ public final class WebSocket: Sendable {
         own.delivery = delivery(connection)
         own.open = { events.open($0) }
         own.drained = { events.drained() }
+        if let credentials = options.credentials {
+            own.credentials = { [unowned connection] response in
+                connection.fetch(response, credentials) { try $0.replace($1) }
+                return .later
+            }
+        }
         own.failed = { failure in
             // For waiting tasks, an orderly close is not a failure.
             if failure.error.code != .closed { events.failed(failure.error) }

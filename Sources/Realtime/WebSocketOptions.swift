@@ -12,6 +12,15 @@ extension WebSocket {
             set { network.caFile = newValue }
         }
 
+        /// Called when the server refuses the handshake with 401 or 403, or the proxy with 407, but
+        /// once per attempt, also without `reconnect`. The headers that it returns replace those of
+        /// the same names, and the handshake is repeated at once; nil or an error ends the
+        /// connection.
+        public var credentials:
+            (@Sendable (HTTPResponse) async throws -> [(name: String, value: String)]?)?
+        /// Further statuses of a refused handshake, 400 to 599 except 401 and 407, after which a
+        /// connection that reconnects tries again.
+        public var retryStatuses: Set<Int> = []
         /// Whether messages go to `pieces` as they arrive, instead of whole to `messages`, for
         /// messages too large to hold in memory. `maxMessageBytes` does not apply then.
         public var deliversPieces = false
@@ -64,15 +73,22 @@ extension WebSocket {
         /// The time limit for opening: name resolution, connection, TLS and opening handshake
         /// together. nil means no limit.
         public var openTimeout: Duration? = .seconds(10)
-        /// The time limit for the closing handshake, from this side's close frame to the end of the
-        /// connection. After a protocol violation by the peer it is always 10 s. nil means no
+        /// The time limit for the closing handshake, from this side's close frame to the peer's.
+        /// The connection ends with the peer's close frame, whether or not the peer then closes
+        /// TCP. After a protocol violation by the peer the limit is always 10 s. nil means no
         /// limit.
         public var closeTimeout: Duration? = .seconds(10)
         /// The time between two pings on an open connection. nil means no pings.
         public var pingInterval: Duration? = .seconds(20)
-        /// How long a ping may stay unanswered before the connection fails with `.timeout`. Time
-        /// during a pause of receiving does not count. nil means no limit.
+        /// How long the peer may send nothing after a ping before the connection fails with
+        /// `.timeout`. Any bytes prove that the peer lives: a pong, a message, or a part of one; so
+        /// does progress of the bytes that were sent before the ping. Time during a pause of
+        /// receiving does not count. nil means no limit.
         public var pongTimeout: Duration? = .seconds(20)
+        /// Whether only the pong with a ping's payload proves that the peer lives, however much
+        /// else arrives. For peers whose program may hang while the rest still works, at the price
+        /// that a large message over a slow link may delay the pong for too long.
+        public var requirePong = false
         /// How long the peer may send no message before the connection fails with `.timeout` and
         /// close code 1001. Pings, pongs and time during a pause of receiving do not count. For
         /// feeds that are never silent for long. nil means no limit.
@@ -156,6 +172,7 @@ extension WebSocket {
         }
 
         func apply(to target: inout WebSocketConfiguration) throws(RealtimeError) {
+            for status in retryStatuses { try target.addRetryStatus(status) }
             try applyPlain(to: &target)
             _ = try OptionCheck.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
             _ = try OptionCheck.atLeast(1, maxBufferedBytes, "maxBufferedBytes")

@@ -149,6 +149,19 @@ public func rt_eventsource_set_reconnect(
     eventsourceOptions(eventsource) { $0.reconnects = enabled }
 }
 
+/// Whether a request that is neither safe nor idempotent (POST, PATCH) is sent again when its
+/// stream ends, or after a failure before which the server may have acted on it. Without this
+/// option the event source then closes; the normal end of a stream is not an error. It connects
+/// again only if the request cannot have reached the server, after a retry status, or if the
+/// request has an Idempotency-Key. Default: false. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_retry_unsafe")
+public func rt_eventsource_set_retry_unsafe(
+    _ eventsource: rt_eventsource?, _ enabled: Bool
+) -> rt_status {
+    eventsourceOptions(eventsource) { $0.retriesUnsafe = enabled }
+}
+
 /// How many attempts in a row may fail, or end before they are stable (`stable_time_ms`). After
 /// that the event source fails with RT_ERROR_RECONNECTS_EXHAUSTED. Default: 0 (no limit). Before
 /// start. Since 0.1.
@@ -222,8 +235,9 @@ public func rt_eventsource_set_backoff(
     }
 }
 
-/// The time limit from the request to the head of its response. Default: 30,000; 0 means no limit.
-/// Before start. Since 0.1.
+/// The time limit from the request, on an open connection, to the head of its response. Many
+/// servers send the head only with the first event, which may take minutes. Default: 300,000; 0
+/// means no limit. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_response_timeout_ms")
 public func rt_eventsource_set_response_timeout_ms(
@@ -249,6 +263,7 @@ public func rt_eventsource_set_idle_timeout_ms(
 
 /// Whether compressed responses are requested and decoded: gzip, deflate, and, if libbrotlidec and
 /// libzstd are installed, br and zstd. A response that cannot be decoded is an RT_ERROR_PROTOCOL.
+/// What is not a known coding, such as "utf-8", is ignored, and the body passed on as it came.
 /// Default: true. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_compression")

@@ -104,7 +104,7 @@ public func rt_eventsource_add_retry_status(
 }
 
 /// Adds the retry statuses that are usually temporary, such as those of proxies: 408, 425, 429,
-/// 500, 502, 503, 504. Before start. Since 0.1.
+/// 500, 502, 503, 504, and Cloudflare's 520 to 524 and 530. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_resilient")
 public func rt_eventsource_set_resilient(

@@ -30,7 +30,28 @@ public func rt_eventsource_credentials_ready(
     _ eventsource: rt_eventsource?, _ fresh: Bool
 ) -> rt_status {
     eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.credentialsAreReady(fresh)
+        try source.completeCredentials(fresh)
+    }
+}
+
+/// Defers the attempt that begins. Call it inside the request callback, which then returns true.
+/// The event source waits for `rt_eventsource_attempt_ready`, without a time limit. Meanwhile any
+/// thread may change the options that the callback may change. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE outside of the callback; RT_ERROR_CLOSED.
+@_cdecl("rt_eventsource_defer_attempt")
+public func rt_eventsource_defer_attempt(_ eventsource: rt_eventsource?) -> rt_status {
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in try source.deferAttempt() }
+}
+
+/// Makes the attempt that was deferred, with the options set since. Any thread. Since 0.1.
+/// - Parameter continues: false closes the event source, as the callback can.
+/// - Returns: RT_OK, also if no attempt was deferred; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+@_cdecl("rt_eventsource_attempt_ready")
+public func rt_eventsource_attempt_ready(
+    _ eventsource: rt_eventsource?, _ continues: Bool
+) -> rt_status {
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
+        try source.attemptIsReady(continues)
     }
 }
 

@@ -204,6 +204,7 @@ public func rt_longpoll_set_max_body_bytes(
 
 /// Whether compressed responses are requested and decoded: gzip, deflate, and, if libbrotlidec and
 /// libzstd are installed, br and zstd. A response that cannot be decoded is an RT_ERROR_PROTOCOL.
+/// What is not a known coding, such as "utf-8", is ignored, and the body passed on as it came.
 /// Default: true. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_compression")

@@ -31,7 +31,28 @@ public func rt_longpoll_restart(_ longpoll: rt_longpoll?) -> rt_status {
 public func rt_longpoll_credentials_ready(
     _ longpoll: rt_longpoll?, _ fresh: Bool
 ) -> rt_status {
-    longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.credentialsAreReady(fresh) }
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.completeCredentials(fresh) }
+}
+
+/// Defers the attempt that begins. Call it inside the request callback, which then returns true.
+/// The long poll waits for `rt_longpoll_attempt_ready`, without a time limit. Meanwhile any
+/// thread may change the options that the callback may change. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE outside of the callback; RT_ERROR_CLOSED.
+@_cdecl("rt_longpoll_defer_attempt")
+public func rt_longpoll_defer_attempt(_ longpoll: rt_longpoll?) -> rt_status {
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.deferAttempt() }
+}
+
+/// Makes the attempt that was deferred, with the options set since. Any thread. Since 0.1.
+/// - Parameter continues: false closes the long poll, as the callback can.
+/// - Returns: RT_OK, also if no attempt was deferred; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+@_cdecl("rt_longpoll_attempt_ready")
+public func rt_longpoll_attempt_ready(
+    _ longpoll: rt_longpoll?, _ continues: Bool
+) -> rt_status {
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in
+        try poll.attemptIsReady(continues)
+    }
 }
 
 /// Closes the long poll for good and aborts the current request. No callback reports this, and none

@@ -354,6 +354,7 @@ public func rt_rest_add_credential_origin(
 
 /// Whether compressed responses are requested and decoded: gzip, deflate, and, if libbrotlidec and
 /// libzstd are installed, br and zstd. A response that cannot be decoded is an RT_ERROR_PROTOCOL.
+/// What is not a known coding, such as "utf-8", is ignored, and the body passed on as it came.
 /// Default: true. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_compression")

@@ -27,7 +27,8 @@ public typealias rt_event_fn =
 
 /// Called before an attempt; `attempt` is its number since the last stable connection, from 1. It
 /// may change the options that can be set before start, such as the URL or the headers with a fresh
-/// token, but not those that take effect only once. Returning false closes the object. Since 0.1.
+/// token, but not those that take effect only once. Returning false closes the object. If the
+/// decision or the token takes time, call the object's `_defer_attempt` and return true. Since 0.1.
 public typealias rt_attempt_fn =
     @convention(c) (_ attempt: UInt32, _ user: UnsafeMutableRawPointer?) -> Bool
 
@@ -44,9 +45,9 @@ public enum RT_CREDENTIALS: Int32 {
     case LATER = 2
 }
 
-/// The server responded with 401, or the proxy with 407 (`rt_network_set_proxy`); `refusal`
-/// describes the response. The callback may change the headers, as before start. It is called once
-/// per attempt: a second refusal is fatal. Since 0.1.
+/// The server responded with 401, to a WebSocket's handshake also with 403, or the proxy with 407
+/// (`rt_network_set_proxy`); `refusal` describes the response. The callback may change the headers,
+/// as before start. It is called once per attempt: a second refusal is fatal. Since 0.1.
 public typealias rt_credentials_fn =
     @convention(c) (
         _ refusal: UnsafePointer<rt_failure>?, _ user: UnsafeMutableRawPointer?

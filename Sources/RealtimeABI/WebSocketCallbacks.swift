@@ -128,6 +128,23 @@ public func rt_websocket_on_reconnect(
     }
 }
 
+/// Sets the callback for a server that refuses the handshake for want of credentials: with 401 or
+/// 403, or a proxy with 407. It may change the URL, headers and network. It is called once per
+/// attempt, also without a backoff. After RT_CREDENTIALS_READY the handshake is repeated at once,
+/// which does not count as a reconnect; after RT_CREDENTIALS_LATER the connection waits for
+/// `rt_websocket_credentials_ready`, without a time limit. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_websocket_on_credentials")
+public func rt_websocket_on_credentials(
+    _ websocket: rt_websocket?, _ fn: rt_credentials_fn?,
+    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.setHandlers { $0.credentials = credentialsHandler(box) }
+    }
+}
+
 /// Sets the callback for the end of the connection, which is the last callback. If the peer does
 /// not answer the close frame within the close timeout, `code` is 1006 and `status` is RT_OK. Since
 /// 0.1.

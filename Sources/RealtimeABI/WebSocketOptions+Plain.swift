@@ -191,9 +191,10 @@ public func rt_websocket_set_open_timeout_ms(
     }
 }
 
-/// The time limit for the closing handshake, from this side's close frame to the end of the
-/// connection. After a protocol violation by the peer it is always 10 s. Default: 10,000; 0 means
-/// no limit. Before start. Since 0.1.
+/// The time limit for the closing handshake, from this side's close frame to the peer's. The
+/// connection ends with the peer's close frame, whether or not the peer then closes TCP. After a
+/// protocol violation by the peer the limit is always 10 s. Default: 10,000; 0 means no limit.
+/// Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_close_timeout_ms")
 public func rt_websocket_set_close_timeout_ms(
@@ -216,9 +217,10 @@ public func rt_websocket_set_ping_interval_ms(
     }
 }
 
-/// How long a ping may stay unanswered before the connection fails with RT_ERROR_TIMEOUT. Time
-/// during a pause of receiving does not count. Default: 20,000; 0 means no limit. Before start.
-/// Since 0.1.
+/// How long the peer may send nothing after a ping before the connection fails with
+/// RT_ERROR_TIMEOUT. Any bytes prove that the peer lives: a pong, a message, or a part of one; so
+/// does progress of the bytes that were sent before the ping. Time during a pause of receiving does
+/// not count. Default: 20,000; 0 means no limit. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_pong_timeout_ms")
 public func rt_websocket_set_pong_timeout_ms(
@@ -227,6 +229,18 @@ public func rt_websocket_set_pong_timeout_ms(
     websocketOptions(websocket) { (options) throws(RealtimeError) in
         options.pongTimeout = try milliseconds(time_ms, "time_ms")
     }
+}
+
+/// Whether only the pong with a ping's payload proves that the peer lives, however much else
+/// arrives. For peers whose program may hang while the rest still works, at the price that a large
+/// message over a slow link may delay the pong for too long. Default: false. Before start. Since
+/// 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_require_pong")
+public func rt_websocket_set_require_pong(
+    _ websocket: rt_websocket?, _ enabled: Bool
+) -> rt_status {
+    websocketOptions(websocket) { $0.requiresPong = enabled }
 }
 
 /// How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and

@@ -2,7 +2,8 @@ import Engine
 import Session
 import Wire
 
-// Chapter: websocket options. All are set before rt_websocket_start.
+// Chapter: websocket options. All are set before rt_websocket_start; the reconnect and credentials
+// callbacks may set them too, for the attempts that follow.
 
 /// Sets the Origin header (RFC 6454 §7), which servers may require of browsers:
 /// "https://example.org". Before start. Since 0.1.
@@ -47,6 +48,20 @@ public func rt_websocket_set_url(
 ) -> rt_status {
     websocketCall(websocket) { (connection) throws(RealtimeError) in
         try connection.setURL(text(url, "url"))
+    }
+}
+
+/// Adds an HTTP status of a refused handshake after which a connection that reconnects tries again,
+/// after the usual delay or the server's Retry-After, up to five minutes. Without it the 4xx other
+/// than 408, 425 and 429 are final; all other statuses are retried. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 400 to 599, for 401 and for 407;
+///   RT_ERROR_STATE.
+@_cdecl("rt_websocket_add_retry_status")
+public func rt_websocket_add_retry_status(
+    _ websocket: rt_websocket?, _ http_status: Int32
+) -> rt_status {
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        try options.addRetryStatus(Int(http_status))
     }
 }
 

@@ -134,6 +134,39 @@ public func rt_websocket_close(
     }
 }
 
+/// Reports the result of fetching credentials, after RT_CREDENTIALS_LATER. Any thread. Since 0.1.
+/// - Parameter fresh: true repeats the handshake with the headers set since; false fails with the
+///   server's refusal, a fatal RT_ERROR_HTTP_STATUS, or RT_ERROR_PROXY of a proxy.
+/// - Returns: RT_OK, also if no credentials were requested; RT_ERROR_STATE before start;
+///   RT_ERROR_CLOSED.
+@_cdecl("rt_websocket_credentials_ready")
+public func rt_websocket_credentials_ready(_ websocket: rt_websocket?, _ fresh: Bool) -> rt_status {
+    websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.completeCredentials(fresh)
+    }
+}
+
+/// Defers the attempt that begins. Call it inside the reconnect callback, which then returns true.
+/// The connection waits for `rt_websocket_attempt_ready`, without a time limit. Meanwhile any
+/// thread may change the options that the callback may change. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE outside of the callback; RT_ERROR_CLOSED.
+@_cdecl("rt_websocket_defer_attempt")
+public func rt_websocket_defer_attempt(_ websocket: rt_websocket?) -> rt_status {
+    websocketCall(websocket) { (connection) throws(RealtimeError) in try connection.deferAttempt() }
+}
+
+/// Makes the attempt that was deferred, with the options set since. Any thread. Since 0.1.
+/// - Parameter continues: false closes the connection, as the callback can.
+/// - Returns: RT_OK, also if no attempt was deferred; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+@_cdecl("rt_websocket_attempt_ready")
+public func rt_websocket_attempt_ready(
+    _ websocket: rt_websocket?, _ continues: Bool
+) -> rt_status {
+    websocketCall(websocket) { (connection) throws(RealtimeError) in
+        try connection.attemptIsReady(continues)
+    }
+}
+
 /// Stops receiving. TCP slows the peer down. Called on the loop's thread, no message callback
 /// begins after this returns; called on another thread, callbacks for one read of the socket may
 /// still come. Pongs are not read either, so the pong timeout does not run. Any thread. Since 0.1.

@@ -81,6 +81,7 @@ static void options(rt_websocket *websocket) {
   CHECK_OK(rt_websocket_set_close_timeout_ms(websocket, longest));
   CHECK_OK(rt_websocket_set_ping_interval_ms(websocket, longest));
   CHECK_OK(rt_websocket_set_pong_timeout_ms(websocket, longest));
+  CHECK_OK(rt_websocket_set_require_pong(websocket, true));
   CHECK_OK(rt_websocket_set_idle_timeout_ms(websocket, longest));
   CHECK_OK(rt_websocket_set_max_message_bytes(websocket, SIZE_MAX / 2));
   CHECK_OK(rt_websocket_set_max_frame_bytes(websocket, SIZE_MAX / 2));

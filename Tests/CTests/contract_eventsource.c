@@ -217,8 +217,8 @@ static void arguments(rt_loop *loop) {
   CHECK_OK(rt_eventsource_set_body(source, NULL, 0));
   CHECK_OK(rt_eventsource_clear_headers(source));
   CHECK_OK(rt_eventsource_set_id_query_parameter(source, "id"));
-  CHECK_OK(rt_eventsource_set_reconnect(source, true));
   CHECK_OK(rt_eventsource_set_max_reconnects(source, 5));
+  CHECK_OK(rt_eventsource_set_retry_unsafe(source, true));
   CHECK_OK(rt_eventsource_set_reconnection_time_ms(source, 1234));
   CHECK_OK(rt_eventsource_set_max_delay_ms(source, 10));
   CHECK_OK(rt_eventsource_set_stable_time_ms(source, 10));

@@ -15,6 +15,7 @@ are answered without a WebSocket.
 /headers         sends the request's headers as one text, one per line
 /drop            cuts the connection without a closing handshake
 /refuse          answers the handshake with 404
+/guarded/STATUS  like /echo with "Authorization: Bearer good"; otherwise refuses with STATUS
 /explain/N       refuses any request with 403 and N bytes of JSON; with all of it if N is 0
 /redirect/N      redirects to /redirect/N-1, and /redirect/0 to /echo
 /away            redirects to /headers under another name of this host
@@ -165,6 +166,8 @@ def refuse(connection: ServerConnection, request: Request) -> Response | None:
         return connection.respond(HTTPStatus.NOT_FOUND, "not here\n")
     if action == "explain":
         return explain(connection, int(rest[0]))
+    if action == "guarded" and request.headers.get("Authorization") != "Bearer good":
+        return connection.respond(HTTPStatus(int(rest[0])), "a token is needed\n")
     if action == "events":
         return events(connection, request, int(rest[0]))
     if action == "flood-events":

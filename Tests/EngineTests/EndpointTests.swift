@@ -96,7 +96,7 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
 @Test func theCredentialsHandlerMayChangeOptions() throws {
     let thing = endpoint(on: try Loop())
     _ = thing.options.start()
-    thing.options.awaitCredentials()
+    thing.options.awaitAnswer()
     try thing.configure { $0.size = 2 }
     thing.takeConfiguration()
     #expect(thing.configuration.size == 2)

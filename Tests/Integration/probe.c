@@ -199,6 +199,7 @@ static bool set_number(
   } flags[] = {
       {"allow_insecure_redirects", rt_websocket_set_allow_insecure_redirects},
       {"compression", rt_websocket_set_compression},
+      {"require_pong", rt_websocket_set_require_pong},
       {"client_no_context_takeover", rt_websocket_set_client_no_context_takeover},
       {"server_no_context_takeover", rt_websocket_set_server_no_context_takeover},
   };

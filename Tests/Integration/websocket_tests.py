@@ -7,6 +7,7 @@ import threading
 import zlib
 from collections.abc import Callable
 
+import pytest
 from harness import PATIENCE_S, Probe, also_under_valgrind, expect, refused
 from nchan import Nchan
 from servers import Peer, Servers, frame
@@ -77,6 +78,67 @@ def test_missing_pong_times_out(make: Callable[..., Probe], servers: Servers) ->
     with make(servers.script(script), ping_interval_ms=50, pong_timeout_ms=100) as probe:
         probe.expect("open .*")
         refused(probe, "RT_ERROR_TIMEOUT")
+        probe.expect("close .* unclean.*")
+        probe.end()
+
+
+@pytest.mark.parametrize("pong", [b"", frame(0xA, b"not yours")], ids=["none", "another"])
+def test_messages_without_pongs_keep_a_connection(
+    make: Callable[..., Probe], servers: Servers, pong: bytes
+) -> None:
+    """Any bytes prove that the peer lives: here each ping is answered by a message only."""
+    count = 10
+
+    async def script(peer: Peer) -> None:
+        await peer.send(peer.answer())
+        for _ in range(count):
+            await peer.read_frame()
+            await peer.send(pong + frame(1, b"alive"))
+        await peer.send(frame(8, await peer.read_until_close()))
+
+    options = {"ping_interval_ms": 300, "pong_timeout_ms": 2000}
+    with make(servers.script(script), **options) as probe:
+        probe.expect("open .*")
+        for _ in range(count):
+            probe.expect("text 5 .*")
+        probe.close()
+
+
+def test_part_of_a_message_keeps_a_connection(make: Callable[..., Probe], servers: Servers) -> None:
+    """A message over a slow link takes longer than a pong may take."""
+    count = 10
+
+    async def script(peer: Peer) -> None:
+        await peer.send(peer.answer())
+        await peer.send(bytes((0x82, count)))
+        for number in range(count):
+            await peer.read_frame()
+            await peer.send(bytes((number,)))
+        await peer.send(frame(8, await peer.read_until_close()))
+
+    options = {"ping_interval_ms": 300, "pong_timeout_ms": 2000}
+    with make(servers.script(script), **options) as probe:
+        probe.expect("open .*")
+        probe.expect(f"binary {count} .*")
+        probe.close()
+
+
+def test_only_pongs_count_if_they_are_required(
+    make: Callable[..., Probe], servers: Servers
+) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.send(peer.answer())
+        while True:
+            await peer.read_frame()
+            await peer.send(frame(1, b"alive") + frame(0xA, b"not yours"))
+
+    options = {"ping_interval_ms": 50, "pong_timeout_ms": 200, "require_pong": 1}
+    with make(servers.script(script), **options) as probe:
+        probe.expect("open .*")
+        probe.expect("text 5 .*")
+        while (line := probe.next()).startswith("text 5 "):
+            pass
+        expect(line.startswith("error RT_ERROR_TIMEOUT "), line)
         probe.expect("close .* unclean.*")
         probe.end()
 

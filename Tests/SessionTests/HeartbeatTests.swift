@@ -35,6 +35,75 @@ private func pong(_ heartbeat: inout Heartbeat, _ payload: [UInt8], _ now: Insta
     #expect(heartbeat.wakeUp == at(25))
 }
 
+@Test func anyBytesProveThatThePeerLives() {
+    var heartbeat = Heartbeat(interval: .seconds(20), timeout: .seconds(15), now: at(0))
+    for second in [20, 40, 60] as [UInt64] {
+        guard case .ping = heartbeat.timeReached(at(second)) else {
+            Issue.record("no ping")
+            return
+        }
+        heartbeat.receivedBytes()
+        #expect(heartbeat.wakeUp == at(second + 20))
+    }
+    _ = heartbeat.timeReached(at(80))
+    #expect(heartbeat.timeReached(at(95)) == .timedOut)
+}
+
+@Test func anAnswerAfterOtherBytesStillGivesTheRoundTrip() throws {
+    var heartbeat = Heartbeat(interval: .seconds(20), timeout: .seconds(5), now: at(0))
+    guard case .ping(let payload) = heartbeat.timeReached(at(20)) else {
+        Issue.record("no ping")
+        return
+    }
+    heartbeat.receivedBytes()
+    #expect(pong(&heartbeat, payload, at(28)) == .seconds(8))
+}
+
+@Test func onlyThePongCountsIfItIsRequired() {
+    var heartbeat = Heartbeat(
+        interval: .seconds(20), timeout: .seconds(5), requiresPong: true, now: at(0))
+    _ = heartbeat.timeReached(at(20))
+    heartbeat.receivedBytes()
+    #expect(pong(&heartbeat, [1, 2, 3], at(21)) == nil)
+    #expect(heartbeat.timeReached(at(25)) == .timedOut)
+}
+
+/// A large message over a slow link: the ping waits behind it in the kernel's buffer.
+@Test func aPingBehindOtherBytesIsAwaitedWhileTheseArrive() {
+    var heartbeat = Heartbeat(interval: .seconds(100), timeout: .seconds(20), now: at(0))
+    func sent(_ queued: UInt64, _ acknowledged: UInt64) -> Heartbeat.Sent {
+        Heartbeat.Sent(queued: queued, acknowledged: acknowledged)
+    }
+    guard case .ping = heartbeat.timeReached(at(100), sent: sent(1000, 100)) else {
+        Issue.record("no ping")
+        return
+    }
+    #expect(heartbeat.timeReached(at(120), sent: sent(1010, 500)) == .nothing)
+    #expect(heartbeat.wakeUp == at(140))
+    // All of it has arrived, the ping perhaps just now.
+    #expect(heartbeat.timeReached(at(140), sent: sent(1010, 1010)) == .nothing)
+    #expect(heartbeat.timeReached(at(160), sent: sent(1010, 1010)) == .timedOut)
+}
+
+@Test func aPingBehindBytesThatDoNotArriveTimesOut() {
+    for requiresPong in [false, true] {
+        var heartbeat = Heartbeat(
+            interval: .seconds(100), timeout: .seconds(20), requiresPong: requiresPong, now: at(0))
+        _ = heartbeat.timeReached(at(100), sent: Heartbeat.Sent(queued: 1000, acknowledged: 100))
+        let later = Heartbeat.Sent(queued: 1010, acknowledged: requiresPong ? 500 : 100)
+        #expect(heartbeat.timeReached(at(120), sent: later) == .timedOut)
+    }
+}
+
+/// A kernel that acknowledges each ping for a program that hangs proves nothing.
+@Test func acknowledgedPingsAloneProveNothing() {
+    var heartbeat = Heartbeat(interval: .seconds(10), timeout: .seconds(20), now: at(0))
+    _ = heartbeat.timeReached(at(10), sent: Heartbeat.Sent(queued: 0, acknowledged: 0))
+    _ = heartbeat.timeReached(at(20), sent: Heartbeat.Sent(queued: 14, acknowledged: 14))
+    let sent = Heartbeat.Sent(queued: 28, acknowledged: 28)
+    #expect(heartbeat.timeReached(at(30), sent: sent) == .timedOut)
+}
+
 @Test func aPongForTheLastOfSeveralPingsAnswersAll() {
     var heartbeat = Heartbeat(interval: .zero, timeout: .seconds(5), now: at(0))
     #expect(heartbeat.wakeUp == nil)

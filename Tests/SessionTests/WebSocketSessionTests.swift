@@ -283,6 +283,24 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(error.message.contains("peer.test"))
     }
 
+    /// A message that takes longer than a pong may take, over a slow link.
+    @Test func aPeerThatSendsBytesIsAlive() throws {
+        var peer = try Peer {
+            $0.pingInterval = .seconds(1)
+            $0.pongTimeout = .milliseconds(500)
+        }
+        for time in stride(from: 1000, through: 5000, by: 1000) as StrideThrough<UInt64> {
+            #expect(peer.session.timeReached(at(time)) == .pinged)
+            peer.session.receivedBytes()
+            #expect(peer.session.timeReached(at(time + 500)) == .nothing)
+        }
+        #expect(peer.session.timeReached(at(6000)) == .pinged)
+        guard case .failed = peer.session.timeReached(at(6500)) else {
+            Issue.record("a silent peer is not given up")
+            return
+        }
+    }
+
     /// No ping was sent: a peer that accepts data, however slowly, is alive.
     @Test func aLongSendDoesNotMakeThePeerSilent() throws {
         var peer = try Peer {

@@ -8,6 +8,7 @@ never outlives the test that started it.
   /count/N         sends the texts 0..N-1, then closes with 1000
   /close/CODE/WHY  closes with that code and reason
   /abort           drops the connection without a close frame
+  /guarded/STATUS  like /echo with "Authorization: Bearer good"; otherwise refuses with STATUS
   /refuse          answers the handshake with 403 and a text
   /hang            opens and never answers, not even pings
 """
@@ -31,6 +32,9 @@ from websockets.typing import Subprotocol
 def refuse(connection: ServerConnection, request: Request) -> Response | None:
     if request.path == "/refuse":
         return connection.respond(HTTPStatus.FORBIDDEN, "go away\n")
+    _, action, *rest = request.path.split("/")
+    if action == "guarded" and request.headers.get("Authorization") != "Bearer good":
+        return connection.respond(HTTPStatus(int(rest[0])), "a token is needed\n")
     return None
 
 
@@ -38,7 +42,7 @@ async def handle(ws: ServerConnection) -> None:
     assert ws.request is not None
     parts = ws.request.path.strip("/").split("/")
     match parts[0]:
-        case "echo":
+        case "echo" | "guarded":
             async for message in ws:
                 await ws.send(message)
         case "sink":

@@ -164,6 +164,9 @@ bool shim_is_regular(mode_t mode);
 /// Writes the two addresses of a connected socket, each as "192.0.2.1:443", "[::1]:443" or the path
 /// of a Unix socket; "" for none.
 void shim_socket_addresses(int socket, char *remote, char *local, size_t size);
+/// How many written bytes of a connected socket the peer's kernel has not acknowledged; 0 if that
+/// is unknown.
+int shim_unacknowledged_bytes(int socket);
 /// The two addresses of a transfer's connection, as libcurl reports them. Zeros mean none.
 typedef struct shim_curl_ends {
   char remote[48], local[48];

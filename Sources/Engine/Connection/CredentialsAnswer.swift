@@ -4,6 +4,6 @@ package enum CredentialsAnswer: Int32, Sendable {
     case none = 0
     /// The headers contain them now: the request is repeated.
     case ready = 1
-    /// They are being fetched: the object waits for `credentialsAreReady`.
+    /// They are being fetched: the object waits for `completeCredentials`.
     case later = 2
 }

@@ -28,6 +28,10 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     // until either changes. So a connection whose settings never change holds them once.
     /// True inside a handler that may change options.
     @exclusivity(unchecked) private final var mayReconfigure = false
+    /// The handler that was called before an attempt has not decided yet.
+    @exclusivity(unchecked) final var isDeferred = false
+    /// True inside that handler.
+    @exclusivity(unchecked) final var mayDeferAttempt = false
     @exclusivity(unchecked) private final var taken: Shared<Configuration>
     @exclusivity(unchecked) private final var takenHandlers: Shared<Handlers>
 
@@ -63,6 +67,28 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {}
 
     func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {}
+
+    /// Whether the object has ended for good. Any thread.
+    var hasEnded: Bool { isClosed }
+
+    /// Whether the object waits for credentials. The loop's owner only, as the next ones.
+    var isAuthorizing: Bool { false }
+
+    /// The options contain fresh credentials: repeats the request.
+    func authorize() {}
+
+    /// There are no credentials: ends the object.
+    /// - Parameter cause: why there are none; nil to report the server's refusal.
+    func refuseCredentials(because cause: RealtimeError?) {}
+
+    /// Ends the object with this error.
+    func giveUp(_ error: RealtimeError) {}
+
+    /// Makes the attempt that was deferred.
+    func continueAttempt() {}
+
+    /// Ends the object, because its caller declines the attempt that was deferred.
+    func declineAttempt() {}
 
     /// Returns shared options that are equal to these, if there are any. The loop's owner only.
     func same(_ options: Shared<Configuration>) -> Shared<Configuration> { options }

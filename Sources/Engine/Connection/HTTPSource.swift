@@ -73,7 +73,10 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     func pauseChanged() {}
 
     /// The next time that `timeReached` must be called; nil for none.
-    var wakeUp: Instant? { refusal?.deadline ?? session?.wakeUp }
+    var wakeUp: Instant? {
+        if isDeferred { return nil }
+        return refusal?.deadline ?? session?.wakeUp
+    }
 
     func timeReached(_ now: Instant) {}
 
@@ -102,6 +105,8 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     // MARK: Any thread
 
+    final override var hasEnded: Bool { state == .closed }
+
     package final var state: HTTPSourceState {
         if loop.isClosed.load(ordering: .acquiring) { return .closed }
         return HTTPSourceState(rawValue: stateNumber.load(ordering: .acquiring)) ?? .closed
@@ -118,23 +123,6 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     package final func setURL(_ url: String) throws(RealtimeError) {
         let url = try HTTPURL(parsing: url, as: .http)
         try configure { $0.url = url }
-    }
-
-    final func checkRunning() throws(RealtimeError) {
-        try loop.checkUsable()
-        guard wasStarted else { throw RealtimeError(.state, "the \(Self.kind) was not started") }
-        guard state != .closed else { throw RealtimeError(.closed, "the \(Self.kind) is closed") }
-    }
-
-    /// Completes a `credentials` handler that returned `.later`: fresh ones are set, or the object
-    /// fails.
-    /// - Parameter cause: why there are none; nil to report the server's refusal.
-    package final func credentialsAreReady(
-        _ fresh: Bool, because cause: RealtimeError? = nil
-    ) throws(RealtimeError) {
-        try checkRunning()
-        // In the next turn, because an immediate failure would be reported inside this call.
-        loop.enqueue { [self] in credentialsCame(fresh, because: cause) }
     }
 
     final override func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
@@ -212,13 +200,20 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         guard let attempt = session?.attempt, !isClosed else { return }
         if let request = handlers.request {
             do throws(RealtimeError) {
-                let isOpen = try reconfiguring { () throws(RealtimeError) in try request(attempt) }
+                let isOpen = try asksForAttempt { () throws(RealtimeError) in
+                    try request(attempt)
+                }
                 guard isOpen else { return close() }
             } catch {
                 return giveUp(error)
             }
             guard !isClosed else { return }
+            if isDeferred { return updateTimer() }
         }
+        continueAttempt()
+    }
+
+    final override func continueAttempt() {
         takeOptions()
         // The new options may name a host that cannot be reached.
         guard session?.mayBegin() ?? false else {
@@ -229,6 +224,8 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         send()
     }
 
+    final override func declineAttempt() { close() }
+
     final func send() {
         guard let request = session?.request else { return }
         dropTransfer()
@@ -237,6 +234,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         options.decodes = configuration.http.compression
         options.mayEndInCoding = Self.mayEndInCoding
         options.offersHTTP2 = configuration.http.http2
+        options.goesOutOnce = true
         options.takesFreshConnection = needsFreshConnection
         needsFreshConnection = false
         Log.write(
@@ -260,8 +258,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         dropTransfer()
     }
 
-    /// Ends the source with this error.
-    final func giveUp(_ error: RealtimeError) {
+    final override func giveUp(_ error: RealtimeError) {
         guard let failure = session?.fail(error, status: 0) else { return }
         dropTransfer()
         report(failure)
@@ -314,43 +311,25 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     // MARK: Credentials
 
+    final override var isAuthorizing: Bool { session?.isAuthorizing == true }
+
     final func askCredentials(_ response: HTTPResponse) {
         dropTransfer()
         refused = response
         updateTimer()
-        // Before the handler runs: another thread may have credentials before the handler returns.
-        options.awaitCredentials()
-        do throws(RealtimeError) {
-            let answer = try reconfiguring { () throws(RealtimeError) in
-                try handlers.credentials?(response) ?? .none
-            }
-            guard session?.isAuthorizing == true, !isClosed else { return }
-            switch answer {
-            case .later: return
-            case .ready: authorize()
-            case .none: refuseCredentials()
-            }
-        } catch {
-            giveUp(error)
-        }
+        askCredentials(response, handlers.credentials)
     }
 
-    /// Completes a `credentials` handler that returned `.later`.
-    final func credentialsCame(_ fresh: Bool, because cause: RealtimeError?) {
-        guard !isClosed else { return }
-        if fresh { authorize() } else { refuseCredentials(because: cause) }
-    }
-
-    private func refuseCredentials(because cause: RealtimeError? = nil) {
-        guard session?.isAuthorizing == true, let response = refused else { return }
+    final override func refuseCredentials(because cause: RealtimeError?) {
+        guard isAuthorizing, let response = refused else { return }
         refused = nil
         options.take()
         let failure = cause.map { session?.fail($0, status: response.status) }
         if let failure = failure ?? session?.unauthorized(response) { report(failure) }
     }
 
-    final func authorize() {
-        guard session?.isAuthorizing == true else { return }
+    final override func authorize() {
+        guard isAuthorizing else { return }
         refused = nil
         takeOptions()
         session?.authorized(configuration, now: Loop.now())

@@ -12,8 +12,8 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
         /// nil for the loop's own.
         var reachability: Reachability?
         fileprivate(set) var isStarted = false
-        /// Credentials are being fetched, so options may be changed.
-        fileprivate(set) var awaitsCredentials = false
+        /// The caller's answer is awaited, so options may be changed.
+        fileprivate(set) var awaitsAnswer = false
 
         fileprivate init(_ options: Shared<Configuration>) { self.options = options }
 
@@ -47,7 +47,7 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
         var old: Reachability?
         defer { withExtendedLifetime(old) {} }
         try state.withLock { state throws(RealtimeError) in
-            guard !state.isStarted || isAsked || state.awaitsCredentials else {
+            guard !state.isStarted || isAsked || state.awaitsAnswer else {
                 throw RealtimeError(.state, "an option must be set before \(begun)")
             }
             old = state.reachability
@@ -117,15 +117,16 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
 
     // MARK: The loop's thread
 
-    /// Lets other threads change options until `take`.
-    func awaitCredentials() { state.withLock { $0.awaitsCredentials = true } }
+    /// Lets other threads change options until `take`: credentials are being fetched, or an attempt
+    /// was deferred.
+    func awaitAnswer() { state.withLock { $0.awaitsAnswer = true } }
 
-    /// Returns the current options, and ends `awaitCredentials`.
+    /// Returns the current options, and ends `awaitAnswer`.
     /// - Parameter same: returns shared options that are equal to its argument, or the argument.
     @discardableResult
     func take(_ same: (Shared<Configuration>) -> Shared<Configuration> = { $0 }) -> State {
         state.withLock { state in
-            state.awaitsCredentials = false
+            state.awaitsAnswer = false
             state.options = same(state.options)
             return state
         }

@@ -34,6 +34,9 @@ struct Transport {
         return .failed
     }
 
+    /// How many written bytes the peer's kernel has not acknowledged.
+    var unacknowledgedBytes: Int { Int(shim_unacknowledged_bytes(descriptor)) }
+
     /// The connection's details for the `open` handler.
     /// - Parameter isSecure: TLS goes to the server itself, not just to a proxy.
     func opened(isSecure: Bool) -> Opened {
@@ -42,6 +45,9 @@ struct Transport {
         if isSecure { opened.setTLS(curl?.tlsGuard) }
         return opened
     }
+
+    /// Ends our direction. What was written before still arrives.
+    func shutDown() { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
 
     func close() {
         if let curl {

@@ -139,6 +139,26 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
 
     // MARK: Endpoint
 
+    override var hasEnded: Bool { state == .closed }
+
+    override var isAuthorizing: Bool { life.stage == .authorizing }
+
+    override func authorize() {
+        life.authorized()
+        begin()
+    }
+
+    override func refuseCredentials(because cause: RealtimeError?) {
+        options.take()
+        end(because: cause ?? life.error)
+    }
+
+    override func giveUp(_ error: RealtimeError) { end(because: error) }
+
+    override func continueAttempt() { endWait(continues: true) }
+
+    override func declineAttempt() { endWait(continues: false) }
+
     override func same(_ options: Shared<WebSocketConfiguration>) -> Shared<WebSocketConfiguration>
     {
         pool.shared(options)

@@ -180,17 +180,40 @@ extension WebSocketConnection {
 
     /// Closes the descriptor and cancels the timer.
     func dropTransport() {
-        loop.disarm(timer)
         switch link {
-        case .none: break
-        case .connecting(let connect): connect.close()
-        case .connected(let transport):
-            if let token = watch.token { loop.remove(token, descriptor: transport.descriptor) }
-            watch = Watch()
-            transport.close()
+        case .none: loop.disarm(timer)
+        case .connecting(let connect):
+            loop.disarm(timer)
+            connect.close()
+        case .connected: releaseTransport()?.close()
         }
         link = .none
         outgoingBytes.store(0, ordering: .relaxed)
+    }
+
+    /// Stops using the transport of an established connection, and cancels the timer.
+    /// - Returns: the transport, which is no longer watched.
+    private func releaseTransport() -> Transport? {
+        loop.disarm(timer)
+        guard case .connected(let transport) = link else { return nil }
+        if let token = watch.token { loop.remove(token, descriptor: transport.descriptor) }
+        watch = Watch()
+        link = .none
+        return transport
+    }
+
+    /// Ends the connection if the peer has closed it, or violated the protocol, and our close frame
+    /// is written. The server should close the transport next; the end does not wait for that.
+    /// - Returns: whether it ended.
+    private func endIfFinished() -> Bool {
+        guard life.stage == .open, let session, session.pointee.state == .finished,
+            session.pointee.outgoing.isEmpty
+        else { return false }
+        if let transport = releaseTransport() {
+            LingeringTransport.begin(transport, on: loop, pool)
+        }
+        finish(life.ending)
+        return true
     }
 
     /// Logs a line for users; at level debug for a leg, because its Spreadbot connection logs its
@@ -205,7 +228,19 @@ extension WebSocketConnection {
     }
 
     func fail(_ error: RealtimeError) {
+        if isWanted, let credentials = handlers.credentials, let refusal = life.asks(after: error) {
+            log("\(currentURL.displayName) requires credentials: \(refusal.status)")
+            dropTransport()
+            return askCredentials(refusal, credentials)
+        }
         report(error)
+        finish(.abnormal)
+    }
+
+    /// Ends the connection for good, because its caller has no credentials or failed.
+    func end(because error: RealtimeError?) {
+        life.giveUp()
+        if let error { report(error) }
         finish(.abnormal)
     }
 
@@ -256,6 +291,7 @@ extension WebSocketConnection {
 
     func settle() {
         flush()
+        if endIfFinished() { return }
         returnOutgoing()
         publishStatistics()
         reportDrained()
@@ -296,7 +332,7 @@ extension WebSocketConnection {
     }
 
     func updateTimer() {
-        guard let wanted = life.wakeUp(session: session?.pointee.wakeUp) else {
+        guard !isDeferred, let wanted = life.wakeUp(session: session?.pointee.wakeUp) else {
             return loop.disarm(timer)
         }
         if !timer.isArmed || timer.deadline != wanted { loop.arm(timer, self, at: wanted) }
@@ -310,7 +346,11 @@ extension WebSocketConnection: LoopSource {
             watch.isWriteBlocked = false
             sendHandshake()
         }
-        if events & ~PollEvents.writable != 0 { receive() }
+        if events & ~PollEvents.writable != 0 {
+            // Even if they are only a part of a TLS record, which cannot be read yet.
+            session?.pointee.receivedBytes()
+            receive()
+        }
         settle()
     }
 
@@ -323,7 +363,7 @@ extension WebSocketConnection: LoopSource {
             // The last connection's callbacks have returned, so free what they may have used.
             dropSession()
             return held.removeAll(keeping: 0)
-        case .idle, .connecting, .handshaking, .refused, .open:
+        case .idle, .connecting, .handshaking, .refused, .authorizing, .open:
             if wantsRead {
                 wantsRead = false
                 receive()
@@ -360,7 +400,8 @@ extension WebSocketConnection: TimerTarget {
     }
 
     private func sessionTimeReached(_ now: Instant) {
-        switch session?.pointee.timeReached(now) {
+        let unacknowledged = openTransport?.unacknowledgedBytes ?? 0
+        switch session?.pointee.timeReached(now, unacknowledged: unacknowledged) {
         case nil, .nothing: break
         case .pinged:
             Log.write(.debug, "\(currentURL.displayName): sent a ping")

@@ -60,11 +60,13 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
         init(copying other: Rare? = nil) {
             guard let other else { return }
             (reconnect, drained, pong) = (other.reconnect, other.drained, other.pong)
+            credentials = other.credentials
             activity = other.activity
             delivery = other.delivery
         }
 
         var reconnect: ((_ attempt: Int) throws(RealtimeError) -> Bool)?
+        var credentials: ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)?
         var drained: (() -> Void)?
         var pong: ((_ roundTrip: Duration) -> Void)?
         var activity: (() -> Void)?
@@ -98,6 +100,11 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
     package var reconnect: ((_ attempt: Int) throws(RealtimeError) -> Bool)? {
         get { rare?.reconnect }
         set { own().reconnect = newValue }
+    }
+    /// The server refused the handshake for want of credentials (401, 403, or 407 of a proxy).
+    package var credentials: ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)? {
+        get { rare?.credentials }
+        set { own().credentials = newValue }
     }
     package var drained: (() -> Void)? {
         get { rare?.drained }

@@ -98,7 +98,8 @@ extension WebSocketConnection: WebSocketWalker {
         case .handshaking, .refused:
             let used = takeHandshake(input)
             return used < input.count ? deliver(input, from: used) : used
-        case .idle, .connecting, .open, .waiting, .over, .ended: return deliver(input, from: 0)
+        case .idle, .connecting, .authorizing, .open, .waiting, .over, .ended:
+            return deliver(input, from: 0)
         }
     }
 

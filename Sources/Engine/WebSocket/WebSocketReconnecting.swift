@@ -51,7 +51,7 @@ extension WebSocketConnection {
         var continues = mayCall
         do throws(RealtimeError) {
             if mayCall {
-                continues = try reconfiguring { () throws(RealtimeError) in
+                continues = try asksForAttempt { () throws(RealtimeError) in
                     try handlers.reconnect?(attempt) ?? true
                 }
             }
@@ -59,6 +59,12 @@ extension WebSocketConnection {
             continues = false
             report(error)
         }
+        if isDeferred { return updateTimer() }
+        endWait(continues: continues)
+    }
+
+    /// Makes the next attempt, or ends the connection.
+    func endWait(continues: Bool) {
         // The handler may have closed or freed the connection.
         guard life.stage == .waiting else { return }
         guard life.endWait(continues: continues && becomeConnecting()) else {
@@ -77,7 +83,7 @@ extension WebSocketConnection {
         switch life.stage {
         case .open where isReady && kept.isEmpty: return send(message)
         case .open where session?.pointee.state == .open: return kept.append(message)
-        case .idle, .connecting, .handshaking, .refused, .waiting, .open:
+        case .idle, .connecting, .handshaking, .refused, .authorizing, .waiting, .open:
             if configuration.offlineQueueLimit > 0 { return kept.append(message) }
         case .over, .ended: break
         }

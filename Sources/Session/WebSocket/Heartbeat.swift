@@ -1,4 +1,5 @@
-/// Sends pings, and measures the time until their pongs (RFC 6455 §5.5.2, §5.5.3).
+/// Sends pings, and measures the time until their pongs (RFC 6455 §5.5.2, §5.5.3). A connection is
+/// dead if nothing at all arrives after a ping; with `requiresPong`, if its pong does not.
 struct Heartbeat: Sendable {
     enum OnTime: Equatable {
         case nothing
@@ -23,6 +24,7 @@ struct Heartbeat: Sendable {
 
     private let interval: Duration
     private let timeout: Duration
+    private let requiresPong: Bool
     private var nextPing: Instant?
     private var deadline: Instant?
     private var isPaused = false
@@ -32,10 +34,22 @@ struct Heartbeat: Sendable {
     private var outstanding: [Outstanding] = []
     /// Pings are numbered from 1.
     private(set) var lastNumber: UInt64 = 0
+    /// Set if other bytes were still on their way when the awaited ping was queued.
+    private var delay: Sent?
 
-    init(interval: Duration, timeout: Duration, now: Instant) {
+    /// Counts of bytes, from the beginning of the connection.
+    struct Sent: Sendable {
+        /// Those that were queued.
+        var queued: UInt64 = 0
+        /// Those that the peer's kernel has acknowledged.
+        var acknowledged: UInt64 = 0
+    }
+
+    /// - Parameter requiresPong: only pongs prove that the peer lives.
+    init(interval: Duration, timeout: Duration, requiresPong: Bool = false, now: Instant) {
         self.interval = interval
         self.timeout = timeout
+        self.requiresPong = requiresPong
         nextPing = interval > .zero ? now + interval : nil
     }
 
@@ -48,11 +62,17 @@ struct Heartbeat: Sendable {
     /// - Parameter isCrowded: many bytes wait to be sent. A ping would come after them, and a peer
     ///   that does not read would get pings indefinitely. So none is sent; instead, the peer
     ///   must accept some of those bytes within the timeout.
-    mutating func timeReached(_ now: Instant, isCrowded: Bool = false) -> OnTime {
+    mutating func timeReached(
+        _ now: Instant, isCrowded: Bool = false, sent: Sent = Sent()
+    ) -> OnTime {
         if let deadline, !isPaused, now >= deadline {
-            guard isPingOwed, hasProgress else { return .timedOut }
-            self.deadline = nil
-            nextPing = now
+            if isOnItsWay(sent) {
+                self.deadline = now + timeout
+            } else {
+                guard isPingOwed, hasProgress else { return .timedOut }
+                self.deadline = nil
+                nextPing = now
+            }
         }
         guard let due = nextPing, now >= due else { return .nothing }
         nextPing = now + interval
@@ -62,12 +82,27 @@ struct Heartbeat: Sendable {
             deadline = now + timeout
             isPingOwed = isCrowded
             hasProgress = false
+            delay = sent.acknowledged < sent.queued ? sent : nil
         }
         return isCrowded ? .nothing : .ping(remember(ownPayload(), now))
     }
 
+    /// Whether the awaited ping had not reached the peer when its deadline was set, because of the
+    /// bytes before it, and some of these have arrived since: over a slow link that takes longer
+    /// than a pong may take.
+    private mutating func isOnItsWay(_ sent: Sent) -> Bool {
+        guard !requiresPong, !isPingOwed, let before = delay, before.acknowledged < before.queued,
+            sent.acknowledged > before.acknowledged
+        else { return false }
+        delay?.acknowledged = sent.acknowledged
+        return true
+    }
+
     /// The peer accepted some of the queued bytes.
     mutating func progressed() { hasProgress = true }
+
+    /// Bytes of any kind arrived, which prove that the peer lives, unless only pongs do.
+    mutating func receivedBytes() { if !requiresPong { deadline = nil } }
 
     /// The payload to send for a ping by the caller. `lastNumber` is then its number.
     mutating func ping(_ payload: UnsafeRawBufferPointer, now: Instant) -> [UInt8] {

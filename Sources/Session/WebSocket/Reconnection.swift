@@ -14,10 +14,8 @@ package final class Reconnection {
 
     private var attempts: Attempts
     private let comesBackAfterNormalClose: Bool
-
-    /// Statuses that may change with another attempt (RFC 9110 §15.5, §15.6, RFC 6585 §4). With any
-    /// other 4xx, the same request would be refused again.
-    private static let passingStatuses = [408, 425, 429]
+    /// Further statuses after which another attempt is made.
+    private let retryStatuses: Set<Int>
 
     /// The normal end, and codes after which another connection would repeat the fault.
     private static let finalCodes: [CloseCode] = [
@@ -25,9 +23,15 @@ package final class Reconnection {
         .messageTooBig, .extensionRequired,
     ]
 
-    /// - Parameter afterNormalClose: whether to reconnect after close code 1000.
-    package init(_ configuration: BackoffConfiguration, afterNormalClose: Bool = false) {
+    /// - Parameters:
+    ///   - afterNormalClose: whether to reconnect after close code 1000.
+    ///   - retryStatuses: further statuses of a refused handshake after which to try again.
+    package init(
+        _ configuration: BackoffConfiguration, afterNormalClose: Bool = false,
+        retryStatuses: Set<Int> = []
+    ) {
         attempts = Attempts(configuration)
+        self.retryStatuses = retryStatuses
         comesBackAfterNormalClose = afterNormalClose
     }
 
@@ -44,7 +48,7 @@ package final class Reconnection {
         wallClock: Int64, random: Double
     ) -> Decision {
         if let code, isFinal(code) { return .giveUp }
-        if let error, Reconnection.isFinal(error) { return .giveUp }
+        if let error, isFinal(error) { return .giveUp }
         attempts.setOnline(isReachable, now: now, random: random)
         let asked = Attempts.asked(by: error?.response, wallClock: wallClock)
         return switch attempts.ended(asked: asked, now: now, random: random) {
@@ -70,13 +74,14 @@ package final class Reconnection {
         return Reconnection.finalCodes.contains(code)
     }
 
-    private static func isFinal(_ error: RealtimeError) -> Bool {
+    private func isFinal(_ error: RealtimeError) -> Bool {
         switch error.code {
         case .httpStatus:
             guard let status = error.response?.status, (400...499).contains(status) else {
                 return false
             }
-            return !passingStatuses.contains(status)
+            // With any other 4xx, the same request would be refused again.
+            return !TemporaryStatus.refusals.contains(status) && !retryStatuses.contains(status)
         case .redirect, .insecureRedirect, .tooLarge, .invalidArgument, .invalidURL,
             .unsupportedScheme,
             .invalidHeader, .forked, .closed, .contentType, .noContent, .reconnectsExhausted, .gone,

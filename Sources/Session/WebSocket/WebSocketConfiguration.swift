@@ -36,6 +36,8 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
         set { reconnectBox = newValue.map { Box($0) } }
     }
     private var reconnectBox: Box<BackoffConfiguration>?
+    /// Further statuses of a refused handshake after which it reconnects.
+    package private(set) var retryStatuses: Set<Int> = []
     /// Whether to reconnect after the peer closed with code 1000, which some servers send when they
     /// restart. A close by this side always ends the connection for good.
     /// - Option: reconnect_after_normal_close, flag
@@ -52,17 +54,25 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     package var openTimeout: Duration = .seconds(10)
     /// The time limit from a ready connection to the end of the handshake, within `openTimeout`.
     package var answerTimeout: Duration = .zero
-    /// The time limit for the closing handshake, from this side's close frame to the end of the
-    /// connection. After a protocol violation by the peer it is always 10 s.
+    /// The time limit for the closing handshake, from this side's close frame to the peer's. The
+    /// connection ends with the peer's close frame, whether or not the peer then closes TCP. After
+    /// a protocol violation by the peer the limit is always 10 s.
     /// - Option: close_timeout, limit
     package var closeTimeout: Duration = .seconds(10)
     /// The time between two pings on an open connection.
     /// - Option: ping_interval, limit, zero means no pings
     package var pingInterval: Duration = .seconds(20)
-    /// How long a ping may stay unanswered before the connection fails with RT_ERROR_TIMEOUT. Time
-    /// during a pause of receiving does not count.
+    /// How long the peer may send nothing after a ping before the connection fails with
+    /// RT_ERROR_TIMEOUT. Any bytes prove that the peer lives: a pong, a message, or a part of one;
+    /// so does progress of the bytes that were sent before the ping. Time during a pause of
+    /// receiving does not count.
     /// - Option: pong_timeout, limit, python ping_timeout
     package var pongTimeout: Duration = .seconds(20)
+    /// Whether only the pong with a ping's payload proves that the peer lives, however much else
+    /// arrives. For peers whose program may hang while the rest still works, at the price that a
+    /// large message over a slow link may delay the pong for too long.
+    /// - Option: require_pong, flag
+    package var requiresPong = false
     /// How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and
     /// close code 1001. Pings, pongs and time during a pause of receiving do not count. For feeds
     /// that are never silent for long.
@@ -94,6 +104,10 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
 
     package static func check(_ name: String, _ value: String) throws(RealtimeError) {
         try ClientHandshake.validate(fieldName: name, value: value)
+    }
+
+    package mutating func addRetryStatus(_ status: Int) throws(RealtimeError) {
+        retryStatuses.insert(try TemporaryStatus.checked(status))
     }
 
     package mutating func addSubprotocol(_ name: String) throws(RealtimeError) {

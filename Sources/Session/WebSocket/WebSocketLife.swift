@@ -7,38 +7,9 @@ package import Wire
 /// The calls for one attempt: `begin`, `connected`, `received` until the connection is open or
 /// failed, and at last `finish`. Call `timeReached` at `wakeUp`.
 package struct WebSocketLife: ~Copyable {
-    package enum Stage {
-        /// Not started, or between two attempts.
-        case idle
-        case connecting
-        case handshaking
-        /// The server refused, and the body of its response is read.
-        case refused
-        case open
-        /// Until the next attempt is due, or until there is a network.
-        case waiting
-        /// The connection is gone, and its end is not reported yet.
-        case over
-        case ended
-    }
-
-    /// How a connection ended.
-    package struct Ending: Equatable, Sendable {
-        package var code: CloseCode
-        package var reason: String
-        package var isClean: Bool
-        /// The code is from a close frame of the peer.
-        package var isPeers = false
-
-        package init(code: CloseCode, reason: String = "", isClean: Bool = false) {
-            (self.code, self.reason, self.isClean) = (code, reason, isClean)
-        }
-
-        /// The end of a connection without a close frame (RFC 6455 §7.1.5).
-        package static let abnormal = Ending(code: .abnormal)
-    }
-
     package private(set) var stage = Stage.idle
+    /// The caller was asked for credentials in this attempt.
+    private var hasAsked = false
     private var opening: WebSocketOpening?
     /// The URL of an open connection, if redirects changed it.
     private var redirected: Redirected?
@@ -77,7 +48,9 @@ package struct WebSocketLife: ~Copyable {
         end = nil
         if reconnection == nil {
             reconnection = configuration.reconnect.map {
-                Reconnection($0, afterNormalClose: configuration.reconnectsAfterNormalClose)
+                Reconnection(
+                    $0, afterNormalClose: configuration.reconnectsAfterNormalClose,
+                    retryStatuses: configuration.retryStatuses)
             }
         }
         stage = .connecting
@@ -135,16 +108,6 @@ package struct WebSocketLife: ~Copyable {
         }
     }
 
-    package enum Answer {
-        /// More bytes are needed.
-        case incomplete
-        /// The connection is open. The bytes after the first `used` are frames.
-        case open(ClientHandshake.Outcome, ResponseHead, used: Int)
-        /// Drop the connection, and connect to the new `url`.
-        case redirected(status: Int)
-        case failed(RealtimeError)
-    }
-
     /// Handles bytes that came before the connection was open.
     package mutating func received(
         _ input: UnsafeRawBufferPointer, _ configuration: WebSocketConfiguration, now: Instant
@@ -172,6 +135,39 @@ package struct WebSocketLife: ~Copyable {
         }
     }
 
+    // MARK: Credentials
+
+    /// Whether a failed attempt may succeed with other credentials, for which the caller is asked
+    /// once. If so, call `authorized` or `giveUp` next.
+    /// - Returns: the server's response, or that of a proxy.
+    package mutating func asks(after error: RealtimeError) -> HTTPResponse? {
+        guard !hasAsked, let response = error.response else { return nil }
+        switch stage {
+        case .connecting, .handshaking, .refused: break
+        case .idle, .authorizing, .open, .waiting, .over, .ended: return nil
+        }
+        switch error.code {
+        // Servers that do not know a token answer 403 as often as 401.
+        case .httpStatus where [401, 403, 407].contains(response.status): break
+        case .proxy where response.status == 407: break
+        default: return nil
+        }
+        hasAsked = true
+        known().error = error
+        stage = .authorizing
+        return response
+    }
+
+    /// The configuration contains fresh credentials. Call `begin` next.
+    package mutating func authorized() {
+        guard stage == .authorizing else { return }
+        end = nil
+        stage = .idle
+    }
+
+    /// No other attempt follows, whatever the reason for the end.
+    package mutating func giveUp() { reconnection = nil }
+
     private func read(
         _ input: UnsafeRawBufferPointer, _ opening: WebSocketOpening
     ) throws(RealtimeError) -> ResponseHeadReader.Step {
@@ -187,6 +183,7 @@ package struct WebSocketLife: ~Copyable {
         let url = url(configuration)
         if url != configuration.url { redirected = Redirected(url) }
         opening = nil
+        hasAsked = false
         stage = .open
         reconnection?.opened(now: now)
     }
@@ -246,14 +243,6 @@ package struct WebSocketLife: ~Copyable {
         return end.ignored > WebSocketLife.mostIgnored ? end.ending : nil
     }
 
-    package enum Loss {
-        case nothing
-        /// Report this, then call `finish` with `.abnormal`.
-        case failed(RealtimeError)
-        /// Call `finish` with this.
-        case ended(Ending)
-    }
-
     /// The peer closed the connection, or it broke.
     /// - Parameters:
     ///   - cause: why it broke.
@@ -279,41 +268,23 @@ package struct WebSocketLife: ~Copyable {
                     .connectionLost,
                     "\(url(configuration).displayName) ended the connection without a closing"
                         + " handshake\(why)", systemError: systemError))
-        case .idle, .connecting, .waiting, .over, .ended: return .nothing
+        case .idle, .connecting, .authorizing, .waiting, .over, .ended: return .nothing
         }
     }
 
     /// The end as far as it is known, when the closing handshake is not awaited any longer.
     package var ending: Ending { end?.ending ?? .abnormal }
 
-    package enum OnClose {
-        case nothing
-        /// Drop the connection; the end is reported in a later turn.
-        case drop
-        /// Do the session's closing handshake.
-        case handshake
-    }
-
     /// The user closes.
     package mutating func close() -> OnClose {
         switch stage {
-        case .idle, .connecting, .handshaking, .refused, .waiting:
+        case .idle, .connecting, .handshaking, .refused, .authorizing, .waiting:
             known().ending = .abnormal
             stage = .over
             return .drop
         case .open: return .handshake
         case .over, .ended: return .nothing
         }
-    }
-
-    package enum Next {
-        /// The end was reported before.
-        case nothing
-        /// Another attempt with this number follows after the delay. Without a delay, it follows
-        /// when there is a network again.
-        case wait(Duration?, attempt: Int)
-        /// The life is over. Report this now.
-        case end
     }
 
     /// Handles the end of a connection, which the caller has dropped.
@@ -353,6 +324,7 @@ package struct WebSocketLife: ~Copyable {
     package mutating func endWait(continues: Bool) -> Bool {
         guard stage == .waiting else { return false }
         stage = .idle
+        hasAsked = false
         if !continues { reconnection = nil }
         return continues
     }
@@ -374,7 +346,7 @@ package struct WebSocketLife: ~Copyable {
     /// - Parameter session: `wakeUp` of the open connection's session.
     package func wakeUp(session: @autoclosure () -> Instant?) -> Instant? {
         switch stage {
-        case .idle, .over, .ended: return nil
+        case .idle, .authorizing, .over, .ended: return nil
         case .waiting: return reconnection?.wakeUp
         case .connecting, .handshaking: return opening?.deadline
         case .refused:
@@ -382,19 +354,6 @@ package struct WebSocketLife: ~Copyable {
             return opening?.deadline.map { min($0, patience) } ?? patience
         case .open: return session()
         }
-    }
-
-    package enum OnTime {
-        case nothing
-        /// No connection was made within this limit; libcurl may know why.
-        case connectTimedOut(limit: String)
-        case failed(RealtimeError)
-        /// Call the session's `timeReached`.
-        case session
-        /// Ask the user whether to make this attempt, then call `endWait`.
-        case attempt(Int)
-        /// There is no network for the attempt.
-        case waitForNetwork(attempt: Int)
     }
 
     /// - Parameter isReachable: evaluated when an attempt is due.
@@ -406,7 +365,7 @@ package struct WebSocketLife: ~Copyable {
         let limit =
             configuration.openTimeout.readable + owner.mention(.openTimeout, or: .connectTimeout)
         switch stage {
-        case .idle, .over, .ended: return .nothing
+        case .idle, .authorizing, .over, .ended: return .nothing
         case .connecting: return .connectTimedOut(limit: limit)
         case .handshaking:
             let answerLimit =

@@ -5,54 +5,6 @@ package import Wire
 /// without I/O: bytes and the time come in as arguments, bytes to write wait in `outgoing`, and
 /// `wakeUp` says when to call `timeReached`.
 package struct WebSocketSession: ~Copyable {
-    /// The meaning of the next bytes of the input.
-    package enum Step: Equatable {
-        case needMoreBytes
-        /// A message, as a range of the input.
-        case message(MessageKind, Range<Int>)
-        /// A message, as a range of `assembled`.
-        case assembledMessage(MessageKind, Range<Int>)
-        /// A piece of a message, as a range of `assembled`; only with `deliversPieces`.
-        case piece(MessageKind, Range<Int>, isFirst: Bool, isLast: Bool)
-        /// One of our pings was answered after this time, and all pings with lower numbers with it.
-        case pong(Duration, number: UInt64)
-        /// Nothing that the caller needs to know: call `next` again.
-        case nothing
-        /// As many bytes were inflated as `allow` granted. Deliver the assembled messages, call
-        /// `allow` again in a later turn, then pass the rest of the input.
-        case allowanceSpent
-        /// The connection ends after assembled messages that were not delivered yet. Deliver them,
-        /// call `discardDelivered` and then `next` again. Until then the connection is open, so the
-        /// user can answer those messages.
-        case deliverFirst
-        /// The peer's close frame. Ours is in `outgoing` or was sent before. The server closes the
-        /// connection next (RFC 6455 §7.1.1).
-        case closed(CloseCode, reason: String)
-        /// The peer violated the protocol while the connection was open. A close frame is in
-        /// `outgoing`.
-        case failed(ProtocolFailure)
-    }
-
-    /// The result of `timeReached`.
-    package enum OnTime: Equatable {
-        case nothing
-        /// A ping is in `outgoing`.
-        case pinged
-        /// No pong or no message came in time. A close frame with this code is in `outgoing`.
-        case failed(RealtimeError, CloseCode)
-        /// The closing handshake took too long: drop the connection.
-        case closeTimedOut
-    }
-
-    package enum State: Equatable {
-        case open
-        /// Our close frame is queued, and the peer's is awaited.
-        case closing
-        /// The peer's close frame came, or the peer violated the protocol. No more input is read,
-        /// and the end of the connection is awaited.
-        case finished
-    }
-
     package private(set) var state = State.open
     /// Assembled messages were returned, and `discardDelivered` was not called yet.
     private var owesDelivery = false
@@ -78,15 +30,9 @@ package struct WebSocketSession: ~Copyable {
     /// The payload of a ping that came while `outgoing` was crowded. Answered once it is empty.
     private var delayedPong: [UInt8]?
 
+    private var bytesWritten: UInt64 = 0
     private var pingsSent: UInt64 = 0
     private var pongsReceived: UInt64 = 0
-
-    /// Counts of messages, bytes, pings and pongs.
-    package struct Counts {
-        package var messagesSent, messagesReceived: UInt64
-        package var payloadBytesSent, payloadBytesReceived: UInt64
-        package var pingsSent, pongsReceived: UInt64
-    }
 
     private enum PendingEnd {
         case closed(CloseCode, reason: String)
@@ -112,7 +58,8 @@ package struct WebSocketSession: ~Copyable {
             limits: configuration.limits, of: configuration.owner, deflate: deflate,
             streams: configuration.deliversPieces)
         heartbeat = Heartbeat(
-            interval: configuration.pingInterval, timeout: configuration.pongTimeout, now: now)
+            interval: configuration.pingInterval, timeout: configuration.pongTimeout,
+            requiresPong: configuration.requiresPong, now: now)
         lastMessage = configuration.idleTimeout > .zero ? now : nil
         writer = MessageWriter(configuration, deflate: deflate)
     }
@@ -221,6 +168,9 @@ package struct WebSocketSession: ~Copyable {
         case .control(let opcode): return try received(opcode, now)
         }
     }
+
+    /// Bytes of any kind arrived, possibly a part of a message or of a TLS record.
+    package mutating func receivedBytes() { heartbeat.receivedBytes() }
 
     /// Notes that messages came, so the peer is not idle. One call per read is enough.
     package mutating func received(messagesAt now: Instant) {
@@ -383,6 +333,7 @@ package struct WebSocketSession: ~Copyable {
     /// The transport took `count` bytes of `outgoing`.
     package mutating func didWrite(_ count: Int) {
         outgoing.consume(count)
+        bytesWritten &+= UInt64(truncatingIfNeeded: count)
         if count > 0 { heartbeat.progressed() }
         if outgoing.isEmpty, let payload = delayedPong, state == .open {
             delayedPong = nil
@@ -403,7 +354,9 @@ package struct WebSocketSession: ~Copyable {
         return heartbeat.wakeUp.map { min($0, idleDeadline) } ?? idleDeadline
     }
 
-    package mutating func timeReached(_ now: Instant) -> OnTime {
+    /// - Parameter unacknowledged: how many of the written bytes the peer's kernel has not
+    ///   acknowledged yet.
+    package mutating func timeReached(_ now: Instant, unacknowledged: Int = 0) -> OnTime {
         guard state == .open else {
             guard let closeDeadline, now >= closeDeadline else { return .nothing }
             return .closeTimedOut
@@ -419,7 +372,10 @@ package struct WebSocketSession: ~Copyable {
                 .goingAway)
         }
         let isCrowded = outgoing.count > WebSocketSession.crowdedBytes
-        switch heartbeat.timeReached(now, isCrowded: isCrowded) {
+        let sent = Heartbeat.Sent(
+            queued: bytesWritten &+ UInt64(truncatingIfNeeded: outgoing.count),
+            acknowledged: bytesWritten - min(bytesWritten, UInt64(clamping: unacknowledged)))
+        switch heartbeat.timeReached(now, isCrowded: isCrowded, sent: sent) {
         case .nothing: return .nothing
         case .ping(let payload):
             // Once per ping is often enough to free memory.

@@ -374,29 +374,29 @@ async def coroutine(*_):
 
 
 @pytest.mark.parametrize("name", ["on_request", "header_provider"])
-@pytest.mark.parametrize("kind", [EventSource, LongPoll, sync.EventSource, sync.LongPoll])
-def test_an_answer_that_is_needed_at_once(run, kind, name):
-    async def main():
-        with pytest.raises(TypeError, match=f"{name} is a coroutine function"):
-            kind("http://127.0.0.1:1/", **{name: coroutine})
-
-    run(main())
+@pytest.mark.parametrize("kind", [sync.EventSource, sync.LongPoll])
+def test_an_answer_that_is_needed_at_once(kind, name):
+    with pytest.raises(TypeError, match=f"{name} is a coroutine function"):
+        kind("http://127.0.0.1:1/", **{name: coroutine})
 
 
 @pytest.mark.parametrize("name", ["on_request", "header_provider"])
-def test_an_answer_that_is_a_coroutine_in_the_end(run, events, name):
-    async def main():
-        source = EventSource(events.url + "/count", **{name: lambda attempt: coroutine()})
-        with pytest.raises(librealtime.RealtimeError, match=f"{name} returned a coroutine"):
-            await source.wait_closed()
-
-    run(main())
+def test_an_answer_that_is_a_coroutine_in_the_end(events, name):
+    source = sync.EventSource(events.url + "/count", **{name: lambda attempt: coroutine()})
+    words = "on_request or header_provider returned a coroutine"
+    with pytest.raises(librealtime.RealtimeError, match=words):
+        source.wait_closed(timeout=30)
 
 
-@pytest.mark.parametrize("name", ["on_reconnect", "process_exception"])
+@pytest.mark.parametrize("name", ["on_reconnect", "credentials"])
 def test_an_answer_that_a_connection_needs_at_once(name):
     with pytest.raises(TypeError, match=f"{name} is a coroutine function"):
-        connect("ws://127.0.0.1:1/", reconnect=librealtime.Backoff(), **{name: coroutine})
+        sync.connect("ws://127.0.0.1:1/", reconnect=librealtime.Backoff(), **{name: coroutine})
+
+
+def test_process_exception_must_be_a_plain_function():
+    with pytest.raises(TypeError, match="process_exception is a coroutine function"):
+        connect("ws://127.0.0.1:1/", process_exception=coroutine)
 
 
 def test_on_progress_must_be_a_plain_function(run):

@@ -31,6 +31,8 @@ final class Client: EndpointOwner {
     private var owesDrained = false
     private var timer: (at: Instant, alarm: World.Alarm)?
     private var random: Random
+    /// Set once the end was reported while the peer had not closed the transport.
+    private var lingering: Lingering?
     /// Watches the session from outside.
     let guardian: Guardian
 
@@ -224,11 +226,22 @@ final class Client: EndpointOwner {
         }
     }
 
+    /// The peer has closed, or violated the protocol, and our close frame is written.
+    private func endIfFinished() -> Bool {
+        guard life.stage == .open, let session, session.pointee.state == .finished,
+            session.pointee.outgoing.isEmpty
+        else { return false }
+        world.count("ended before its transport")
+        lingering = Lingering(world, endpoint)
+        finish(life.ending)
+        return true
+    }
+
     private func dropTransport() {
         if counts == nil { counts = session?.pointee.takeCounts() }
         timer?.alarm.cancel()
         timer = nil
-        endpoint.close()
+        if lingering == nil { endpoint.close() }
     }
 
     // MARK: Turns
@@ -243,7 +256,7 @@ final class Client: EndpointOwner {
         isScheduled = false
         switch life.stage {
         case .over, .ended: break
-        case .idle, .connecting, .handshaking, .refused, .open, .waiting:
+        case .idle, .connecting, .handshaking, .refused, .authorizing, .open, .waiting:
             if wantsRead {
                 wantsRead = false
                 receive()
@@ -272,6 +285,7 @@ final class Client: EndpointOwner {
 
     private func settle() {
         flush()
+        if endIfFinished() { return }
         if let session, session.pointee.outgoing.isEmpty {
             session.pointee.outgoing.removeAll(keeping: 0)
             if owesDrained, life.stage == .open {

@@ -24,6 +24,7 @@ extension Client: WebSocketWalker {
             switch endpoint.read(into: buffer) {
             case .bytes(let count):
                 share -= count
+                session?.pointee.receivedBytes()
                 if life.stage == .open, session?.pointee.state == .finished,
                     let ending = life.ignored(count)
                 {
@@ -49,7 +50,7 @@ extension Client: WebSocketWalker {
         switch life.stage {
         case .handshaking, .refused: true
         case .open: !waits
-        case .idle, .connecting, .waiting, .over, .ended: false
+        case .idle, .connecting, .authorizing, .waiting, .over, .ended: false
         }
     }
 
@@ -61,6 +62,7 @@ extension Client: WebSocketWalker {
         switch endpoint.read(into: space) {
         case .bytes(let count):
             world.count("read directly")
+            session.pointee.receivedBytes()
             guardian.read(UnsafeRawBufferPointer(rebasing: space[..<count]))
             session.pointee.received(messagesAt: world.now)
             guardian.messagesCame()
@@ -88,7 +90,8 @@ extension Client: WebSocketWalker {
     private func take(_ input: UnsafeRawBufferPointer) -> Int {
         switch life.stage {
         case .handshaking, .refused: break
-        case .idle, .connecting, .open, .waiting, .over, .ended: return deliver(input, from: 0)
+        case .idle, .connecting, .authorizing, .open, .waiting, .over, .ended:
+            return deliver(input, from: 0)
         }
         switch life.received(input, plan.configuration, now: world.now) {
         case .incomplete: break

@@ -46,7 +46,10 @@ final class Guardian {
 
     // Calls from the client
 
-    func read(_ bytes: UnsafeRawBufferPointer) { stream.append(contentsOf: bytes) }
+    func read(_ bytes: UnsafeRawBufferPointer) {
+        stream.append(contentsOf: bytes)
+        if !options.requiresPong { unansweredSince = nil }
+    }
 
     func headEnded(behind rest: Int) { headBytes = stream.count - rest }
 
@@ -106,6 +109,7 @@ final class Guardian {
         case .internalError:
             world.count("pong timeout")
             let stuckSince = waiting > Guardian.ownBytes ? lastProgress : nil
+            if !options.requiresPong { world.count("silence after a ping") }
             (since, limit) = (unansweredSince ?? stuckSince, options.pongTimeout)
         case .goingAway:
             world.count("idle timeout")

@@ -135,6 +135,9 @@ struct Plan {
         configuration.closeTimeout = random.chance(8) ? .zero : random.milliseconds(20...4000)
         configuration.pingInterval = random.chance(30) ? .zero : random.milliseconds(20...4000)
         configuration.pongTimeout = random.chance(15) ? .zero : random.milliseconds(20...4000)
+        // Not drawn, so that the seeds that failed once keep their meaning.
+        let openMilliseconds = configuration.openTimeout.clampedNanoseconds / 1_000_000
+        configuration.requiresPong = openMilliseconds % 2 == 0
         configuration.idleTimeout = random.chance(75) ? .zero : random.milliseconds(100...3000)
         configuration.compression.enabled = random.chance(70)
         configuration.compression.level = random.pick([0, 1, 1, 3, 9])

@@ -17,7 +17,8 @@ package enum WebSocketScenario: Scenario {
             + [
                 "ended with 1000, clean", "ended with 1005, clean", "ended with 1002",
                 "ended with 1006", "ended with 1007", "ended with 1009", "ended with 1011",
-                "close timeout", "pong timeout", "idle timeout", "ping flood", "pause",
+                "ended before its transport", "close timeout", "pong timeout",
+                "silence after a ping", "idle timeout", "ping flood", "pause",
                 "user closes",
                 "peer closes", "peer resets", "garbage", "deliver first", "write failed",
                 "user closes before a pending end", "send refused bufferFull", "gentle", "piece",

@@ -1485,6 +1485,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_websocket_set_cookie": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_websocket_set_user_agent": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_websocket_set_url": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_websocket_add_retry_status": (
+        (ctypes.c_void_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
     "rt_websocket_set_ca_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_websocket_add_header": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
@@ -1549,6 +1553,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
+    "rt_websocket_set_require_pong": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_websocket_set_idle_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
@@ -1630,6 +1635,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_attempt_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
+    "rt_websocket_on_credentials": (
+        (ctypes.c_void_p, rt_credentials_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
     "rt_websocket_on_close": (
         (ctypes.c_void_p, rt_closed_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
@@ -1678,6 +1687,12 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_uint16, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_websocket_credentials_ready": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_defer_attempt": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_websocket_attempt_ready": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_websocket_pause": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_websocket_resume": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_websocket_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
@@ -1756,6 +1771,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_eventsource_set_reconnect": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_eventsource_set_retry_unsafe": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
     "rt_eventsource_set_max_reconnects": (
         (ctypes.c_void_p, ctypes.c_uint32),
         ctypes.c_int32,
@@ -1871,6 +1890,8 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_bool),
         ctypes.c_int32,
     ),
+    "rt_eventsource_defer_attempt": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_attempt_ready": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_eventsource_close": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventsource_pause": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventsource_resume": ((ctypes.c_void_p,), ctypes.c_int32),
@@ -2053,6 +2074,8 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_longpoll_start": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_longpoll_restart": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_longpoll_credentials_ready": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_longpoll_defer_attempt": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_attempt_ready": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_longpoll_close": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_longpoll_pause": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_longpoll_resume": ((ctypes.c_void_p,), ctypes.c_int32),
@@ -3667,6 +3690,8 @@ class Library:
     rt_websocket_set_user_agent: Callable[[Any, bytes | None], int]
     # (websocket, url)
     rt_websocket_set_url: Callable[[Any, bytes | None], int]
+    # (websocket, http_status)
+    rt_websocket_add_retry_status: Callable[[Any, int], int]
     # (websocket, path)
     rt_websocket_set_ca_file: Callable[[Any, bytes | None], int]
     # (websocket, name, value)
@@ -3705,6 +3730,8 @@ class Library:
     rt_websocket_set_ping_interval_ms: Callable[[Any, int], int]
     # (websocket, time_ms)
     rt_websocket_set_pong_timeout_ms: Callable[[Any, int], int]
+    # (websocket, enabled)
+    rt_websocket_set_require_pong: Callable[[Any, bool], int]
     # (websocket, time_ms)
     rt_websocket_set_idle_timeout_ms: Callable[[Any, int], int]
     # (websocket, bytes)
@@ -3748,6 +3775,8 @@ class Library:
     # (websocket, fn, user, destroy)
     rt_websocket_on_reconnect: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)
+    rt_websocket_on_credentials: Callable[[Any, Any, Any, Any], int]
+    # (websocket, fn, user, destroy)
     rt_websocket_on_close: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)
     rt_websocket_on_drained: Callable[[Any, Any, Any, Any], int]
@@ -3771,6 +3800,12 @@ class Library:
     rt_websocket_ping: Callable[[Any, Any, int], int]
     # (websocket, code, reason)
     rt_websocket_close: Callable[[Any, int, bytes | None], int]
+    # (websocket, fresh)
+    rt_websocket_credentials_ready: Callable[[Any, bool], int]
+    # (websocket)
+    rt_websocket_defer_attempt: Callable[[Any], int]
+    # (websocket, continues)
+    rt_websocket_attempt_ready: Callable[[Any, bool], int]
     # (websocket)
     rt_websocket_pause: Callable[[Any], int]
     # (websocket)
@@ -3831,6 +3866,8 @@ class Library:
     rt_eventsource_set_id_query_parameter: Callable[[Any, bytes | None], int]
     # (eventsource, enabled)
     rt_eventsource_set_reconnect: Callable[[Any, bool], int]
+    # (eventsource, enabled)
+    rt_eventsource_set_retry_unsafe: Callable[[Any, bool], int]
     # (eventsource, count)
     rt_eventsource_set_max_reconnects: Callable[[Any, int], int]
     # (eventsource, time_ms)
@@ -3891,6 +3928,10 @@ class Library:
     rt_eventsource_restart: Callable[[Any], int]
     # (eventsource, fresh)
     rt_eventsource_credentials_ready: Callable[[Any, bool], int]
+    # (eventsource)
+    rt_eventsource_defer_attempt: Callable[[Any], int]
+    # (eventsource, continues)
+    rt_eventsource_attempt_ready: Callable[[Any, bool], int]
     # (eventsource)
     rt_eventsource_close: Callable[[Any], int]
     # (eventsource)
@@ -4011,6 +4052,10 @@ class Library:
     rt_longpoll_restart: Callable[[Any], int]
     # (longpoll, fresh)
     rt_longpoll_credentials_ready: Callable[[Any, bool], int]
+    # (longpoll)
+    rt_longpoll_defer_attempt: Callable[[Any], int]
+    # (longpoll, continues)
+    rt_longpoll_attempt_ready: Callable[[Any, bool], int]
     # (longpoll)
     rt_longpoll_close: Callable[[Any], int]
     # (longpoll)

@@ -32,8 +32,10 @@ class Awaiting(Endpoint):
     limits, receiving pauses.
     """
 
+    _awaits = True
     _reactor: Reactor
     _loop: asyncio.AbstractEventLoop
+    _task: asyncio.Task[None] | None = None
 
     def _prepare_awaiting(self, reactor: Reactor, count: int, size: int) -> None:
         """:param count: and `size` limit the queue of results to await; 0 means no limit."""
@@ -151,6 +153,17 @@ class Awaiting(Endpoint):
     def _is_paused(self) -> bool:
         return self._awaited.paused or super()._is_paused
 
+    # Answers that take time.
+
+    def _later(
+        self,
+        awaitable: Awaitable[Any],
+        then: Callable[[Any], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        # Keep a reference, as asyncio refers to tasks weakly.
+        self._task = self._loop.create_task(_answer(awaitable, then, failed))
+
     # Waiting.
 
     def _check_loop(self) -> None:
@@ -207,6 +220,9 @@ class Awaiting(Endpoint):
         self._wake(self._waiters)
         self._reactor.remove(self)
         self._hold()
+        task, self._task = self._task, None
+        if task is not None and task is not current_task():
+            task.cancel()
 
     def _was_collected(self) -> None:
         super()._was_collected()
@@ -254,6 +270,17 @@ def current_task() -> asyncio.Task[Any] | None:
         return asyncio.current_task()
     except RuntimeError:  # no loop runs on this thread
         return None
+
+
+async def _answer(
+    awaitable: Awaitable[Any],
+    then: Callable[[Any], None],
+    failed: Callable[[Exception], None],
+) -> None:
+    try:
+        then(await awaitable)
+    except Exception as error:
+        failed(error)
 
 
 def _forget(awaitable: Awaitable[Any]) -> None:

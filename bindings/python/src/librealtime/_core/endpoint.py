@@ -36,6 +36,8 @@ class Endpoint(Calling):
     """What the asyncio and the blocking class of an object share; it uses a loop of the library."""
 
     _kind: ClassVar[Kind]
+    #: Whether results of handlers can be awaited.
+    _awaits: ClassVar[bool] = False
 
     # Defaults for an object whose constructor failed.
     _handle: Handle | None = None

@@ -318,6 +318,7 @@ class EventSourceKeywords(TypedDict, total=False):
     allow_insecure_redirects: bool
     id_query_param: str | None
     reconnect: bool
+    retry_unsafe: bool
     max_reconnects: int | None
     reconnection_time: float
     min_reconnection_time: float
@@ -372,6 +373,18 @@ EVENTSOURCE_OPTIONS = Table(
             "True."
         ),
     ),
+    Flag(
+        "retry_unsafe",
+        "retry_unsafe",
+        False,
+        doc=(
+            "Whether a request that is neither safe nor idempotent (POST, PATCH) is sent again "
+            "when its stream ends, or after a failure before which the server may have acted on "
+            "it. Without this option the event source then closes; the normal end of a stream is "
+            "not an error. It connects again only if the request cannot have reached the server, "
+            "after a retry status, or if the request has an Idempotency-Key. Default False."
+        ),
+    ),
     Count(
         "max_reconnects",
         "max_reconnects",
@@ -422,10 +435,11 @@ EVENTSOURCE_OPTIONS = Table(
     Limit(
         "response_timeout",
         "response_timeout_ms",
-        30,
+        300,
         doc=(
-            "The time limit from the request to the head of its response. Default 30; None means "
-            "no limit."
+            "The time limit from the request, on an open connection, to the head of its response. "
+            "Many servers send the head only with the first event, which may take minutes. Default "
+            "300; None means no limit."
         ),
     ),
     Limit(
@@ -445,7 +459,8 @@ EVENTSOURCE_OPTIONS = Table(
         doc=(
             "Whether compressed responses are requested and decoded: gzip, deflate, and, if "
             "libbrotlidec and libzstd are installed, br and zstd. A response that cannot be "
-            "decoded is a ``ProtocolError``. Default True."
+            'decoded is a ``ProtocolError``. What is not a known coding, such as "utf-8", is '
+            "ignored, and the body passed on as it came. Default True."
         ),
     ),
     Flag(
@@ -646,7 +661,8 @@ LONGPOLL_OPTIONS = Table(
         doc=(
             "Whether compressed responses are requested and decoded: gzip, deflate, and, if "
             "libbrotlidec and libzstd are installed, br and zstd. A response that cannot be "
-            "decoded is a ``ProtocolError``. Default True."
+            'decoded is a ``ProtocolError``. What is not a known coding, such as "utf-8", is '
+            "ignored, and the body passed on as it came. Default True."
         ),
     ),
     Flag(
@@ -1249,7 +1265,8 @@ REST_OPTIONS = Table(
         doc=(
             "Whether compressed responses are requested and decoded: gzip, deflate, and, if "
             "libbrotlidec and libzstd are installed, br and zstd. A response that cannot be "
-            "decoded is a ``ProtocolError``. Default True."
+            'decoded is a ``ProtocolError``. What is not a known coding, such as "utf-8", is '
+            "ignored, and the body passed on as it came. Default True."
         ),
     ),
     Flag(
@@ -1461,7 +1478,8 @@ SPREADBOT_OPTIONS = Table(
         doc=(
             "Whether compressed responses are requested and decoded: gzip, deflate, and, if "
             "libbrotlidec and libzstd are installed, br and zstd. A response that cannot be "
-            "decoded is a ``ProtocolError``. Default True."
+            'decoded is a ``ProtocolError``. What is not a known coding, such as "utf-8", is '
+            "ignored, and the body passed on as it came. Default True."
         ),
     ),
     Flag(
@@ -1625,6 +1643,7 @@ class WebSocketKeywords(TypedDict, total=False):
     close_timeout: float | None
     ping_interval: float | None
     ping_timeout: float | None
+    require_pong: bool
     idle_timeout: float | None
     max_size: int | None
     max_header_size: int
@@ -1676,8 +1695,9 @@ WEBSOCKET_OPTIONS = Table(
         "close_timeout_ms",
         10,
         doc=(
-            "The time limit for the closing handshake, from this side's close frame to the end of "
-            "the connection. After a protocol violation by the peer it is always 10 s. Default 10; "
+            "The time limit for the closing handshake, from this side's close frame to the peer's. "
+            "The connection ends with the peer's close frame, whether or not the peer then closes "
+            "TCP. After a protocol violation by the peer the limit is always 10 s. Default 10; "
             "None means no limit."
         ),
     ),
@@ -1692,9 +1712,22 @@ WEBSOCKET_OPTIONS = Table(
         "pong_timeout_ms",
         20,
         doc=(
-            "How long a ping may stay unanswered before the connection fails with "
-            "``ConnectionClosedError`` (``RT_ERROR_TIMEOUT``). Time during a pause of receiving "
-            "does not count. Default 20; None means no limit."
+            "How long the peer may send nothing after a ping before the connection fails with "
+            "``ConnectionClosedError`` (``RT_ERROR_TIMEOUT``). Any bytes prove that the peer "
+            "lives: a pong, a message, or a part of one; so does progress of the bytes that were "
+            "sent before the ping. Time during a pause of receiving does not count. Default 20; "
+            "None means no limit."
+        ),
+    ),
+    Flag(
+        "require_pong",
+        "require_pong",
+        False,
+        doc=(
+            "Whether only the pong with a ping's payload proves that the peer lives, however much "
+            "else arrives. For peers whose program may hang while the rest still works, at the "
+            "price that a large message over a slow link may delay the pong for too long. Default "
+            "False."
         ),
     ),
     Limit(

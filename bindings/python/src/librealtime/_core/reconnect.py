@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Union
 
 from .abi import rt_status
 from .backoff import Backoff
 from .errors import InvalidStatus, RealtimeError, check
 from .handle import Handle
-from .headers import header
+from .headers import HeadersLike, header
 from .kind import Kind
 from .network import Network
 from .values import text
@@ -77,6 +77,10 @@ class Attempt:
 
 OnLost = Optional[Callable[[Lost], object]]
 OnReconnect = Optional[Callable[[Attempt], object]]
+#: Receives the status of a refusal; returns headers, or None if there are no credentials.
+CredentialSource = Optional[
+    Callable[[int], Union[HeadersLike, Awaitable[Optional[HeadersLike]], None]]
+]
 ProcessException = Callable[[Exception], Optional[Exception]]
 
 

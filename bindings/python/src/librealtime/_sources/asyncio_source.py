@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .._core.awaiting import Awaiting, current_task
+from .._core.awaiting import Awaiting
 from .._core.handle import Handle
 from .._core.parameters import Given
 from .._core.reactor import Reactor
@@ -21,7 +21,6 @@ class AsyncSource(Awaiting, BaseSource[T]):
 
     def _begin(self, url: str, given: Given) -> None:
         self._takers: WeakKeyDictionary[asyncio.Task[Any], TaskTaker] = WeakKeyDictionary()
-        self._task: asyncio.Task[None] | None = None
         self._prepare_awaiting(Reactor.current(), *queue_limits(given))
         try:
             super()._begin(url, given)
@@ -129,16 +128,6 @@ class AsyncSource(Awaiting, BaseSource[T]):
         super()._handlers_changed()
         self._hold()
 
-    def _later(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
-        # Keep a reference, as asyncio refers to tasks weakly.
-        self._task = self._loop.create_task(self._fetch(awaitable, then))
-
-    async def _fetch(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
-        try:
-            then(await awaitable)
-        except Exception as error:
-            self._give_up("fetching credentials failed", error)
-
     # Called during a dispatch.
 
     def _queue(self, item: T, size: int) -> None:
@@ -146,9 +135,3 @@ class AsyncSource(Awaiting, BaseSource[T]):
             self._pause()
         if self._waiters:
             self._wake(self._waiters)
-
-    def _ended(self) -> None:
-        super()._ended()
-        task, self._task = self._task, None
-        if task is not None and task is not current_task():
-            task.cancel()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, Generic
+from typing import Generic
 
-from .._core.abi import rt_credentials
-from .._core.awaiting import at_once, handlers_of, plain
+from .._core.asking import Asking, Steps
+from .._core.awaiting import handlers_of
 from .._core.errors import check
+from .._core.handle import Handle
 from .._core.headers import Pairs, header_pairs, laid_over, with_credentials
 from .._core.kind import ON_CREDENTIALS, ON_ERROR, ON_OPEN, ON_REQUEST, Callback
 from .._core.parameters import Given
@@ -17,12 +18,11 @@ from .source_base import BaseSource, T
 from .source_options import ReadyState
 
 
-class HTTPSource(BaseSource[T], Generic[T]):
+class HTTPSource(Asking, BaseSource[T], Generic[T]):
     """What such sources share: requests that handlers may change, and credentials."""
 
     def _handlers_of(self, given: Given) -> SimpleNamespace:
-        plain(given["on_request"], "on_request")
-        plain(given["header_provider"], "header_provider")
+        self._check_answers(given, ("on_request", "header_provider"))
         names = (*self._options.handlers, "header_provider", "credentials")
         return handlers_of(given, names)
 
@@ -67,50 +67,41 @@ class HTTPSource(BaseSource[T], Generic[T]):
     # Called by the trampolines.
 
     def _requests(self, attempt: int) -> bool:
-        handle, kind = self._handle, self._kind
+        handle = self._handle
         if handle is None:
             return False
         try:
-            if self._handlers.header_provider is not None:
-                fresh = header_pairs(
-                    at_once(self._handlers.header_provider(attempt), "header_provider")
-                )
-                kind.set_headers(handle, laid_over(self._headers, fresh))
-            on_request = self._handlers.on_request
-            if on_request is not None:
-                answer = on_request(Attempt(handle, attempt, kind))
-                if at_once(answer, "on_request") is False:
-                    self.close()
+            if not self._decide(self._steps(handle, attempt), "on_request or header_provider"):
+                self.close()
         except Exception as error:
-            self._give_up("on_request or header_provider failed", error)
+            self._undecided(error)
         return not self._is_closed
 
-    def _asks(self, http_status: int) -> int:
-        if self._handlers.credentials is None:
-            return rt_credentials.NONE
-        try:
-            answer: Any = self._handlers.credentials(http_status)
-            if hasattr(answer, "__await__"):
-                self._later(answer, self._answer)
-                return rt_credentials.LATER
-            return self._take_credentials(answer)
-        except Exception as error:
-            self._give_up("fetching credentials failed", error)
-            return rt_credentials.LATER
+    def _steps(self, handle: Handle, attempt: int) -> Steps:
+        """Calls the functions before an attempt."""
+        if self._handlers.header_provider is not None:
+            fresh = header_pairs((yield self._handlers.header_provider(attempt)))
+            self._kind.set_headers(handle, laid_over(self._headers, fresh))
+        if self._handlers.on_request is not None:
+            answer = yield self._handlers.on_request(Attempt(handle, attempt, self._kind))
+            return answer is not False
+        return True
 
-    def _take_credentials(self, answer: Any) -> int:
-        handle = self._handle
-        if answer is None or handle is None:
-            return rt_credentials.NONE
-        self._headers = laid_over(self._headers, header_pairs(answer))
+    def _decided(self, continues: bool) -> None:
+        if continues:
+            super()._decided(True)
+        else:
+            self.close()
+
+    def _undecided(self, error: Exception) -> None:
+        self._give_up("on_request or header_provider failed", error)
+
+    def _set_credentials(self, handle: Handle, pairs: Pairs) -> None:
+        self._headers = laid_over(self._headers, pairs)
         self._kind.set_headers(handle, self._headers)
-        return rt_credentials.READY
 
-    def _answer(self, credentials: Any) -> None:
-        """Called with the credentials once they are fetched."""
-        is_fresh = self._take_credentials(credentials) == rt_credentials.READY
-        if self._handle is not None:
-            self._kind.credentials_ready(self._handle, is_fresh)
+    def _has_none(self, error: Exception) -> None:
+        self._give_up("fetching credentials failed", error)
 
     def _describe(self) -> str:
         return f"{self.ready_state.name} {shown(self._url)}"

@@ -7,7 +7,7 @@ queue is full, and ends by ``close`` or with one fatal error.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Optional, Protocol, TypeVar
 
@@ -191,10 +191,6 @@ class BaseSource(Endpoint, Configured, Generic[T]):
 
     def _join(self) -> Handle:
         """The library's loop to use."""
-        raise NotImplementedError
-
-    def _later(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
-        """Runs a coroutine of the caller, then calls `then` with its result."""
         raise NotImplementedError
 
     def _deliver(self, item: T, size: int) -> None:

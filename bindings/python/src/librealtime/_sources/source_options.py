@@ -12,7 +12,7 @@ from .._core.errors import RealtimeError
 from .._core.failure import Failure
 from .._core.headers import HeadersLike
 from .._core.parameters import Group
-from .._core.reconnect import Attempt
+from .._core.reconnect import Attempt, CredentialSource
 from .._core.shared_options import (
     HEADERS,
     QUEUE,
@@ -30,8 +30,9 @@ E = TypeVar("E", bound="ErrorEvent")
 OnOpen = Optional[Callable[[], object]]
 OnError = Optional[Callable[["ErrorEvent"], object]]
 OnRequest = Optional[Callable[[Attempt], object]]
-HeaderProvider = Optional[Callable[[int], Optional[HeadersLike]]]
-Credentials = Optional[Callable[[int], Union[HeadersLike, Awaitable[Optional[HeadersLike]], None]]]
+HeaderProvider = Optional[
+    Callable[[int], Union[HeadersLike, Awaitable[Optional[HeadersLike]], None]]
+]
 
 
 class ReadyState(IntEnum):
@@ -71,9 +72,11 @@ class RequestKeywords(TypedDict, total=False):
     """Functions that are called before and after a request.
 
     :param on_request: called with an ``Attempt`` before each request. It may change URL and
-        headers, and closes the source by returning False.
+        headers, and closes the source by returning False. With asyncio it may be a coroutine
+        function; the request waits for it.
     :param header_provider: called with the number of each attempt, from 1 since the last stable
-        connection. The headers it returns override the others for that attempt. Default None.
+        connection. The headers it returns override the others for that attempt. With asyncio it may
+        be a coroutine function. Default None.
     :param credentials: called with the status when the server answers 401, or the proxy 407, once
         an attempt. It returns headers (Proxy-Authorization for the proxy) for repeating the
         request, or None, which is fatal. With asyncio it may be a coroutine function. Default None.
@@ -81,7 +84,7 @@ class RequestKeywords(TypedDict, total=False):
 
     on_request: OnRequest
     header_provider: HeaderProvider
-    credentials: Credentials
+    credentials: CredentialSource
 
 
 class HTTPSourceKeywords(

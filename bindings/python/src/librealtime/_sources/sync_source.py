@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from .._core.driven import Driven, deadline_after
@@ -81,11 +81,6 @@ class BlockingSource(Driven, BaseSource[T]):
             # Otherwise the next run receives it again.
             self._confirm(is_leaving=True)
         self.close()
-
-    def _later(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
-        if isinstance(awaitable, Coroutine):
-            awaitable.close()
-        raise TypeError("credentials returned a coroutine; use a plain function")
 
     # Called during a dispatch.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._core import abi
 from .._core.failure import Failure
-from .._core.kind import ON_OPEN, Callback, Kind, callback
+from .._core.kind import ON_CREDENTIALS, ON_OPEN, Callback, Kind, callback
 from .._core.registry import find
 from .batch import decode
 
@@ -59,7 +59,9 @@ _RECONNECTING = callback(
 )
 
 
-def callbacks(*, in_pieces: bool, reconnects: bool) -> tuple[Callback, ...]:
+def callbacks(*, in_pieces: bool, reconnects: bool, asks: bool) -> tuple[Callback, ...]:
     """The callbacks that a connection needs."""
     found = (*_ALWAYS, _IN_PIECES if in_pieces else _WHOLE)
+    if asks:
+        found = (*found, ON_CREDENTIALS)
     return (*found, _RECONNECTING) if reconnects else found

@@ -13,8 +13,7 @@ from .._core.abi import (
     rt_status,
     rt_websocket_statistics,
 )
-from .._core.awaiting import at_once, handlers_of, plain
-from .._core.endpoint import Endpoint
+from .._core.awaiting import handlers_of
 from .._core.errors import (
     OK_CLOSE_CODES,
     BufferFull,
@@ -34,7 +33,7 @@ from .._core.loader import lib
 from .._core.naming import kind_of
 from .._core.option_tables import WEBSOCKET_OPTIONS
 from .._core.parameters import Given, Setup
-from .._core.reconnect import Attempt, Lost, OnLost, OnReconnect
+from .._core.reconnect import Lost, OnLost, OnReconnect
 from .._core.response import Opened, visible
 from .._core.shared_options import queue_limits
 from .._core.statistics import (
@@ -45,6 +44,7 @@ from .._core.statistics import (
     websocket_statistics,
 )
 from .._core.values import invalid, limit, text
+from .answers import Answers
 from .batch import Message
 from .callbacks import WEBSOCKET, callbacks
 from .options import OPTIONS
@@ -56,7 +56,7 @@ Piece = tuple[Message, Optional[bool]]
 _COMPRESSIONS = {True: rt_compression.ALWAYS, False: rt_compression.NEVER}
 
 
-class BaseConnection(Endpoint):
+class BaseConnection(Answers):
     """A WebSocket connection; made by ``connect``.
 
     :ivar subprotocol: the one that the server selected, or None.
@@ -72,7 +72,8 @@ class BaseConnection(Endpoint):
         self.latency = 0.0
         self.close_code: int | None = None
         self.close_reason: str | None = None
-        self._handlers = handlers_of(given, OPTIONS.handlers)
+        self._check_answers(given, ("on_reconnect", "credentials"))
+        self._handlers = handlers_of(given, (*OPTIONS.handlers, "credentials"))
         count, size = queue_limits(given)
         self._inbox: Inbox[Message] = Inbox(count, size)
         # Pieces of messages, each with whether it ends its message; None for whole messages.
@@ -101,7 +102,8 @@ class BaseConnection(Endpoint):
         self._statistics: rt_websocket_statistics | None = None
         handle = WEBSOCKET.make(loop, address)
         self._reconnects = given["reconnect"] is not None
-        needed = callbacks(in_pieces=in_pieces, reconnects=self._reconnects)
+        asks = given["credentials"] is not None
+        needed = callbacks(in_pieces=in_pieces, reconnects=self._reconnects, asks=asks)
         WEBSOCKET.attach(self, handle, needed)
         OPTIONS.apply(Setup(WEBSOCKET, handle, loop), given)
         self._handle = handle
@@ -159,7 +161,7 @@ class BaseConnection(Endpoint):
             if handler is not None and not self._reconnects:
                 raise invalid(f"{name} needs reconnect")
             if name == "on_reconnect":
-                plain(handler, name)
+                self._check_answer(handler, name)
             super()._set_handler(name, handler)
             return
         if handler is not None and self._pieces is not None:
@@ -229,19 +231,12 @@ class BaseConnection(Endpoint):
     def _failed(self, failure: Failure, code: int, reason: str) -> None:
         # A normal end before a reconnect is not a failure.
         is_end = failure.status == rt_status.ERROR_CLOSED
-        self._failure = None if is_end else failure.connection_error()
+        self._failure = None if is_end else self._denial or failure.connection_error()
         if failure.fatal:
             return
         self._went_down()
         lost = Lost(code, reason, failure.retry_in, failure.attempt, self._failure)
         self._tell("on_lost", lost)
-
-    def _tries_again(self, attempt: int) -> bool:
-        handle, on_reconnect = self._handle, self._handlers.on_reconnect
-        if on_reconnect is None or handle is None:
-            return True
-        answer = on_reconnect(Attempt(handle, attempt, WEBSOCKET))
-        return at_once(answer, "on_reconnect") is not False
 
     def _closed(self, code: int, reason: str, clean: bool) -> None:
         self.close_code = code

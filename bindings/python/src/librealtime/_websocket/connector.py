@@ -29,12 +29,11 @@ class Connector(Configured):
         takers = (given["on_message"], given["on_messages"], given["streaming"] or None)
         if takers.count(None) < 2:
             raise invalid("on_message, on_messages and streaming exclude each other; give one")
-        needy = ["on_lost", "on_reconnect", "reachability", "offline_queue"]
+        needy = ["on_lost", "on_reconnect", "retry_statuses", "reachability", "offline_queue"]
         needy.append("reconnect_after_normal_close")
         if given["reconnect"] is None and any(given.get(name) for name in needy):
             raise invalid(f"{', '.join(needy[:-1])} and {needy[-1]} need reconnect")
-        handlers_of(given, OPTIONS.handlers)
-        plain(given["on_reconnect"], "on_reconnect")
+        handlers_of(given, (*OPTIONS.handlers, "credentials"))
         plain(given["process_exception"], "process_exception")
 
     def _retries(self) -> Retries:

@@ -11,7 +11,13 @@ from .._core.headers import USER_AGENT, HeadersLike, cookie_header, header
 from .._core.naming import kind_of
 from .._core.option_tables import WEBSOCKET_OPTIONS, WebSocketKeywords
 from .._core.parameters import Given, Options, Setup
-from .._core.reconnect import OnLost, OnReconnect, ProcessException, process_exception
+from .._core.reconnect import (
+    CredentialSource,
+    OnLost,
+    OnReconnect,
+    ProcessException,
+    process_exception,
+)
 from .._core.shared_options import (
     CREDENTIAL,
     ROUTE,
@@ -81,7 +87,15 @@ class Keywords(
     :param on_messages: the same with a list of all messages of one read: the fastest way.
     :param on_lost: called with a ``Lost`` when the connection will be made again (``reconnect``).
     :param on_reconnect: called with an ``Attempt`` before each further attempt. It may change URL
-        and headers, and ends the connection by returning False or raising.
+        and headers, and ends the connection by returning False or raising. With asyncio it may be a
+        coroutine function; the attempt waits for it.
+    :param credentials: called with the status when the server refuses the handshake with 401 or
+        403, or the proxy with 407, once an attempt, also without ``reconnect``. It returns headers
+        for repeating the handshake (Proxy-Authorization for the proxy), which replace those of the
+        same names, or None, which is fatal. With asyncio it may be a coroutine function. Default
+        None.
+    :param retry_statuses: further HTTP statuses of a refused handshake, 400 to 599 except 401 and
+        407, after which a connection with ``reconnect`` tries again. Default ().
     :param subprotocols: offered in this order. Default None.
     :param origin: the Origin header. Default None.
     :param additional_headers: a mapping or pairs, for the handshake. Default None.
@@ -108,6 +122,8 @@ class Keywords(
     on_messages: OnMessages
     on_lost: OnLost
     on_reconnect: OnReconnect
+    credentials: CredentialSource
+    retry_statuses: Iterable[int]
     subprotocols: Iterable[str] | None
     origin: str | None
     additional_headers: HeadersLike | None
@@ -152,6 +168,8 @@ def _set_messages(setup: Setup, given: Given) -> None:
 
 
 def _set_reconnect(setup: Setup, given: Given) -> None:
+    for status in given["retry_statuses"]:
+        setup.add_retry_status(number(status, "a status of retry_statuses", 400, 599))
     queue = number(given["offline_queue"], "offline_queue", 0)
     if queue:
         setup.set_offline_queue(queue)
@@ -177,6 +195,7 @@ OPTIONS = Options(
     max_queue_bytes=2**20,
     write_limit=2**18,
     offline_queue=0,
+    retry_statuses=(),
     reconnect_delays=Backoff(),
     process_exception=process_exception,
 )
