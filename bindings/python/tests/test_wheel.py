@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -132,3 +133,116 @@ def test_no_library_no_wheel(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert "is not a shared library" in result.stderr
     assert not list(tmp_path.glob("*.whl"))
+
+
+# The same by pip and by other tools that build packages.
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout in which the library is not built; only its folders and the binding are there."""
+    root = tmp_path / "checkout"
+    shutil.copytree(
+        FOLDER,
+        root / "bindings" / "python",
+        ignore=shutil.ignore_patterns("__pycache__", "librealtime.so", "tests"),
+    )
+    (root / "Sources" / "RealtimeABI").mkdir(parents=True)
+    shutil.copy(FOLDER.parents[1] / "LICENSE", root)
+    return root
+
+
+def pip_wheel(
+    source: Path, folder: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pip", "wheel", "--no-index", "--no-deps", "-w"]
+    return subprocess.run(
+        [*command, str(folder), str(source)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+
+
+def sdist(source: Path, folder: Path, environment: dict[str, str]) -> tuple[Path, str]:
+    """What `build` does, which calls the same function; and what it prints."""
+    folder.mkdir()
+    program = "import build_backend, sys; print(build_backend.build_sdist(sys.argv[1]))"
+    result = subprocess.run(
+        [sys.executable, "-c", program, str(folder)],
+        cwd=source,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert result.returncode == 0, result.stderr
+    return folder / result.stdout.strip(), result.stderr
+
+
+def test_pip_builds_the_same_wheel(tmp_path: Path, clean_environment: dict[str, str]) -> None:
+    environment = {**clean_environment, "LIBREALTIME_PATH": os.environ["LIBREALTIME_PATH"]}
+    result = pip_wheel(FOLDER, tmp_path / "pip", environment)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (wheel,) = (tmp_path / "pip").iterdir()
+    own = build_wheel(tmp_path / "own")
+    assert (wheel.name, wheel.read_bytes()) == (own.name, own.read_bytes())
+
+
+def test_pip_takes_the_library_of_a_checkout(
+    tmp_path: Path, checkout: Path, clean_environment: dict[str, str]
+) -> None:
+    result = pip_wheel(checkout / "bindings" / "python", tmp_path / "pip", clean_environment)
+    assert result.returncode != 0
+    assert "build/librealtime.so is missing" in result.stderr
+    assert "make build" in result.stderr
+    (checkout / "build").mkdir()
+    built = checkout / "build" / "librealtime.so"
+    built.write_text("not a library")
+    result = pip_wheel(checkout / "bindings" / "python", tmp_path / "pip", clean_environment)
+    assert result.returncode != 0
+    assert "is not a shared library" in result.stderr
+    shutil.copy(os.environ["LIBREALTIME_PATH"], built)
+    result = pip_wheel(checkout / "bindings" / "python", tmp_path / "pip", clean_environment)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (wheel,) = (tmp_path / "pip").iterdir()
+    assert wheel.read_bytes() == build_wheel(tmp_path / "own").read_bytes()
+
+
+def test_a_source_distribution_says_what_it_lacks(
+    tmp_path: Path, clean_environment: dict[str, str]
+) -> None:
+    archive, said = sdist(FOLDER, tmp_path / "sdist", clean_environment)
+    assert "only the Python part" in said
+    result = pip_wheel(archive, tmp_path / "pip", clean_environment)
+    assert result.returncode != 0
+    assert "only the Python part" in result.stderr
+    assert "LIBREALTIME_PATH" in result.stderr
+    environment = {**clean_environment, "LIBREALTIME_PATH": os.environ["LIBREALTIME_PATH"]}
+    result = pip_wheel(archive, tmp_path / "pip", environment)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (wheel,) = (tmp_path / "pip").iterdir()
+    assert wheel.read_bytes() == build_wheel(tmp_path / "own").read_bytes()
+    again, _ = sdist(FOLDER, tmp_path / "again", clean_environment)
+    assert again.read_bytes() == archive.read_bytes()
+
+
+def test_an_editable_installation_finds_the_library(
+    tmp_path: Path, checkout: Path, echo_url: str, clean_environment: dict[str, str]
+) -> None:
+    (checkout / "build").mkdir()
+    shutil.copy(os.environ["LIBREALTIME_PATH"], checkout / "build")
+    run(sys.executable, "-m", "venv", tmp_path / "venv")
+    python = tmp_path / "venv" / "bin" / "python"
+    source = checkout / "bindings" / "python"
+    install = [python, "-m", "pip", "install", "--no-index", "-e", source]
+    for _ in range(2):
+        run(*install, environment=clean_environment)
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.replace("str(loader.PACKAGED)", "str(loader.PACKAGED.resolve())"))
+    printed = run(python, program, echo_url, environment=clean_environment)
+    assert printed.splitlines()[:2] == ["through the wheel", "b'blocking'"]
+    (source / "src" / "librealtime" / "added.py").write_text("VALUE = 5")
+    added = run(python, "-c", "import librealtime.added as it; print(it.VALUE)")
+    assert added == "5\n"
