@@ -15,7 +15,7 @@ from datetime import datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from ._core.naming import kind_of
+from ._core.naming import kind_of, written
 from ._core.values import invalid
 
 __all__ = [
@@ -324,7 +324,10 @@ def _write(value: Any, parts: list[str], sort_keys: bool) -> None:
     elif isinstance(value, float):
         parts.append(_number(value))
     else:
-        parts.append(json.dumps(value, ensure_ascii=False, allow_nan=False))
+        try:
+            parts.append(json.dumps(value, ensure_ascii=False, allow_nan=False))
+        except ValueError:  # Python refuses to write numbers of thousands of digits
+            raise invalid(f"EJSON has no form for {written(value)}") from None
 
 
 def _utf16(item: tuple[str, Any]) -> bytes:

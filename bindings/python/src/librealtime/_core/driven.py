@@ -14,6 +14,7 @@ from .errors import InvalidState, check
 from .handle import Handle
 from .interrupts import deferring
 from .loader import lib
+from .values import wait_limit
 from .wheel import Keeper, Wheel, wait_for, wake
 
 Self = TypeVar("Self", bound="Driven")
@@ -26,7 +27,8 @@ _LONGEST_TURN_MS = 2**31 - 1
 
 def deadline_after(timeout: float | None) -> float | None:
     """The deadline for a wait in several rounds: another thread may take the awaited item first."""
-    return None if timeout is None else time.monotonic() + timeout
+    limit = wait_limit(timeout)
+    return None if limit is None else time.monotonic() + limit
 
 
 class Driven:

@@ -182,7 +182,8 @@ class SecurityError(InvalidHandshake):
 
 
 class ConnectionTimeout(RealtimeError, _Timeout):
-    """A time limit was exceeded."""
+    """A time limit was exceeded: of a connection or a request, or the `timeout` of a call. After
+    the latter, what the call has waited for continues."""
 
 
 class ConnectionClosed(RealtimeError):
@@ -319,6 +320,11 @@ def from_status(
         refused_by = http_status if response is None else response.status_code
         return ProxyError(status, message, refused_by or None)
     return _FAMILIES.get(status, RealtimeError)(status, message)
+
+
+def timed_out(message: str) -> ConnectionTimeout:
+    """The exception for a call that its `timeout` has ended."""
+    return ConnectionTimeout(rt_status.ERROR_TIMEOUT, message)
 
 
 def check(status: int) -> None:

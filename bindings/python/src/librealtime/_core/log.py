@@ -9,6 +9,7 @@ from . import abi
 from .abi import rt_log_level
 from .errors import check
 from .loader import lib
+from .values import invalid
 
 _logger = logging.getLogger("librealtime")
 
@@ -36,7 +37,7 @@ def set_log_level(level: int | str | None = "INFO") -> None:
         return
     number = logging.getLevelName(level.upper()) if isinstance(level, str) else level
     if isinstance(number, bool) or not isinstance(number, int):
-        raise ValueError(f"{level!r} is not a level of logging")
+        raise invalid(f"{level!r} is not a level of logging")
     wanted = max((ours for ours, theirs in _LEVELS.items() if theirs >= number), default=1)
     check(lib.rt_set_log(wanted, _write, None, _NOTHING))
 

@@ -13,6 +13,14 @@ def article(name: str) -> str:
     return f"an {name}" if _VOWEL.match(name) else f"a {name}"
 
 
+def written(value: object) -> str:
+    """A value for a message; Python refuses to write numbers of thousands of digits."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"{article(type(value).__name__)} with thousands of digits"
+
+
 def kind_of(value: object) -> str:
     """The type of a value with its article; ``None`` for None."""
     return "None" if value is None else article(type(value).__name__)

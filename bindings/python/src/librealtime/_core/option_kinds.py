@@ -12,8 +12,8 @@ from typing import Any
 from .errors import OPTION_NAMES, check
 from .handle import Handle
 from .loader import lib
-from .naming import kind_of
-from .values import StrPath, choice, milliseconds, number, path, text, time_limit
+from .naming import kind_of, written
+from .values import StrPath, choice, invalid, milliseconds, number, path, text, time_limit
 
 #: The maximum of a number in C.
 _MOST = 2**32 - 1
@@ -68,7 +68,12 @@ class Real(Option):
     def encode(self, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError(f"{self.name} is {kind_of(value)}; a number is expected")
-        return value
+        try:
+            return float(value)
+        except OverflowError:
+            raise invalid(
+                f"{self.name} is {written(value)}; a smaller number is expected"
+            ) from None
 
 
 class Path(Option):

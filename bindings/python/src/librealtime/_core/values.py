@@ -8,12 +8,13 @@ import operator
 import os
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
+from numbers import Real
 from typing import Any, Union
 from urllib.parse import urlsplit
 
 from .abi import rt_status
 from .errors import from_status
-from .naming import kind_of
+from .naming import kind_of, written
 
 StrPath = Union[str, "os.PathLike[str]"]
 
@@ -77,6 +78,20 @@ def time_limit(seconds: float | None, name: str) -> int:
     return 0 if seconds is None else milliseconds(seconds, name)
 
 
+def wait_limit(seconds: float | None, name: str = "timeout") -> float | None:
+    """Checks how long a call may wait, in seconds. None, which infinity also means: no limit. With
+    0 or less the call does not wait."""
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float, Real)):
+        raise TypeError(f"{name} is {kind_of(seconds)}; seconds are expected")
+    if seconds != seconds:
+        raise invalid(f"{name} is {seconds}; seconds, or None for no limit, are expected")
+    if seconds > LONGEST_MS / 1000:
+        return None
+    return max(0.0, float(seconds)) if seconds > -LONGEST_MS else 0.0
+
+
 def milliseconds(seconds: float, name: str, *, least: float | None = None) -> int:
     """Converts a duration for C, rounded up, so that a short one does not become 0.
 
@@ -87,7 +102,8 @@ def milliseconds(seconds: float, name: str, *, least: float | None = None) -> in
     is_enough = seconds > 0 if least is None else seconds >= least
     if not (is_enough and seconds * 1000 <= LONGEST_MS):
         wanted = "above 0" if least is None else f"from {least:g} on"
-        raise invalid(f"{name} is {seconds}; seconds {wanted}, up to a hundred years, are expected")
+        given = f"{name} is {written(seconds)}"
+        raise invalid(f"{given}; seconds {wanted}, up to a hundred years, are expected")
     return math.ceil(seconds * 1000)
 
 
@@ -100,7 +116,7 @@ def number(value: int, name: str, least: int, most: int = _LARGEST) -> int:
         raise TypeError(f"{name} is {kind}; a whole number is expected") from None
     if not least <= result <= most:
         range_ = f"{least} or more" if most == _LARGEST else f"{least} to {most}"
-        raise invalid(f"{name} is {result}; {range_} is expected")
+        raise invalid(f"{name} is {written(result)}; {range_} is expected")
     return result
 
 
@@ -115,7 +131,7 @@ def choice(value: Any, names: Mapping[Any, int], what: str) -> int:
         return names[value]
     except (KeyError, TypeError):
         known = ", ".join(repr(name) for name in names)
-        raise invalid(f"{what} is {value!r}; one of {known} is expected") from None
+        raise invalid(f"{what} is {written(value)}; one of {known} is expected") from None
 
 
 def strings(values: object, what: str) -> list[str]:

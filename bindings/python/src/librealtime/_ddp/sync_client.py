@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from .._core.driven import Driven
+from .._core.errors import timed_out
 from .._core.handle import Handle, new_loop
 from .._core.outcome import Outcome
 from .._core.parameters import Given
@@ -101,7 +102,7 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
             cause = self._attempt_error
             if cause is None:
                 raise
-            raise TimeoutError(f"{error}: {cause}") from cause
+            raise timed_out(f"{error}: {cause}") from cause
 
     def subscribe(
         self,
@@ -234,7 +235,7 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
 
     def _reach(self, outcome: Outcome, timeout: float | None) -> None:
         if not self._until(outcome.is_known, timeout):
-            raise TimeoutError(f"there is no answer after {timeout} s")
+            raise timed_out(f"there is no answer after {timeout} s")
         outcome.check()
 
     def _changed(self) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._core.abi import rt_status
 from .._core.driven import deadline_after
-from .._core.errors import StreamEnded
+from .._core.errors import StreamEnded, timed_out
 from .batch import BaseBatch
 from .collection import BaseCollection, BaseDocuments
 from .live import BaseLiveChanges
@@ -32,7 +32,7 @@ class DDPBatch(BaseBatch):
         outcomes = [call._outcome(completed=True) for call in self.calls]
         client = self._client
         if not client._until(lambda: all(one.is_known() for one in outcomes), timeout):
-            raise TimeoutError(f"not all calls are done after {timeout} s")
+            raise timed_out(f"not all calls are done after {timeout} s")
         return [call.completed() for call in self.calls]
 
 
@@ -68,7 +68,7 @@ class DDPLiveChanges(BaseLiveChanges[T]):
             if item is not None:
                 return item
             if not self._client._until(lambda: self._has_news, deadline=deadline):
-                raise TimeoutError(f"nothing has changed within {timeout} s")
+                raise timed_out(f"nothing has changed within {timeout} s")
         return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._core.errors import timed_out
 from .._core.outcome import Outcome
 from .channel_base import BaseChannel
 from .sync_streams import BlockingListening
@@ -30,7 +31,7 @@ class PusherChannel(BlockingListening, BaseChannel):
         """
         outcome = Outcome(self._result)
         if not self._owning()._await_server(outcome.is_known, timeout):
-            raise TimeoutError(f"channel {self.name} is not subscribed within {timeout} s")
+            raise timed_out(f"channel {self.name} is not subscribed within {timeout} s")
         outcome.check()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .._core.errors import timed_out
 from .push import BasePush, Call
 
 
@@ -63,5 +64,5 @@ class PusherPush(BasePush):
 
     def _wait(self, call: Call, timeout: float | None) -> None:
         if not self._owning()._until(lambda: self._is_over(call), timeout):
-            raise TimeoutError(f"{call.name} has no result after {timeout} s")
+            raise timed_out(f"{call.name} has no result after {timeout} s")
         self._check(call)

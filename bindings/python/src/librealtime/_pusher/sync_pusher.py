@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.awaiting import plain
 from .._core.driven import Driven
+from .._core.errors import timed_out
 from .._core.handle import Handle, new_loop
 from .._core.parameters import Given
 from .authorization import PusherAuthorization
@@ -66,7 +67,7 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
         if not wait:
             return
         if not self._await_server(outcome.is_known, timeout):
-            raise TimeoutError(f"not connected within {timeout} s")
+            raise timed_out(f"not connected within {timeout} s")
         outcome.check()
 
     def disconnect(self, timeout: float | None = None) -> None:
@@ -79,7 +80,7 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
         if has_ended is None or self._is_inside_callback():
             return
         if not self._await_server(has_ended, timeout):
-            raise TimeoutError(f"the connection is not closed after {timeout} s")
+            raise timed_out(f"the connection is not closed after {timeout} s")
 
     def subscribe(
         self,
@@ -126,7 +127,7 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
         if not wait:
             return self.user
         if not self._await_server(outcome.is_known, timeout):
-            raise TimeoutError(f"not signed in within {timeout} s")
+            raise timed_out(f"not signed in within {timeout} s")
         outcome.check()
         return self.user
 
@@ -137,7 +138,7 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
         :raises RealtimeError: the error that ended the connection.
         """
         if not self._until(lambda: self._is_over, timeout):
-            raise TimeoutError(f"the connection is not closed after {timeout} s")
+            raise timed_out(f"the connection is not closed after {timeout} s")
         if self._failure is not None:
             raise self._failure
 

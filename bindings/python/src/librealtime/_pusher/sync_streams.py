@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._core.driven import deadline_after
-from .._core.errors import StreamEnded
+from .._core.errors import StreamEnded, timed_out
 from .event import PusherEvent
 from .streams import BaseEvents, Listening
 
@@ -40,7 +40,7 @@ class PusherEvents(BaseEvents):
                 if self._is_over:
                     raise self._end()
             if not owner._until(lambda: len(events) > 0 or self._is_over, deadline=deadline):
-                raise TimeoutError(f"no event within {timeout} s")
+                raise timed_out(f"no event within {timeout} s")
 
     def _put(self, event: PusherEvent) -> None:
         with self._owner._guard:

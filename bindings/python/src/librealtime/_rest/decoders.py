@@ -5,14 +5,14 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 
+from .._core.values import number
+
 
 class SizeDecoder:
     """Pieces of `size` bytes and a rest; as they arrive if `size` is None."""
 
     def __init__(self, size: int | None) -> None:
-        if size is not None and size < 1:
-            raise ValueError(f"chunk_size is {size}; 1 or more is expected")
-        self._size = size
+        self._size = None if size is None else number(size, "chunk_size", 1)
         self._rest = bytearray()
 
     def decode(self, data: bytes) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._core.driven import Driven, deadline_after
-from .._core.errors import StreamEnded
+from .._core.errors import StreamEnded, timed_out
 from .._core.handle import Handle, new_loop
 from .._core.parameters import Given
 from .source_base import BaseSource, T
@@ -56,7 +56,7 @@ class BlockingSource(Driven, BaseSource[T]):
                 if self._is_over:
                     raise self._end()
             if not self._until(lambda: len(items) > 0 or self._is_over, deadline=deadline):
-                raise TimeoutError(f"no {self._kind.item} within {timeout} s")
+                raise timed_out(f"no {self._kind.item} within {timeout} s")
 
     def wait_closed(self, timeout: float | None = None) -> None:
         """Waits until it is closed. For programs that only use handlers.
@@ -65,7 +65,7 @@ class BlockingSource(Driven, BaseSource[T]):
         :raises RealtimeError: a fatal error.
         """
         if not self._until(lambda: self._is_over, timeout):
-            raise TimeoutError(f"the {self._kind.noun} is still open after {timeout} s")
+            raise timed_out(f"the {self._kind.noun} is still open after {timeout} s")
         if self._failure is not None:
             raise self._failure
 

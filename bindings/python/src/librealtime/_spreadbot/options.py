@@ -27,7 +27,7 @@ from .._core.shared_options import (
     SafeHeaderKeywords,
     set_backoff,
 )
-from .._core.values import StrPath, choice, invalid, names_of, path, strings, text
+from .._core.values import StrPath, choice, invalid, names_of, pairs, path, strings, text
 from .._sources.source_options import ErrorEvent
 
 Self = TypeVar("Self")
@@ -206,7 +206,7 @@ def _set_connection(setup: Setup, given: Given) -> None:
     names = strings(given["transports"], "transports")
     legs = [choice(name, TRANSPORTS, "a transport") for name in names]
     setup.set_transports((ctypes.c_int32 * len(legs))(*legs), len(legs))
-    for name, url in (given["transport_urls"] or {}).items():
+    for name, url in pairs(given["transport_urls"], "transport_urls"):
         leg = choice(name, TRANSPORTS, "a transport of transport_urls")
         setup.set_transport_url(leg, text(url, f"the URL of {name}", rt_status.ERROR_INVALID_URL))
     if given["send_url"] is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from .._core.abi import rt_status
-from .._core.errors import InvalidState, check
+from .._core.errors import InvalidState, check, timed_out
 from .._core.handle import Handle
 from .._core.naming import kind_of
 from .._core.parameters import Given
@@ -67,7 +67,7 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
         if not wait:
             return
         if not self._until(lambda: self._is_open or self._is_over, timeout):
-            raise TimeoutError(f"not connected within {timeout} s")
+            raise timed_out(f"not connected within {timeout} s")
         if not self._is_open:
             raise self._end()
 
@@ -112,7 +112,7 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
         if send.error is not None:
             raise send.error
         if not done:
-            raise TimeoutError(f"the server did not confirm the send within {timeout} s")
+            raise timed_out(f"the server did not confirm the send within {timeout} s")
         if not send.is_over:
             raise self._stuck()
         return send.response
@@ -141,7 +141,7 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
             return
         epoch = self._epoch
         if not self._until(lambda: not self._is_established or self._epoch != epoch, timeout):
-            raise TimeoutError(f"the connection is not closed after {timeout} s")
+            raise timed_out(f"the connection is not closed after {timeout} s")
 
     def close(self) -> None:
         """Calls ``close_connection`` and releases the object and ``rest``. No more handlers are

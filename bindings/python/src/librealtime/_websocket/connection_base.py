@@ -30,7 +30,7 @@ from .._core.handle import Handle
 from .._core.handlers import Handler
 from .._core.inbox import Inbox
 from .._core.loader import lib
-from .._core.naming import kind_of
+from .._core.naming import kind_of, written
 from .._core.option_tables import WEBSOCKET_OPTIONS
 from .._core.parameters import Given, Setup
 from .._core.reconnect import Lost, OnLost, OnReconnect
@@ -416,7 +416,8 @@ class BaseConnection(Answers):
             raise TypeError(f"a close code is {kind_of(code)}; an int is expected")
         if not 0 <= code <= 0xFFFF:
             raise from_status(
-                rt_status.ERROR_INVALID_CLOSE_CODE, f"close code {code} does not fit 16 bits"
+                rt_status.ERROR_INVALID_CLOSE_CODE,
+                f"close code {written(code)} does not fit 16 bits",
             )
         status = rt_status.ERROR_INVALID_ARGUMENT
         content = text(reason, "the close reason", status) or None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .._core.abi import rt_status
 from .._core.backoff import Backoff
 from .._core.headers import USER_AGENT, HeadersLike, cookie_header, header
-from .._core.naming import kind_of
+from .._core.naming import kind_of, written
 from .._core.option_tables import WEBSOCKET_OPTIONS, WebSocketKeywords
 from .._core.parameters import Given, Options, Setup
 from .._core.reconnect import (
@@ -164,7 +164,8 @@ def _set_messages(setup: Setup, given: Given) -> None:
     elif isinstance(compression, Deflate):
         compression.apply(setup)
     elif compression != "deflate":  # which is C's default
-        raise invalid(f'compression is {compression!r}; "deflate", Deflate() or None is expected')
+        wanted = '"deflate", Deflate() or None is expected'
+        raise invalid(f"compression is {written(compression)}; {wanted}")
 
 
 def _set_reconnect(setup: Setup, given: Given) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._core.abi import rt_status
 from .._core.driven import Driven, deadline_after
-from .._core.errors import BufferFull, ConnectionClosedOK, InvalidState, from_status
+from .._core.errors import BufferFull, ConnectionClosedOK, InvalidState, from_status, timed_out
 from .._core.handle import Handle
 from .._core.parameters import Given
 from .._core.payload import Data, is_data, payload
@@ -240,7 +240,7 @@ class Connection(Driven, BaseConnection):
         :raises TimeoutError: if it is still open after `timeout` seconds.
         """
         if not self._until(lambda: self._is_closed, timeout):
-            raise TimeoutError(f"the connection is still open after {timeout} s")
+            raise timed_out(f"the connection is still open after {timeout} s")
 
     def _leave(self, in_order: bool) -> None:
         self.close(1000 if in_order else 1011)
@@ -260,7 +260,11 @@ class Connection(Driven, BaseConnection):
             return len(messages) > 0 or self._is_closed or self._calls_back
 
         if not self._until(is_over, deadline=deadline):
-            raise TimeoutError(f"no message within {timeout} s")
+            raise timed_out(f"no message within {timeout} s")
+
+    @property
+    def _is_wanted(self) -> bool:
+        return self._is_heard
 
     def _set_handler(self, name: str, handler: Any) -> None:
         with self._lock:
