@@ -30,7 +30,7 @@ def tuned(pusher):
 
 BLOCKING = [
     lambda: sync.connect(ws_url + "/silent"),
-    lambda: sync.connect(ws_url + "/echo", on_message=print),
+    lambda: sync.connect(ws_url + "/echo", max_queue=1),
     lambda: sync.EventSource(sse_url + "/held"),
     lambda: sync.LongPoll(sse_url + "/poll"),
     lambda: sync.RESTClient(sse_url),

@@ -4,6 +4,8 @@ Objects stay active in the background: pings are answered, messages received and
 whatever the program does. A call that waits does this work, without holding the interpreter's lock;
 while no call waits, a thread of the object does. So a handler may be called in either thread, but
 never in two at once. What it raises is raised by the call that waits, or by the next one that does.
+
+An object that has handlers lives until it is closed, even if the program does not keep it.
 """
 
 from ._ddp.sync_client import DDPCall, DDPClient, DDPLoader, DDPSubscription

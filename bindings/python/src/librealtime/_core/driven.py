@@ -21,6 +21,9 @@ Self = TypeVar("Self", bound="Driven")
 
 _logger = logging.getLogger("librealtime")
 
+# Objects that have handlers, until they are closed.
+_held: set[Driven] = set()
+
 #: The longest wait in one call of the library, which takes milliseconds in 32 bits.
 _LONGEST_TURN_MS = 2**31 - 1
 
@@ -32,7 +35,11 @@ def deadline_after(timeout: float | None) -> float | None:
 
 
 class Driven:
-    """An object on a loop that is driven by calls that wait, or else by its keeper thread."""
+    """An object on a loop that is driven by calls that wait, or else by its keeper thread.
+
+    It lives as long as the program refers to it and, unless it is closed, as long as it has
+    handlers.
+    """
 
     _loop_handle: Handle | None
     _keeper: Keeper | None = None
@@ -47,6 +54,19 @@ class Driven:
         if self._loop_handle is not None:
             self._keeper = self._wheel.keep(self._loop_handle, self)
             self._keeper.start()
+        self._hold()
+
+    @property
+    def _is_wanted(self) -> bool:
+        """Whether it lives even if nobody refers to it, because it has handlers."""
+        return False
+
+    def _hold(self) -> None:
+        """Updates whether it lives by itself; call when a reason changes."""
+        if self._is_wanted:
+            _held.add(self)
+        if self._is_closed or not self._is_wanted:  # perhaps since then, on another thread
+            _held.discard(self)
 
     def _end_keeper(self) -> None:
         keeper, self._keeper = self._keeper, None
@@ -148,6 +168,7 @@ class Driven:
         loop = self._loop_handle
         super()._ended()  # type: ignore[misc]
         self._end_keeper()
+        self._hold()
         self._rouse(loop)
 
     def _rouse(self, loop: Handle | None) -> None:

@@ -103,6 +103,11 @@ class Endpoint(Calling):
         """Called when the loop itself failed."""
         raise NotImplementedError
 
+    @property
+    def _calls_back(self) -> bool:
+        """Whether events have somewhere to go even if nobody refers to this object."""
+        raise NotImplementedError
+
     # Pauses.
 
     @property

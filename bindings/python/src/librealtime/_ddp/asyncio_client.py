@@ -284,4 +284,4 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
 
     @property
     def _is_wanted(self) -> bool:
-        return self._waits > 0 or (self._is_on and self._is_told)
+        return self._waits > 0 or self._calls_back

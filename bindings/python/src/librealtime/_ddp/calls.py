@@ -53,8 +53,29 @@ class Awaited:
     def _keep(self, error: BaseException) -> None:
         self._client._keep(error)
 
+    def _tell(self) -> None:
+        """Called if it has a handler of the program: the client lives as long as it does."""
+        client = self._client
+        client._telling.add(self)
+        if self not in client._pending:  # it has ended meanwhile, on another thread
+            client._telling.discard(self)
+        client._changed()
+
     def _finish(self) -> None:
-        self._client._pending.discard(self)
+        client = self._client
+        client._pending.discard(self)
+        if self in client._telling:
+            client._telling.discard(self)
+            client._changed()
+
+    def _revive(self) -> None:
+        """Called before it is awaited: a finalizer may do that, see ``Registration.revive``."""
+        if self._registration.revive(self):
+            self._missed()
+
+    def _missed(self) -> None:
+        """Called if C has reported in vain, so that nothing may follow."""
+        raise NotImplementedError
 
     def _result_of(self, known: Result) -> Result:
         """What a waiting call gets."""

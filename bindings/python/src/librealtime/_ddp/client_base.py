@@ -84,6 +84,7 @@ class BaseDDPClient(Accounts, Streams, Configured):
         self._inbox = Inbox(0, 0)
         # What C will report on.
         self._pending: set[Any] = set()
+        self._telling: set[Any] = set()
         self._stubs: dict[str, StubEntry] = {}
         self._streams: dict[str, StreamEntry] = {}
         # Classes whose objects stand for their ids, and what tracks their changes.
@@ -378,6 +379,8 @@ class BaseDDPClient(Accounts, Streams, Configured):
             made._finish()
             raise
         made._number = number.value
+        if on_stopped is not None:
+            made._tell()
         return made
 
     def _make_loader(self, publications: Iterable[Any]) -> Any:
@@ -416,6 +419,7 @@ class BaseDDPClient(Accounts, Streams, Configured):
         self._is_on = False
         super()._ended()
         self._pending.clear()
+        self._telling.clear()
         self._stubs.clear()
         self._streams.clear()
         self._changed()
@@ -436,9 +440,11 @@ class BaseDDPClient(Accounts, Streams, Configured):
         return self.status
 
     @property
-    def _is_told(self) -> bool:
-        """Whether any handler is set."""
-        return any(function is not None for function in vars(self._handlers).values())
+    def _calls_back(self) -> bool:
+        """Whether events have somewhere to go even if nobody refers to this object."""
+        handlers = vars(self._handlers).values()
+        is_told = bool(self._telling) or any(function is not None for function in handlers)
+        return self._is_on and is_told
 
     # Overridden by the asyncio and the blocking class.
 

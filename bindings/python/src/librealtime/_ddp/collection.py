@@ -122,14 +122,18 @@ class BaseCollection:
 
         :param options: as for ``find``, whose result can also be observed by an iteration.
         """
-        return DDPLiveQuery(self._client, self.name, selector, options, handler)
+        live = DDPLiveQuery(self._client, self.name, selector, options, handler)
+        live._tell()
+        return live
 
     def observe_indexes(
         self, handler: Callable[[DDPIndexChanges], object], selector: Any = None, **options: Any
     ) -> DDPLiveQuery:
         """Calls `handler` with the result of a query by positions, even if nothing is found, and
         then with each change of it; otherwise like ``observe``."""
-        return DDPLiveQuery(self._client, self.name, selector, options, handler, by_indexes=True)
+        live = DDPLiveQuery(self._client, self.name, selector, options, handler, by_indexes=True)
+        live._tell()
+        return live
 
     def _question(self, selector: Any, **options: Any) -> Question:
         return self.name, selector, options

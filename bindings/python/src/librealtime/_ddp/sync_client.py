@@ -238,5 +238,10 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
             raise timed_out(f"there is no answer after {timeout} s")
         outcome.check()
 
+    @property
+    def _is_wanted(self) -> bool:
+        return self._calls_back
+
     def _changed(self) -> None:
+        self._hold()
         self._rouse(self._loop_handle)

@@ -170,6 +170,14 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
             answer.close()
         raise TypeError(f"{name} returned a coroutine; use a plain function")
 
+    @property
+    def _is_wanted(self) -> bool:
+        return self._calls_back
+
+    def _handlers_changed(self) -> None:
+        super()._handlers_changed()
+        self._hold()
+
     def _soon(self, function: Any) -> None:
         function()
 
@@ -189,6 +197,7 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
         """Threads that wait check their conditions after this turn."""
 
     def _changed(self) -> None:
+        self._hold()
         self._rouse(self._loop_handle)
 
     def _channel_changed(self, channel: PusherChannel) -> None:

@@ -82,6 +82,14 @@ class BlockingSource(Driven, BaseSource[T]):
             self._confirm(is_leaving=True)
         self.close()
 
+    @property
+    def _is_wanted(self) -> bool:
+        return self._calls_back
+
+    def _handlers_changed(self) -> None:
+        super()._handlers_changed()
+        self._hold()
+
     # Called during a dispatch.
 
     def _queue(self, item: T, size: int) -> None:

@@ -109,6 +109,7 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
         finally:
             if not send.is_over:
                 self._sends.withdraw(number, self._handle)
+                self._hold()
         if send.error is not None:
             raise send.error
         if not done:
@@ -167,6 +168,7 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
 
     def _changed(self) -> None:
         """Threads that wait check their conditions after this turn or the next."""
+        self._hold()
 
 
 class SharedREST(BaseSharedREST[RESTResponse, Stream], SpreadbotREST):

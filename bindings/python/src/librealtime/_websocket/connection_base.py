@@ -156,6 +156,12 @@ class BaseConnection(Answers):
         handlers = self._handlers
         return handlers.on_message is not None or handlers.on_messages is not None
 
+    @property
+    def _is_heard(self) -> bool:
+        """Whether it lives even if nobody refers to it, because it has handlers."""
+        handlers = vars(self._handlers).values()
+        return self._is_open and any(handler is not None for handler in handlers)
+
     def _set_handler(self, name: str, handler: Any) -> None:
         if name in ("on_lost", "on_reconnect"):
             if handler is not None and not self._reconnects:

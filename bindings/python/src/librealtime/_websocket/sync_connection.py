@@ -269,6 +269,7 @@ class Connection(Driven, BaseConnection):
     def _set_handler(self, name: str, handler: Any) -> None:
         with self._lock:
             super()._set_handler(name, handler)
+        self._hold()
         # Wake threads in recv, so that they check whether a message can still arrive.
         self._rouse(self._loop_handle)
 
