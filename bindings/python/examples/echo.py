@@ -14,7 +14,7 @@ async def main(url: str, *messages: str) -> None:
         for message in messages:
             await ws.send(message)
             print(await ws.recv())
-        print(f"round trip: {await ws.ping() * 1000:.2f} ms")
+        print(f"round trip: {await (await ws.ping()) * 1000:.2f} ms")
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def test_callback_exceptions_go_to_the_loops_handler(run, server):
                 await ws.send(message)
             while len(received) < 3:
                 await asyncio.sleep(0)
-            assert await ws.ping() > 0
+            assert await (await ws.ping()) > 0
         assert received == ["good", "bad", "good"]
         assert [repr(context["exception"]) for context in contexts] == [
             "ValueError('no such message')"

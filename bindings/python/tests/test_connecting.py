@@ -142,7 +142,7 @@ def test_tls_with_a_ca_file(run, tls_server, ca_file):
             for message in ("hello", os.urandom(1 << 20), "é" * 100_000):
                 await ws.send(message)
                 assert await ws.recv() == message
-            assert await ws.ping() > 0
+            assert await (await ws.ping()) > 0
 
     run(main())
     with librealtime.sync.connect(tls_server.url + "/echo", ca_file=str(ca_file)) as ws:

@@ -134,7 +134,7 @@ def work():
         for number in range(3):
             ws.send(str(number))
             ws.recv()
-        ws.ping()
+        ws.ping().wait()
 storm(work)
 look()
 """
@@ -174,7 +174,7 @@ other.start()
 
 def work():
     client.get("/page")
-    ws.ping()
+    ws.ping().wait()
 
 storm(work)
 other.join(20)

@@ -207,7 +207,7 @@ def test_a_handler_cannot_wait_for_its_own_connection(server):
 
     def on_message(message):
         try:
-            ws.ping()
+            ws.ping().wait()
         except RealtimeError as error:
             errors.append(error.name)
         raised.set()

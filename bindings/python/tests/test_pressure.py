@@ -130,7 +130,7 @@ def test_a_slow_server_holds_up_send(run, own_server):
                 ws.send_nowait("one more")
             own_server.go.set()
             await sender
-            assert await ws.ping() > 0
+            assert await (await ws.ping()) > 0
         assert [number_of(block) for block in own_server.received] == list(range(BLOCKS))
 
     run(main())
@@ -154,7 +154,7 @@ def test_cancelling_send_leaves_the_order_whole(run, own_server):
                 await sending
             own_server.go.set()
             await ws.send(sent.to_bytes(4, "big") * (BLOCK_SIZE // 4))
-            assert await ws.ping() > 0
+            assert await (await ws.ping()) > 0
         assert [number_of(block) for block in own_server.received] == list(range(sent + 1))
 
     run(main())

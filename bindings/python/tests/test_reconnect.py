@@ -222,10 +222,10 @@ def test_a_ping_is_lost_with_its_connection(run, own_server):
         ) as ws:
             with pytest.raises(ConnectionClosedError, match="lost during"):
                 while True:
-                    await ws.ping()
+                    await (await ws.ping())
             assert await ws.recv() == "0 left"
             assert await ws.recv() == "0 left"
-            assert await ws.ping() > 0
+            assert await (await ws.ping()) > 0
 
     run(main())
 

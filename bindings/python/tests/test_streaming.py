@@ -130,7 +130,7 @@ def test_other_messages_wait_for_the_end(run, server):
             first = asyncio.ensure_future(ws.send(slowly()))
             second = asyncio.ensure_future(ws.send("three"))
             third = asyncio.ensure_future(ws.send(["fo", "ur"]))
-            await ws.ping()
+            await (await ws.ping())
             with pytest.raises(librealtime.InvalidState):
                 ws.send_nowait("now")
             assert not second.done()
@@ -276,7 +276,7 @@ def test_compression_is_chosen_for_a_message(run, server):
         before = ws.statistics.wire_bytes_sent
         await ws.send(text, **options)
         assert await ws.recv() == text
-        await ws.ping()
+        await (await ws.ping())
         return ws.statistics.wire_bytes_sent - before
 
     async def main():
@@ -288,7 +288,7 @@ def test_compression_is_chosen_for_a_message(run, server):
             assert await sent(ws, compress=True) < len(text) / 4
             before = ws.statistics.wire_bytes_sent
             await ws.send([text, text], compress=True)
-            await ws.ping()
+            await (await ws.ping())
             assert await ws.recv() == text * 2
             assert ws.statistics.wire_bytes_sent - before < len(text) / 4
             ws.send_nowait("tiny", compress=False)
@@ -304,7 +304,7 @@ def test_statistics(run, server):
             for message in ("é", b"12345"):
                 await ws.send(message)
                 await ws.recv()
-            await ws.ping()
+            await (await ws.ping())
             await asyncio.sleep(0)
             now, loop = ws.statistics, ws.loop_statistics
         assert (now.messages_sent, now.messages_received) == (2, 2)
@@ -324,7 +324,7 @@ def test_statistics(run, server):
     with connect(server.url + "/echo") as ws:
         ws.send("x")
         ws.recv()
-        assert ws.ping() > 0
+        assert ws.ping().wait()
         assert ws.statistics.messages_received == 1
         assert ws.loop_statistics.messages_received == 1
 

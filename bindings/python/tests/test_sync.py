@@ -117,8 +117,9 @@ def test_close_code_and_reason(own_server):
 def test_ping(server):
     with connect(server.url + "/echo") as ws:
         assert ws.latency == 0
-        latency = ws.ping(timeout=30)
-        assert 0 < latency == ws.latency
+        pong = ws.ping()
+        assert pong.wait(timeout=30)
+        assert 0 < pong.latency == ws.latency
 
 
 def test_nothing_can_be_done_after_the_end(server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from .._core.shared_options import queue_limits
 from .batch import Message
 from .connection_base import BaseConnection
 from .pieces import Joined, PieceEncoder, each_of
+from .pings import AwaitedPing
 
 if TYPE_CHECKING:
     from .._core.awaiting import Futures
@@ -240,16 +242,24 @@ class Connection(Awaiting, BaseConnection):
         self._unsent = self._buffered()
         return self._unsent + size > self._write_limit
 
-    async def ping(self) -> float:
-        """Sends a ping and waits for its pong; returns the round-trip time in seconds."""
-        ping = self._begin_ping()
-        while ping.latency is None:
-            if self._is_closed:
-                raise self._closed_error()
-            if ping.is_lost:
-                raise self._lost_error()
-            await self._wait(self._waiters)
-        return ping.latency
+    async def ping(self, data: Data | None = None) -> asyncio.Future[float]:
+        """Sends a ping.
+
+            pong = await ws.ping()
+            latency = await pong
+
+        :param data: its payload, at most 125 bytes. Default None: one that the library chooses.
+        :returns: a future with the round-trip time in seconds, which may be ignored. It raises
+            ConnectionClosed if the connection is closed or lost before the pong. A pong also
+            answers all earlier pings.
+        :raises ConcurrencyError: if an earlier ping with the same payload waits for its pong.
+        """
+        pong: asyncio.Future[float] = self._loop.create_future()
+        ping = AwaitedPing(None if data is None else payload(data)[1], pong)
+        self._pings.send(self._require_handle(), ping)
+        pong.add_done_callback(lambda _: self._hold())
+        self._hold()
+        return pong
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Performs the closing handshake and waits up to ``close_timeout`` for the end.
@@ -303,7 +313,8 @@ class Connection(Awaiting, BaseConnection):
 
     @property
     def _is_wanted(self) -> bool:
-        return bool(self._waiters or self._receivers) or (self._calls_back and self._is_open)
+        is_awaited = bool(self._waiters or self._receivers) or self._pings.are_awaited
+        return is_awaited or self._is_heard
 
     def _set_handler(self, name: str, handler: Any) -> None:
         super()._set_handler(name, handler)

@@ -56,3 +56,8 @@ def decode(base: int, table: Any, count: int) -> tuple[list[Message], list[int]]
             for at, length, kind in zip(offsets, lengths, kinds)
         ]
     return messages, lengths
+
+
+def message_kind(is_text: bool) -> int:
+    kinds = abi.rt_message_kind
+    return kinds.TEXT if is_text else kinds.BINARY

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Optional
 
 from .._core.abi import (
     rt_compression,
-    rt_message_kind,
     rt_status,
     rt_websocket_statistics,
 )
@@ -45,10 +43,11 @@ from .._core.statistics import (
 )
 from .._core.values import invalid, limit, text
 from .answers import Answers
-from .batch import Message
+from .batch import Message, message_kind
 from .callbacks import WEBSOCKET, callbacks
 from .options import OPTIONS
-from .state import OnMessage, OnMessages, Ping, State
+from .pings import Pings
+from .state import OnMessage, OnMessages, State
 
 #: A piece and whether it ends its message; None if the connection was lost during the message.
 Piece = tuple[Message, Optional[bool]]
@@ -86,7 +85,7 @@ class BaseConnection(Answers):
         self._reader: object = None
         self._max_size = limit(WEBSOCKET_OPTIONS.get("max_size", given), "max_size")
         self._write_limit: int = given["write_limit"]
-        self._pings: list[Ping] = []
+        self._pings = Pings()
         # Messages being passed to on_message: all, the remaining ones, those for a new handler.
         self._batch: list[Message] = []
         self._rest = iter(self._batch)
@@ -258,13 +257,7 @@ class BaseConnection(Answers):
 
     def _ponged(self, round_trip_us: int) -> None:
         self.latency = round_trip_us / 1e6
-        # A pong also answers earlier pings (RFC 6455 §5.5.3), and may belong to a ping of the
-        # interval: what counts is when the answered ping was sent.
-        sent_at_ns = time.monotonic_ns() - round_trip_us * 1000
-        for ping in self._pings:
-            if ping.called_at_ns <= sent_at_ns:
-                ping.latency = self.latency
-        self._pings = [ping for ping in self._pings if ping.latency is None]
+        self._pings.answer(round_trip_us)
         self._changed()
 
     # Overridden by the asyncio and the blocking class.
@@ -277,9 +270,7 @@ class BaseConnection(Answers):
         """Called when the connection was lost and will be made again."""
         self._is_up = False
         self._losses += 1
-        for ping in self._pings:
-            ping.is_lost = True
-        self._pings.clear()
+        self._pings.lose(self._lost_error)
         if self._comes_midway and self._pieces is not None:
             self._comes_midway = False
             self._pieces.put([("", None)], 0)
@@ -291,7 +282,7 @@ class BaseConnection(Answers):
     def _ended(self) -> None:
         super()._ended()
         self._is_up = False
-        self._pings.clear()
+        self._pings.lose(self._closed_error)
         self._changed()
 
     def _abandon(self) -> None:
@@ -350,7 +341,7 @@ class BaseConnection(Answers):
             status = send(handle, data, len(data))
         else:
             choice = _COMPRESSIONS[compress]
-            status = lib.rt_websocket_send(handle, _message_kind(is_text), data, len(data), choice)
+            status = lib.rt_websocket_send(handle, message_kind(is_text), data, len(data), choice)
         if status == rt_status.ERROR_CLOSED:
             return False
         check(status)
@@ -360,7 +351,7 @@ class BaseConnection(Answers):
         automatic = rt_compression.AUTOMATIC
         choice = automatic if compress is None else _COMPRESSIONS[compress]
         handle = self._require_handle()
-        check(lib.rt_websocket_begin_message(handle, _message_kind(is_text), choice))
+        check(lib.rt_websocket_begin_message(handle, message_kind(is_text), choice))
 
     def _put_piece(self, data: bytes, losses: int) -> None:
         """Queues a piece, unless the connection was lost again after the first `losses` losses."""
@@ -410,13 +401,6 @@ class BaseConnection(Answers):
                 f"{buffered} bytes are unsent, more than write_limit = {self._write_limit}",
             )
 
-    def _begin_ping(self) -> Ping:
-        handle = self._require_handle()
-        ping = Ping()
-        check(lib.rt_websocket_ping(handle, None, 0))
-        self._pings.append(ping)
-        return ping
-
     def _begin_close(self, code: int, reason: str) -> None:
         if not isinstance(code, int):
             raise TypeError(f"a close code is {kind_of(code)}; an int is expected")
@@ -436,7 +420,3 @@ class BaseConnection(Answers):
         if self._is_paused:
             # Continue reading for the peer's close frame; earlier messages are dropped.
             check(lib.rt_websocket_resume(handle))
-
-
-def _message_kind(is_text: bool) -> int:
-    return rt_message_kind.TEXT if is_text else rt_message_kind.BINARY

@@ -1,8 +1,7 @@
-"""The states of a connection, and pings that wait for an answer."""
+"""The states of a connection, and its handlers of messages."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Optional
@@ -24,15 +23,3 @@ class State(IntEnum):
     CLOSED = rt_websocket_state.CLOSED
     #: Lost, waiting for the next attempt.
     WAITING = rt_websocket_state.WAITING
-
-
-class Ping:
-    """A ping that waits for its pong."""
-
-    __slots__ = ("called_at_ns", "is_lost", "latency")
-
-    def __init__(self) -> None:
-        self.called_at_ns = time.monotonic_ns()
-        self.latency: float | None = None
-        # The connection was lost, so there will be no pong.
-        self.is_lost = False

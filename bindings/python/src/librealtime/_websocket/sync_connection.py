@@ -16,6 +16,7 @@ from .._core.wheel import Wheel
 from .batch import Message
 from .connection_base import BaseConnection
 from .pieces import Joined, PieceEncoder, iterable
+from .pings import Pong
 from .state import State
 
 
@@ -211,19 +212,21 @@ class Connection(Driven, BaseConnection):
         if self._is_closed and not self._is_closing:
             raise self._closed_error()
 
-    def ping(self, timeout: float | None = None) -> float:
-        """Sends a ping and waits for its pong; returns the round-trip time in seconds."""
+    def ping(self, data: Data | None = None) -> Pong:
+        """Sends a ping.
+
+            if not ws.ping().wait(5):
+                print("no pong within 5 s")
+
+        :param data: its payload, at most 125 bytes. Default None: one that the library chooses.
+        :returns: the pong to wait for, which may be ignored. A pong also answers all earlier pings.
+        :raises ConcurrencyError: if an earlier ping with the same payload waits for its pong.
+        """
+        pong = Pong(None if data is None else payload(data)[1], self)
         with self._lock:
-            ping = self._begin_ping()
-
-        def is_over() -> bool:
-            return ping.latency is not None or ping.is_lost or self._is_closed
-
-        if not self._until(is_over, timeout):
-            raise TimeoutError(f"no pong within {timeout} s")
-        if ping.latency is None:
-            raise self._closed_error() if self._is_closed else self._lost_error()
-        return ping.latency
+            self._pings.send(self._require_handle(), pong)
+        self._drain()
+        return pong
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Performs the closing handshake and waits up to ``close_timeout`` for the end.
