@@ -14,9 +14,10 @@ from .handle import Handle
 from .inbox import Inbox
 from .kind import Kind
 from .response import Opened
+from .uncopied import Uncopied
 
 
-class Calling:
+class Calling(Uncopied):
     """Calls the user's handlers."""
 
     def _call(self, handler: Callable[..., Any], *arguments: object, size: int = 0) -> None:

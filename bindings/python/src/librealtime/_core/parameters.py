@@ -18,6 +18,7 @@ from .handle import Handle
 from .hints import OF_OBJECTS, hint
 from .kind import Kind
 from .option_kinds import Table
+from .uncopied import Uncopied
 
 T = TypeVar("T", bound="type[Configured]")
 
@@ -158,7 +159,7 @@ class Options:
         return decorate
 
 
-class Configured:
+class Configured(Uncopied):
     """Base class of objects that take keyword parameters."""
 
     #: The part of the docstring that describes them.

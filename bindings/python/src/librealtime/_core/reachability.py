@@ -14,6 +14,7 @@ from .errors import check
 from .handle import Handle, new, new_loop
 from .loader import lib
 from .naming import kind_of
+from .uncopied import Uncopied
 from .values import choice, names_of
 
 Mode = Literal["auto", "manual", "always"]
@@ -21,7 +22,7 @@ Mode = Literal["auto", "manual", "always"]
 _MODES = names_of(rt_reachability_mode)
 
 
-class Reachability:
+class Reachability(Uncopied):
     """Whether there is a network. Any number of connections may share one.
 
     Objects that reconnect ask it before each attempt: while it is offline, no attempt is made or

@@ -13,6 +13,7 @@ from .handle import Handle
 from .headers import HeadersLike, header
 from .kind import Kind
 from .network import Network
+from .uncopied import Uncopied
 from .values import text
 
 #: The longest Retry-After that is obeyed, in seconds, as in the library's own reconnection.
@@ -39,7 +40,7 @@ class Lost:
     error: RealtimeError | None
 
 
-class Attempt:
+class Attempt(Uncopied):
     """An attempt that begins now. The function that receives it may change options by its methods.
 
     :ivar number: from 1 since the last stable connection.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.abi import rt_ddp_call_options, rt_ddp_stage, rt_status
 from .._core.errors import InvalidState, RealtimeError
+from .._core.uncopied import Uncopied
 from .._core.values import text
 from .callbacks import DDP, OUTCOME, ensure_room
 from .calls import Awaited, BaseCall
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class BaseBatch:
+class BaseBatch(Uncopied):
     """Writes that belong together, from ``DDPClient.batch``. They are made when the ``with`` block
     ends, and are one notification of the local documents, and at most one change of each live
     query. The server gets a call for each of them, in their order, and does or refuses each by

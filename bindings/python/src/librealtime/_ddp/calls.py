@@ -9,6 +9,7 @@ from .._core.abi import rt_ddp_call_options, rt_ddp_stage, rt_status
 from .._core.errors import RealtimeError
 from .._core.hints import hint
 from .._core.outcome import Outcome, Result
+from .._core.uncopied import Uncopied
 from .._core.values import milliseconds, text
 from .callbacks import DDP, LOADED, OUTCOME, STAGES, SUBSCRIPTION, ensure_room
 from .checking import Registration
@@ -42,7 +43,7 @@ def call_options(
     return options
 
 
-class Awaited:
+class Awaited(Uncopied):
     """Something that C reports on. The client refers to it until nothing more will come."""
 
     def __init__(self, client: Any) -> None:

@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+from .._core.uncopied import Uncopied
 from .._core.values import text
 from .callbacks import DDP, documents
 from .checking import check
@@ -52,7 +53,7 @@ class BaseDocuments(list[Document]):
         return observed(self._client, self._question, IndexFeed(), by_indexes=True)
 
 
-class BaseCollection:
+class BaseCollection(Uncopied):
     """A collection of local documents, from ``DDPClient.collection``. Documents are dicts with
     ``_id``. Selectors are dicts such as ``{"done": False}``, or ids; None selects all documents.
 

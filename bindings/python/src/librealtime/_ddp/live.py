@@ -10,6 +10,7 @@ from .._core import abi
 from .._core.errors import RealtimeError
 from .._core.kind import trampoline
 from .._core.loader import lib
+from .._core.uncopied import Uncopied
 from .._core.values import text
 from .callbacks import DDP, INDEXES, LIVE
 from .calls import Awaited
@@ -85,7 +86,7 @@ class Marker:
 _RUN = abi.rt_loop_fn(trampoline(lambda marker: marker._run()))
 
 
-class BaseLiveChanges(Generic[T]):
+class BaseLiveChanges(Uncopied, Generic[T]):
     """An iteration over the changes of a live query, in order. It begins with the present result.
 
     An iteration that is slow misses nothing: when many changes wait, they are replaced by the

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar, cast, overload
 
 from .._core.naming import kind_of
+from .._core.uncopied import Uncopied
 from .._core.values import invalid
 from .callbacks import DDP, documents
 from .collection import find
@@ -105,7 +106,7 @@ def references(given: Any) -> list[Any]:
     return found
 
 
-class BaseDDPModels:
+class BaseDDPModels(Uncopied):
     """Reads, saves and observes the documents of a client as objects of dataclasses, from
     ``DDPClient.models``. Selectors name fields of documents. Objects are copies: a change of one
     reaches the documents when it is saved.

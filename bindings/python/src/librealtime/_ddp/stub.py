@@ -16,6 +16,7 @@ from .._core.errors import InvalidState
 from .._core.kind import read_text
 from .._core.loader import lib
 from .._core.naming import kind_of
+from .._core.uncopied import Uncopied
 from .._core.values import invalid, number, text
 from .callbacks import DDP, documents, outcome
 from .checking import check
@@ -47,7 +48,7 @@ def required_function(function: object, name: str) -> None:
         raise TypeError(f"{name} is {kind_of(function)}; a function is expected")
 
 
-class DDPStub:
+class DDPStub(Uncopied):
     """What a stub uses, while it runs."""
 
     def __init__(self, handle: Any) -> None:
@@ -141,7 +142,7 @@ class DDPStub:
         return self._handle
 
 
-class DDPRandomStream:
+class DDPRandomStream(Uncopied):
     """Random values that the server's method draws too, if both draw the same in the same order;
     from ``DDPStub.random_stream``."""
 

@@ -12,6 +12,7 @@ from .._core.headers import header
 from .._core.loader import lib
 from .._core.memory import memory
 from .._core.naming import kind_of
+from .._core.uncopied import Uncopied
 from .._core.values import encode, text
 from .._rest.options import json_text
 
@@ -45,7 +46,7 @@ class PusherAuthorizationRequest:
         return f"<{type(self).__name__} {self.socket_id} {what}>"
 
 
-class PusherAuthorization(PusherAuthorizationRequest):
+class PusherAuthorization(Uncopied, PusherAuthorizationRequest):
     """A request that the program answers once, at any time and on any thread. If nothing refers to
     it any more and it was not answered, the authorization fails.
 
@@ -113,7 +114,7 @@ class PusherAuthorization(PusherAuthorizationRequest):
         return handle
 
 
-class PusherPreparation(PusherAuthorizationRequest):
+class PusherPreparation(Uncopied, PusherAuthorizationRequest):
     """A request to an authorization endpoint, before it is sent; passed to
     ``prepare_authorization``, which may change it until it returns, or has been awaited.
 

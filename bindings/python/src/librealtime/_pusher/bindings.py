@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from .._core.naming import kind_of
+from .._core.uncopied import Uncopied
 from .._core.values import text
 from .event import PusherEvent
 
@@ -81,7 +82,7 @@ class Bindings:
             self._arrange(name)
 
 
-class Bindable:
+class Bindable(Uncopied):
     """An object to which handlers of events are bound."""
 
     _bindings: Bindings

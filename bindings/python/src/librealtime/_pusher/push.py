@@ -9,6 +9,7 @@ from typing import Any
 from .._core.abi import rt_status
 from .._core.errors import InvalidState, check
 from .._core.naming import kind_of
+from .._core.uncopied import Uncopied
 from .._core.values import invalid, strings, text
 from .callbacks import PUSHER
 from .objects import PusherPushResult
@@ -25,7 +26,7 @@ class Call:
         self.result: PusherPushResult | None = None
 
 
-class BasePush:
+class BasePush(Uncopied):
     """What the asyncio and the blocking class share."""
 
     def __init__(self, pusher: Any) -> None:

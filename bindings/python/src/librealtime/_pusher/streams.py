@@ -10,6 +10,7 @@ from typing import Any
 from .._core.abi import rt_status
 from .._core.errors import RealtimeError, StreamEnded
 from .._core.inbox import Inbox
+from .._core.uncopied import Uncopied
 from .bindings import Bindable
 from .event import PusherEvent
 
@@ -67,7 +68,7 @@ def _size_of(event: PusherEvent) -> int:
     return len(event.event) + len(event.raw or "")
 
 
-class BaseEvents:
+class BaseEvents(Uncopied):
     """Events in the order of their arrival, in a queue of its own, from its creation to ``close``,
     or until nothing refers to it. While the queue is full, the connection stops receiving.
 

@@ -14,6 +14,7 @@ from typing import Any, Optional
 
 from .._core.abi import rt_status
 from .._core.errors import InvalidState, RealtimeError, from_status
+from .._core.uncopied import Uncopied
 from .._core.values import invalid
 from .response import RESTResponse
 
@@ -214,7 +215,7 @@ class Call:
         return self.response
 
 
-class StreamedAnswer(RESTResponse):
+class StreamedAnswer(Uncopied, RESTResponse):
     """A response whose body arrives while it is read."""
 
     _how = "call read(), or iterate over it"
