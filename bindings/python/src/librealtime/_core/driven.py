@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -42,6 +43,7 @@ class Driven:
     """
 
     _loop_handle: Handle | None
+    _is_closed: bool
     _keeper: Keeper | None = None
 
     def _prepare_driving(self, wheel: Wheel | None = None) -> None:
@@ -74,7 +76,13 @@ class Driven:
             keeper.end()
 
     def _is_inside_callback(self) -> bool:
-        return self._wheel.is_driven_here
+        """Whether this thread must not wait: inside a callback, or in a finalizer that the
+        collector runs in the middle of another method of this object."""
+        return self._wheel.is_driven_here or bool(self._lock._is_owned())
+
+    def _revive(self) -> None:
+        """See ``Endpoint``."""
+        super()._revive()  # type: ignore[misc]
 
     def _until(
         self,
@@ -91,6 +99,7 @@ class Driven:
         """
         if timeout is not None:
             deadline = deadline_after(timeout)
+        self._revive()
         if self._wheel.late_errors and not self._is_inside_callback():
             self._raise_late()
         while not is_ready():
@@ -101,7 +110,7 @@ class Driven:
                 )
             other = self._turn(left, is_ready)
             if other is not None:
-                wait_for(other, None if left is None else min(left, threading.TIMEOUT_MAX))
+                _wait_for(other, left)
             if left == 0 and not is_ready():
                 return False
         return True
@@ -173,8 +182,16 @@ class Driven:
 
     def _rouse(self, loop: Handle | None) -> None:
         """Ends the current or next turn, so that waiting threads check their conditions."""
-        if loop is not None and not self._is_inside_callback():
+        if loop is not None and not self._wheel.is_driven_here:
             wake(loop)
+
+
+def _wait_for(turn: Any, left: float | None) -> None:
+    """Waits until another thread's turn is over, or `left` seconds have passed."""
+    if sys.is_finalizing() and not wait_for(turn, 0):
+        message = "the interpreter exits, and the thread that received does not run any more"
+        raise InvalidState(rt_status.ERROR_STATE, message)
+    wait_for(turn, None if left is None else min(left, threading.TIMEOUT_MAX))
 
 
 def _raise(errors: list[BaseException]) -> None:

@@ -13,6 +13,7 @@ from .errors import RealtimeError, check
 from .handle import Handle
 from .inbox import Inbox
 from .kind import Kind
+from .registry import Registration
 from .response import Opened
 from .uncopied import Uncopied
 
@@ -51,6 +52,9 @@ class Endpoint(Calling):
 
     # The user's functions by name.
     _handlers: SimpleNamespace
+
+    # C's reference to this object.
+    _registration: Registration
 
     def __repr__(self) -> str:
         try:
@@ -94,7 +98,19 @@ class Endpoint(Calling):
         handle = self._handle
         if handle is None:
             raise self._end()
+        self._revive()
         return handle
+
+    def _revive(self) -> None:
+        """Called before something is begun or awaited whose outcome C reports: a finalizer may do
+        that, after the collector has cleared C's reference to this object."""
+        handle = self._handle
+        if handle is not None and self._registration.revive(self):
+            self._missed(handle)
+
+    def _missed(self, handle: Handle) -> None:
+        """Called if C has called back in vain: asks C whether this object has ended."""
+        raise NotImplementedError
 
     def _keep(self, error: BaseException) -> None:
         """Keeps an exception of a callback until the dispatch has returned."""
@@ -141,10 +157,10 @@ class Endpoint(Calling):
         if handle is not None:
             with contextlib.suppress(RealtimeError):  # in a forked process
                 self._remember(handle)
+        self._is_closed = True
         # With asyncio, others may share the loop. In a blocking object the loop and its descriptors
         # are released when the current dispatch returns.
         self._loop_handle = None
-        self._is_closed = True
 
     def _remember(self, handle: Handle) -> None:
         """Saves what users may ask for after the end."""

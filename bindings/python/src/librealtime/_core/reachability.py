@@ -42,7 +42,8 @@ class Reachability(Uncopied):
     """
 
     def __init__(self, mode: Mode = "auto") -> None:
-        self._lock = threading.Lock()
+        # Reentrant: a finalizer that the collector runs meanwhile may use this object, too.
+        self._lock = threading.RLock()
         self._mode = mode
         self._number = choice(mode, _MODES, "mode")
         self._online = True
@@ -137,7 +138,7 @@ class _Watch:
     def __init__(self, reachability: Reachability) -> None:
         self._loop = new_loop()
         self._handle = reachability.on(self._loop)
-        self._turns = threading.Lock()
+        self._turns = threading.RLock()
         self.fd = lib.rt_loop_fd(self._loop)
         check(self.fd)
 

@@ -41,6 +41,7 @@ class DDPLiveChanges(BaseLiveChanges[T]):
     async def __anext__(self) -> T:
         client = self._client
         client._check_loop()
+        self._await_news()
         while not self._is_over:
             item = self._take()
             if item is not None:

@@ -129,6 +129,9 @@ class _Writing(Awaited):
                 self._finish()
         call._reached(stage, index, value, error)
 
+    def _missed(self) -> None:
+        """Never called: the calls are awaited."""
+
     def _refuse(self, error: RealtimeError) -> DDPError | None:
         """Ends the calls that were not made.
 

@@ -141,7 +141,14 @@ class BaseCall(Awaited):
             self._finish()
         self._client._changed()
 
+    def _missed(self) -> None:
+        self._completed = self._completed or _lost()
+        self._result = self._result or self._completed
+        self._finish()
+
     def _outcome(self, completed: bool) -> Outcome:
+        self._revive()
+
         def ask() -> Result:
             if self._hindrance is not None:
                 return self._hindrance
@@ -211,7 +218,11 @@ class BaseSubscription(Awaited):
                 self._client._call(self._on_stopped, error)
         self._client._changed()
 
+    def _missed(self) -> None:
+        self._known = self._known or (True if self.is_ready else _lost())
+
     def _outcome(self) -> Outcome:
+        self._revive()
         return Outcome(lambda: self._result_of(self._known))
 
     _trampoline = SUBSCRIPTION
@@ -234,10 +245,20 @@ class BaseLoader(Awaited):
         self._known = error or True
         self._client._changed()
 
+    def _missed(self) -> None:
+        self._known = self._known or _lost()
+
     def _outcome(self) -> Outcome:
+        self._revive()
         return Outcome(lambda: self._result_of(self._known))
 
     _trampoline = LOADED
+
+
+def _lost() -> DDPError:
+    """Why an outcome is not known that came while the collector finalized what waits for it."""
+    reason = "the outcome came while the collector finalized the program's objects"
+    return DDPError("lost", reason, kind="closed")
 
 
 def publication(given: Any) -> list[Any]:

@@ -82,7 +82,7 @@ class BaseDDPClient(Accounts, Streams, Configured):
         plain(given["on_open"], "on_open")
         self._handlers = handlers_of(given, FUNCTIONS)
         self._inbox = Inbox(0, 0)
-        # What C will report on.
+        # What C will report on; and which of them have a handler of the program.
         self._pending: set[Any] = set()
         self._telling: set[Any] = set()
         self._stubs: dict[str, StubEntry] = {}
@@ -423,6 +423,13 @@ class BaseDDPClient(Accounts, Streams, Configured):
         self._stubs.clear()
         self._streams.clear()
         self._changed()
+
+    def _missed(self, handle: Handle) -> None:
+        status = self.status
+        if status == "failed":
+            reason = self.reason or "the client gave up"
+            self._failure = self._failure or RealtimeError(rt_status.ERROR_HANDSHAKE, reason)
+        self._is_on = self._is_on and status not in ("failed", "offline")
 
     def fail(self, error: RealtimeError) -> None:
         """Called when the loop itself failed."""

@@ -62,6 +62,10 @@ class DDPLiveQuery(Awaited):
         if handle is not None and number is not None:
             check(DDP.stop_observing(handle, number))
 
+    def _missed(self) -> None:
+        # The changes that follow do not fit what is known.
+        self.stop()
+
     def _changed(self, change: Any) -> None:
         if self in self._client._pending:
             self._client._call(self._handler, change)
@@ -131,6 +135,10 @@ class BaseLiveChanges(Uncopied, Generic[T]):
         except BaseException:
             self.close()
             raise
+
+    def _await_news(self) -> None:
+        """Called before it waits for a change."""
+        self._live._revive()
 
     @property
     def _is_over(self) -> bool:

@@ -317,6 +317,12 @@ class ModelObservation:
         hub.add(id(self), observer)
         client._pending.add(self)
 
+    def _revive(self) -> None:
+        """Called before a change is awaited, see ``BaseLiveChanges``."""
+        self._client._hubs.add(self._hub)
+        if self.query is not None:
+            self.query._revive()
+
     def stop(self) -> None:
         self._client._pending.discard(self)
         self._hub.remove(id(self))

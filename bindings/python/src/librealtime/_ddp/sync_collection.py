@@ -63,6 +63,7 @@ class DDPLiveChanges(BaseLiveChanges[T]):
 
     def _next(self, timeout: float | None) -> T | None:
         deadline = deadline_after(timeout)
+        self._await_news()
         while not self._is_over:
             item = self._take()
             if item is not None:

@@ -39,11 +39,12 @@ class Bindings:
         #: For each name that has handlers: these and the ones for all events.
         self.named: dict[str, tuple[Binding, ...]] = {}
         self._all: list[Binding] = []
-        self._lock = threading.Lock()
+        # Reentrant: the collector may end an iteration, and so unbind it, during a change.
+        self._lock = threading.RLock()
         self._owner = owner
 
     def __bool__(self) -> bool:
-        return bool(self._all)
+        return any(binding.is_bound for binding in self._all)
 
     def add(self, event: str | None, handler: EventHandler) -> Binding:
         binding = Binding(event, handler)
@@ -71,13 +72,13 @@ class Bindings:
 
     def _arrange(self, event: str | None) -> None:
         if event is not None:
-            found = tuple(one for one in self._all if one.event is None or one.event == event)
+            found = tuple(one for one in self._all if one.is_bound and one.event in (None, event))
             if any(one.event is not None for one in found):
                 self.named[event] = found
             else:
                 self.named.pop(event, None)
             return
-        self.others = tuple(one for one in self._all if one.event is None)
+        self.others = tuple(one for one in self._all if one.is_bound and one.event is None)
         for name in list(self.named):
             self._arrange(name)
 

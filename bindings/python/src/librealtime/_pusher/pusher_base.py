@@ -262,6 +262,7 @@ class BasePusher(Reception[C], Listening, Configured):
             handle, ends = self._handle, self._ends
             if handle is None or not self._is_on:
                 return None
+            self._revive()
             check(PUSHER.disconnect(handle))
             connects = self._connects
         # One that was connected again before the loop's turn reports no end.
@@ -372,6 +373,11 @@ class BasePusher(Reception[C], Listening, Configured):
             bindings.remove(lambda _: True)
         self.user._id = self.user._data = None
         self._changed()
+
+    def _missed(self, handle: Handle) -> None:
+        if PUSHER.get_state(handle) == rt_pusher_state.DISCONNECTED:
+            self._ends += 1
+            self._is_on = False
 
     def _drop(self, channel: C) -> None:
         channel._end()

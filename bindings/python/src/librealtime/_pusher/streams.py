@@ -85,10 +85,11 @@ class BaseEvents(Uncopied):
         self._source = source
         self._event = event
         self._inbox: Inbox[PusherEvent] = Inbox(*owner._limits)
-        me = weakref.ref(self)
+        # In a list, so that the function that is bound can be given another one.
+        self._me = me = [weakref.ref(self)]
 
         def came(event: PusherEvent) -> None:
-            stream = me()
+            stream = me[0]()
             if stream is not None:
                 stream._put(event)
 
@@ -103,6 +104,7 @@ class BaseEvents(Uncopied):
     # The default outlives the module at interpreter exit.
     def __del__(self, _suppress: Any = contextlib.suppress, _errors: Any = Exception) -> None:
         if not self._is_closed:
+            self._is_closed = True
             with _suppress(_errors):
                 self._owner._was_dropped(self._source._bindings, self._binding)
 
@@ -128,6 +130,11 @@ class BaseEvents(Uncopied):
             self._owner._filled(self._binding)
         elif inbox.paused:
             self._owner._look_at(inbox)
+
+    def _revive(self) -> None:
+        """Called before it waits: a finalizer may do that, see ``Registration.revive``."""
+        if self._me[0]() is None:
+            self._me[0] = weakref.ref(self)
 
     def _take(self) -> PusherEvent:
         """The next event; there must be one."""

@@ -33,6 +33,7 @@ class PusherEvents(BaseEvents):
         """
         events, owner = self._inbox.messages, self._owner
         deadline = deadline_after(timeout)
+        self._revive()
         while True:
             with owner._guard:
                 if events:

@@ -12,6 +12,7 @@ from .._core.abi import rt_credentials
 from .._core.handle import Handle
 from .._core.loader import lib
 from .._core.reactor import Reactor, elsewhere
+from . import callbacks
 from .call import Call, Source, StreamedAnswer, check_fresh, data_of
 from .client_base import BaseRESTClient
 from .decoders import LineDecoder, SizeDecoder, TextDecoder
@@ -137,7 +138,9 @@ class StreamedResponse(StreamedAnswer):
             if call.is_over:
                 call.result()
                 return
-            await self._client._wait(call)
+            callbacks.revive(call)
+            if not call.is_over:
+                await self._client._wait(call)
 
 
 #: The result of a request: an awaitable.

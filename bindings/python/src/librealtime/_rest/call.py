@@ -114,6 +114,8 @@ class Call:
         #: The library writes the request's number here, so no interrupt can come in between. 0 for
         #: a request that has not been sent.
         self.number = ctypes.c_uint64()
+        #: What C's callbacks know it by; 0 before it is sent.
+        self.key = 0
         self.changed = changed
         self.keep = keep
         #: Whether a 401 counts as a response, because there are no other credentials.

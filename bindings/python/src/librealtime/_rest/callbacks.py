@@ -6,6 +6,7 @@ call until the request ends or the function that waits for it returns.
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import itertools
 import weakref
@@ -14,6 +15,7 @@ from typing import Any
 
 from .._core import abi
 from .._core.abi import rt_credentials, rt_rest_body, rt_status
+from .._core.errors import InvalidState
 from .._core.kind import Kind, callback, trampoline
 from .._core.loader import lib
 from .._core.response import Opened
@@ -25,13 +27,28 @@ REST = Kind("rest", "client", "answer")
 _string_at = ctypes.string_at
 
 _calls: dict[int, weakref.ref[Call]] = {}
+# The last requests whose end nobody waited for, or whose call was being finalized.
+_ended: collections.deque[int] = collections.deque(maxlen=1000)
 _keys = itertools.count(1)
 
 
 def add(call: Call) -> int:
-    key = next(_keys)
+    call.key = key = next(_keys)
     _calls[key] = weakref.ref(call, lambda _: remove(key))
     return key
+
+
+def revive(call: Call) -> None:
+    """Lets C call back a call again that is about to be awaited in a finalizer, see ``registry``.
+    Ends a call of which C has reported the end in vain."""
+    reference = _calls.get(call.key)
+    if call.is_over or (reference is not None and reference() is not None):
+        return
+    if call.key in _ended:
+        message = "the request ended while the collector finalized the program's objects"
+        call.failed(InvalidState(rt_status.ERROR_STATE, message))
+    else:
+        _calls[call.key] = weakref.ref(call, lambda _: remove(call.key))
 
 
 def remove(key: int, _pop: Callable[..., object] = _calls.pop) -> None:
@@ -80,7 +97,9 @@ def _on_done(response: int, key: int) -> None:
     # Called once for each request that was sent, and no other callback follows.
     call = _call(key)
     remove(key)
-    if call is not None:
+    if call is None:
+        _ended.append(key)
+    else:
         try:
             status = lib.rt_rest_response_error(response)
             message = "" if status == rt_status.OK else _message(response)

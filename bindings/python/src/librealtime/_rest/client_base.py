@@ -85,6 +85,9 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
     def _join(self) -> Handle:
         raise NotImplementedError
 
+    def _revive(self) -> None:
+        """Does nothing: calls are revived one by one."""
+
     def _live(self) -> Handle:
         handle = self._handle
         if handle is None or self._is_closed:

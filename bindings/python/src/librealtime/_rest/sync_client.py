@@ -10,6 +10,7 @@ from typing import Any
 
 from .._core.driven import Driven
 from .._core.handle import Handle, new_loop
+from . import callbacks
 from .call import Call, StreamedAnswer
 from .client_base import BaseRESTClient
 from .options import RequestKeywords, RequestOptions
@@ -49,6 +50,7 @@ class StreamedResponse(StreamedAnswer):
             if is_over:
                 call.result()
                 return
+            callbacks.revive(call)
             client._until(lambda: call.is_over or bool(call.pieces))
 
 

@@ -25,7 +25,7 @@ from .._core.parameters import Configured, Given, Options, Setup
 from .._core.response import Opened
 from .._core.shared_options import queue_limits
 from .._core.values import text, without_userinfo
-from .source_options import ErrorEvent, OnError, OnOpen
+from .source_options import ErrorEvent, OnError, OnOpen, ReadyState
 from .taken import Taken
 
 
@@ -245,6 +245,10 @@ class BaseSource(Endpoint, Configured, Generic[T]):
 
     def _remember(self, handle: Handle) -> None:
         self._last_id = read_text(self._kind.get_last_event_id, handle)
+
+    def _missed(self, handle: Handle) -> None:
+        if self._kind.get_state(handle) == ReadyState.CLOSED:
+            self._ended()
 
     def _end(self) -> RealtimeError:
         return self._closed_in_order() if self._failure is None else self._failure

@@ -45,7 +45,8 @@ class Taken:
         self._before: dict[Any, str | None] = {}
         self._last: str | None = None
         self._told: str | None = None
-        self._lock = threading.Lock()
+        # Reentrant: `tell` may call a function of the caller that resets the id.
+        self._lock = threading.RLock()
 
     def took(self, taker: Any, id_: str) -> None:
         """Must be called in the order of the items."""

@@ -123,6 +123,7 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         handle = self._handle
         if handle is None or not self._is_established:
             return
+        self._revive()
         check(SPREADBOT.close(handle))
         del handle
         epoch = self._epoch

@@ -167,6 +167,7 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
         handle = self._handle
         if handle is None:
             raise self._closed()
+        self._revive()
         number = self._sends.submit(handle, send, ended)
         if self._handle is None:  # another thread closed it before this send was registered
             self._sends.end_all(self._closed())
@@ -279,6 +280,10 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
             self._failure = None
         super()._ended()
         self._sends.end_all(self._closed())
+
+    def _missed(self, handle: Handle) -> None:
+        if SPREADBOT.get_state(handle) == rt_spreadbot_state.DISCONNECTED:
+            self._is_established = self._is_open = False
 
     def _remember(self, handle: Handle) -> None:
         super()._remember(handle)

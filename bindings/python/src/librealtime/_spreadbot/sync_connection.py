@@ -136,6 +136,7 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
         handle = self._handle
         if handle is None or not self._is_established:
             return
+        self._revive()
         check(SPREADBOT.close(handle))
         del handle
         if self._is_inside_callback():

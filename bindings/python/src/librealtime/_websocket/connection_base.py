@@ -103,7 +103,7 @@ class BaseConnection(Answers):
         self._reconnects = given["reconnect"] is not None
         asks = given["credentials"] is not None
         needed = callbacks(in_pieces=in_pieces, reconnects=self._reconnects, asks=asks)
-        WEBSOCKET.attach(self, handle, needed)
+        self._registration = WEBSOCKET.attach(self, handle, needed)
         OPTIONS.apply(Setup(WEBSOCKET, handle, loop), given)
         self._handle = handle
         self._is_closed = False
@@ -324,6 +324,10 @@ class BaseConnection(Answers):
     def _end(self) -> RealtimeError:
         return self._closed_error()
 
+    def _missed(self, handle: Handle) -> None:
+        if lib.rt_websocket_get_state(handle) == State.CLOSED:
+            self._abandon()
+
     def _own_end(self) -> ConnectionClosed | None:
         """The exception if it ended without our close, else None."""
         return self._closed_error() if self._is_closed and not self._is_closing else None
@@ -335,7 +339,9 @@ class BaseConnection(Answers):
 
     def _put(self, is_text: bool, data: bytes, compress: bool | None = None) -> bool:
         """Queues a message; False if the closing handshake has begun."""
-        handle = self._require_handle()
+        handle = self._handle
+        if handle is None:
+            raise self._closed_error()
         if compress is None:
             send = lib.rt_websocket_send_text if is_text else lib.rt_websocket_send_binary
             status = send(handle, data, len(data))
