@@ -97,6 +97,8 @@ class BaseConnection(Answers):
         address = text(url, "the URL", rt_status.ERROR_INVALID_URL)
         self._url = url
         self._loop_handle: Handle | None = loop
+        # Code and reason of our own close.
+        self._own_close = (1000, "")
         # Saved when the connection ends.
         self._statistics: rt_websocket_statistics | None = None
         handle = WEBSOCKET.make(loop, address)
@@ -244,6 +246,10 @@ class BaseConnection(Answers):
         self._tell("on_lost", lost)
 
     def _closed(self, code: int, reason: str, clean: bool) -> None:
+        if self._is_closing and not self._is_up:
+            # The program closed it while the next connection was awaited: nothing failed.
+            self._failure = None
+            code, reason = self._own_close
         self.close_code = code
         self.close_reason = reason
         if not clean and self._failure is None and not self._is_closing:
@@ -420,8 +426,16 @@ class BaseConnection(Answers):
         handle = self._handle
         if handle is None:
             return
-        check(lib.rt_websocket_close(handle, code, content))
-        self._is_closing = True
+        self._revive()
+        # Set before the call: another thread may report the end at once.
+        before = self._is_closing, self._own_close
+        if not self._is_closing:
+            self._is_closing, self._own_close = True, (code, reason)
+        try:
+            check(lib.rt_websocket_close(handle, code, content))
+        except BaseException:
+            self._is_closing, self._own_close = before
+            raise
         self._batch.clear()
         if self._is_paused:
             # Continue reading for the peer's close frame; earlier messages are dropped.
