@@ -69,7 +69,7 @@ async def main(url: str, count: int | None, poll: bool, ca_file: str | None, tim
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("url")
     parser.add_argument("count", type=int, nargs="?")
     parser.add_argument("--poll", action="store_true")

@@ -4,18 +4,80 @@ Every exception of the library is a ``RealtimeError``. Where Python has a class 
 failure (``ValueError``, ``TimeoutError``, ``ConnectionError``), it also derives from that.
 """
 
-from ._core import errors
-from ._core.errors import *  # noqa: F403
-from ._ddp import errors as ddp_errors
-from ._ddp.errors import *  # noqa: F403
-from ._pusher import errors as pusher_errors
-from ._pusher.errors import *  # noqa: F403
+from ._core.errors import (
+    AuthenticationFailed,
+    BufferFull,
+    ConcurrencyError,
+    ConnectFailed,
+    ConnectionClosed,
+    ConnectionClosedError,
+    ConnectionClosedOK,
+    ConnectionLost,
+    ConnectionTimeout,
+    InvalidArgument,
+    InvalidHandshake,
+    InvalidProxy,
+    InvalidState,
+    InvalidStatus,
+    InvalidURI,
+    ProtocolError,
+    ProxyError,
+    QueueFull,
+    RealtimeError,
+    ReconnectsExhausted,
+    SecurityError,
+    StoreError,
+    StreamEnded,
+    StreamRefused,
+)
+from ._ddp.errors import (
+    DDPError,
+    DDPModelError,
+)
+from ._pusher.errors import (
+    PusherError,
+    PushError,
+    SignInError,
+    SubscriptionError,
+    TriggerError,
+)
 from ._rest.response import HTTPStatusError
 
-__all__ = ["HTTPStatusError"]
-__all__ += errors.__all__
-__all__ += ddp_errors.__all__
-__all__ += pusher_errors.__all__
+# Written out, as type checkers follow no list that is computed.
+__all__ = [
+    "AuthenticationFailed",
+    "BufferFull",
+    "ConcurrencyError",
+    "ConnectFailed",
+    "ConnectionClosed",
+    "ConnectionClosedError",
+    "ConnectionClosedOK",
+    "ConnectionLost",
+    "ConnectionTimeout",
+    "DDPError",
+    "DDPModelError",
+    "HTTPStatusError",
+    "InvalidArgument",
+    "InvalidHandshake",
+    "InvalidProxy",
+    "InvalidState",
+    "InvalidStatus",
+    "InvalidURI",
+    "ProtocolError",
+    "ProxyError",
+    "PushError",
+    "PusherError",
+    "QueueFull",
+    "RealtimeError",
+    "ReconnectsExhausted",
+    "SecurityError",
+    "SignInError",
+    "StoreError",
+    "StreamEnded",
+    "StreamRefused",
+    "SubscriptionError",
+    "TriggerError",
+]
 
 for _name in __all__:
     globals()[_name].__module__ = __name__
