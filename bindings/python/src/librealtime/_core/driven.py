@@ -14,8 +14,8 @@ from .abi import rt_status
 from .errors import InvalidState, check
 from .handle import Handle
 from .interrupts import deferring
-from .loader import lib
 from .values import wait_limit
+from .waiting import dispatch
 from .wheel import Keeper, Wheel, wait_for, wake
 
 Self = TypeVar("Self", bound="Driven")
@@ -141,7 +141,7 @@ class Driven:
                 return None
             wait_ms = -1 if timeout is None else min(math.ceil(timeout * 1000), _LONGEST_TURN_MS)
             # No local variable: a traceback that is kept would keep the loop's descriptors open.
-            status = deferring(lambda: lib.rt_loop_dispatch(self._loop_handle, wait_ms))
+            status = deferring(lambda: dispatch(lambda: self._loop_handle, wait_ms))
             # Taken before our turn ends: later errors belong to the next turn.
             errors, wheel.errors = wheel.errors, []
         finally:

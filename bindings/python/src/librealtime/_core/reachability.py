@@ -16,6 +16,7 @@ from .loader import lib
 from .naming import kind_of
 from .uncopied import Uncopied
 from .values import choice, names_of
+from .waiting import dispatch
 
 Mode = Literal["auto", "manual", "always"]
 
@@ -145,7 +146,7 @@ class _Watch:
     def look(self, timeout_ms: int) -> bool:
         """Runs one turn of the loop and returns whether it is online."""
         with self._turns:
-            check(lib.rt_loop_dispatch(self._loop, timeout_ms))
+            check(dispatch(lambda: self._loop, timeout_ms))
         out = ctypes.c_bool()
         check(lib.rt_reachability_is_online(self._handle, ctypes.byref(out)))
         return out.value

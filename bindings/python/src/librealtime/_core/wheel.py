@@ -18,6 +18,7 @@ from typing import Any
 from . import abi
 from .handle import Handle
 from .loader import lib
+from .waiting import dispatch
 
 _logger = logging.getLogger("librealtime")
 
@@ -162,7 +163,7 @@ class Keeper:
                     return
                 status = 0
                 if not self._must_leave and self._unended.locked():
-                    status = lib.rt_loop_dispatch(self._dispatched, _LONGEST_TURN_MS)
+                    status = dispatch(lambda: self._dispatched, _LONGEST_TURN_MS)
                 self._dispatched = None
                 if not self._is_alive() or status < 0:
                     return
