@@ -111,9 +111,10 @@ def test_a_pong_that_is_awaited_keeps_the_connection(run, pings):
 
         pong, ws = await begin()
         gc.collect()
-        assert ws() is not None
-        await (await ws().ping("pong"))
+        kept = ws()
+        assert kept is not None
+        await (await kept.ping("pong"))
         assert await pong > 0
-        await ws().close()
+        await kept.close()
 
     run(main())
