@@ -18,7 +18,8 @@ public import Wire
 /// cannot notice that they are missing.
 ///
 /// Handlers are called on the loop's thread, one at a time. Cancelling the only task that iterates
-/// closes the long poll, and so does releasing the last reference. All members may be used on any thread.
+/// closes the long poll, and so does releasing the last reference. All members may be used on any
+/// thread.
 public final class LongPoll: Sendable, AsyncSequence {
     public struct Message: Sendable, Hashable {
         /// The cursor after this message; "" before the server sent one. Pass it to

@@ -26,6 +26,7 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
         case idleTimeout = "idle_timeout_ms"
         case maxAttempts = "max_attempts"
         case maxBodyBytes = "max_body_bytes"
+        case maxCallRepeats = "max_call_repeats"
         case maxEventBytes = "max_event_bytes"
         case maxHeaderBytes = "max_header_bytes"
         case maxInflateRatio = "max_inflate_ratio"
@@ -68,7 +69,7 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
         case .authTimeout, .clientEventQueue, .reconnectLimits: self == .pusher
         case .answerTimeout: self == .spreadbot
         case .maxAttempts: self == .backoff
-        case .maxUnsentBytes: self == .ddp
+        case .maxCallRepeats, .maxUnsentBytes: self == .ddp
         case .responseTimeout: self == .eventsource
         }
     }

@@ -47,7 +47,7 @@ struct RESTTests {
         let failure = await #expect(throws: REST.Failure.self) {
             try await rest.send(request)
         }
-        #expect(failure?.code == .tooLarge && failure?.message.contains("max_body_bytes") == true)
+        #expect(failure?.code == .tooLarge && failure?.message.contains("maxBodyBytes") == true)
     }
 
     @Test func retriesAreReported() async throws {

@@ -261,7 +261,7 @@ private struct Unexpected: Error {
         let socket = try await WebSocket.connect(server.url("hang"), options: options)
         let error = try await failure(RealtimeError.self) { try await socket.receive() }
         #expect(error.code == .timeout)
-        #expect(error.message.contains("pong_timeout"))
+        #expect(error.message.contains("pongTimeout"))
     }
 
     @Test func cancellingAWaitClosesTheConnection() async throws {

@@ -409,8 +409,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         }
         if requestBody.isWithheld, head != nil || headReader.saysContinue {
             requestBody.begin(isWanted: (head?.status ?? 100) < 300)
-            // libcurl must not be called in here.
-            if requestBody.isAwaited { awaitContinue(for: .zero) }
+            if requestBody.isAwaited { awaitContinue(for: .zero) }  // not in libcurl's callback
         }
         return !headReader.isTooLarge && headReader.fault == nil
     }

@@ -170,7 +170,8 @@ extension DDPSession {
             else { continue }
             methods.change(id) { $0.isAbandoned = true }
             let times =
-                method.sentCount > 1 ? " \(method.sentCount) times (max_call_repeats)" : ""
+                method.sentCount > 1
+                ? " \(method.sentCount) times" + OptionOwner.ddp.mention(.maxCallRepeats) : ""
             let error = DDPError(
                 .invocationFailed,
                 reason: "the connection was lost before the result\(times); the call may have run")

@@ -51,7 +51,7 @@ package struct NoProxyList: Sendable, Equatable {
     private static func line(_ word: Substring) throws(RealtimeError) -> Line {
         // An IPv6 address has brackets if a port follows.
         if let colon = word.lastIndex(of: ":"), IPAddress(String(word)) == nil,
-            !word.hasSuffix("]"), !word[colon...].contains("/"), !word.contains("@")
+            !word.hasSuffix("]"), !word.contains("/"), !word.contains("@")
         {
             let digits = word[word.index(after: colon)...]
             let isNumber = digits.utf8.allSatisfy { $0.isASCIIDigit }

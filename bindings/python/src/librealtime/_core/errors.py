@@ -56,6 +56,28 @@ else:
         """Before Python 3.11 asyncio's TimeoutError is a separate class."""
 
 
+#: Names of options: those of setters of the C interface, which errors mention, and in Python.
+#: The tables of options add theirs.
+OPTION_NAMES = {
+    "rt_pusher_set_reconnect_limits": "max_reconnects",
+    "rt_websocket_set_max_inflate_ratio": "Deflate.max_inflate_ratio",
+    "rt_websocket_set_offline_queue": "offline_queue",
+    "rt_websocket_set_send_limit_bytes": "write_limit",
+}
+_MENTION = re.compile(r" \((rt_[a-z_0-9]+_set_[a-z_0-9]+)\)")
+
+
+def _in_python(mention: re.Match[str]) -> str:
+    """The option in Python; nothing if Python does not have it."""
+    name = OPTION_NAMES.get(mention[1])
+    return f" ({name})" if name else ""
+
+
+def with_python_names(message: str) -> str:
+    """The message, in which options have their names in Python."""
+    return _MENTION.sub(_in_python, message)
+
+
 class RealtimeError(Exception):
     """A failure that librealtime reported.
 
@@ -72,6 +94,7 @@ class RealtimeError(Exception):
     system_error: int = 0
 
     def __init__(self, status: int, message: str) -> None:
+        message = with_python_names(message)
         super().__init__(message)
         self.status = int(status)
         self.name = lib.rt_status_name(self.status).decode()
@@ -281,23 +304,6 @@ _FAMILIES: dict[int, type[RealtimeError]] = {
 }
 
 
-#: Names of options: those of setters of the C interface, which errors mention, and in Python.
-#: The tables of options add theirs.
-OPTION_NAMES = {
-    "rt_pusher_set_reconnect_limits": "max_reconnects",
-    "rt_websocket_set_max_inflate_ratio": "Deflate.max_inflate_ratio",
-    "rt_websocket_set_offline_queue": "offline_queue",
-    "rt_websocket_set_send_limit_bytes": "write_limit",
-}
-_MENTION = re.compile(r" \((rt_[a-z_0-9]+_set_[a-z_0-9]+)\)")
-
-
-def _in_python(mention: re.Match[str]) -> str:
-    """The option in Python; nothing if Python does not have it."""
-    name = OPTION_NAMES.get(mention[1])
-    return f" ({name})" if name else ""
-
-
 #: How C refuses a value of the caller that is nested too deep, or has a number that is too large.
 _REFUSED_VALUE = re.compile(r"\w+ is not an EJSON text: ")
 
@@ -310,7 +316,6 @@ def from_status(
     :param response: of the server or proxy that refused the handshake.
     :param http_status: of the proxy, if it is known without a response.
     """
-    message = _MENTION.sub(_in_python, message)
     message = message.replace(" is empty; use NULL for none", " is empty; use None instead")
     if status == rt_status.ERROR_PROTOCOL and _REFUSED_VALUE.match(message):
         return InvalidArgument(status, message)

@@ -7,7 +7,7 @@ import logging
 
 from . import abi
 from .abi import rt_log_level
-from .errors import check
+from .errors import check, with_python_names
 from .loader import lib
 from .values import invalid
 
@@ -43,7 +43,8 @@ def set_log_level(level: int | str | None = "INFO") -> None:
 
 
 def _log(level: int, line: bytes, _: int | None) -> None:
-    _logger.log(_LEVELS.get(level, logging.ERROR), "%s", line.decode("utf-8", "replace"))
+    text = with_python_names(line.decode("utf-8", "replace"))
+    _logger.log(_LEVELS.get(level, logging.ERROR), "%s", text)
 
 
 # Kept forever, as C keeps their addresses.

@@ -10,7 +10,7 @@ from typing import Any
 from .. import ejson
 from .._core import abi
 from .._core.abi import rt_ddp_stage, rt_ddp_subscription, rt_status
-from .._core.errors import check, from_status
+from .._core.errors import check, from_status, with_python_names
 from .._core.kind import Kind, callback, trampoline
 from .._core.values import names_of
 from .errors import DDPError
@@ -44,7 +44,7 @@ def error_at(address: int | None) -> DDPError | None:
     details = ejson.loads(view.details) if view.details else None
     return DDPError(
         view.code.decode("utf-8", "replace"),
-        view.reason.decode("utf-8", "replace") or None,
+        with_python_names(view.reason.decode("utf-8", "replace")) or None,
         details,
         kind=_KINDS[view.kind],
         code_is_number=view.code_is_number,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakSet
 
-from .._core import abi
 from .._core.abi import rt_ddp_account, rt_ddp_ids, rt_ddp_status, rt_status
 from .._core.awaiting import at_once, check_function, handlers_of, plain
 from .._core.errors import InvalidState, RealtimeError
@@ -23,9 +22,9 @@ from .._core.outcome import Outcome, Result
 from .._core.parameters import Configured, Given, Setup
 from .._core.values import milliseconds, text
 from .accounts import Accounts
-from .callbacks import ALWAYS, DDP, ON_CHANGE, ON_DEBUG, ON_LOAD_TOKEN, STATUSES, STUB, asked
+from .callbacks import ALWAYS, DDP, ON_CHANGE, ON_DEBUG, ON_LOAD_TOKEN, STATUSES, asked
 from .calls import BaseCall, BaseLoader, BaseSubscription, call_options, publication
-from .checking import Registration, check
+from .checking import check
 from .errors import DDPError, closed
 from .model_coding import parameter
 from .model_tracking import Hub
@@ -44,7 +43,8 @@ from .options import (
     OnUser,
 )
 from .streams import StreamEntry, Streams
-from .stub import StubEntry, encoded, required_function
+from .stub import StubEntry, encoded
+from .stubs import Stubs
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,7 +53,7 @@ _CONNECTED = int(rt_ddp_status.CONNECTED)
 
 
 @OPTIONS.shown_by("DDPClient")
-class BaseDDPClient(Accounts, Streams, Configured):
+class BaseDDPClient(Accounts, Streams, Stubs, Configured):
     """Nothing is sent before ``connect``; an ``async with`` or ``with`` block connects. A lost
     connection is established again; then the user is logged in, subscriptions are repeated, and
     calls that have no result yet are sent again. Calls and subscriptions may be made at any time:
@@ -292,44 +292,6 @@ class BaseDDPClient(Accounts, Streams, Configured):
         return None if self._is_on and self._failure is None else self._end()
 
     # Calls.
-
-    def set_stub(self, method: str, function: Callable[..., Any] | None) -> None:
-        """Defines what calls of a method do to the local documents until the server has done it.
-
-        :param function: called with a ``DDPStub`` and the parameters, on the thread that calls the
-            method, before the call returns. It returns the stub's value, and must not wait for
-            other threads; in asyncio it may be a coroutine function that awaits only others that do
-            not wait. If it raises, that is logged, the call is sent nevertheless, and what it has
-            done stays until the server has done the call. With ``throw_stub_errors`` it is undone
-            at once, the call fails, and nothing is sent. None for no stub.
-        """
-        name, handle = text(method, "method"), self._require_handle()
-        if function is None:
-            check(DDP.set_stub(handle, name, abi.rt_ddp_stub_fn(), None, abi.rt_destroy_fn()))
-            self._stubs.pop(method, None)
-            return
-        check_function(function, "a stub")
-        entry = StubEntry(self._stub_function(function))
-        Registration(entry).set(
-            lambda handle, fn, key, destroy: DDP.set_stub(handle, name, fn, key, destroy),
-            handle,
-            STUB,
-        )
-        self._stubs[method] = entry
-
-    def _stub_function(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return plain(function, "a stub")
-
-    def stub(self, method: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """A decorator for ``set_stub``."""
-        text(method, "method")
-
-        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-            required_function(function, "a stub")
-            self.set_stub(method, function)
-            return function
-
-        return decorate
 
     def _make_call(self, function: Any, *arguments: Any, **options: Any) -> Any:
         said = call_options(**options)

@@ -61,7 +61,7 @@ _RECONNECTING = callback(
 
 def callbacks(*, in_pieces: bool, reconnects: bool, asks: bool) -> tuple[Callback, ...]:
     """The callbacks that a connection needs."""
-    found = (*_ALWAYS, _IN_PIECES if in_pieces else _WHOLE)
+    found: tuple[Callback, ...] = (*_ALWAYS, _IN_PIECES if in_pieces else _WHOLE)
     if asks:
         found = (*found, ON_CREDENTIALS)
     return (*found, _RECONNECTING) if reconnects else found
