@@ -156,7 +156,11 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         setState(.closed)
         guard isFirst else { return }
         loop.perform { [self] in closeNow() }
+        closeReturns()
     }
+
+    /// The first call of `close` is about to return; `closeNow` may not have run yet. Any thread.
+    func closeReturns() {}
 
     // MARK: Options
 

@@ -7,6 +7,9 @@ protocol EventIDSource: AnyObject {
     /// The key of the source's ids in the file.
     var idKey: String { get }
     var unstored: UnstoredID { get set }
+    var idToWrite: String { get }
+    /// - Parameter id: nil if it could not be written, and nobody tries again.
+    func wrote(_ id: String?)
     /// True while the handlers of an event run.
     var isReading: Bool { get }
     /// The id could not be written.
@@ -93,7 +96,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
             failed = try writeLast(of: source)
         } catch {
             Log.write(.warning, error.message)
-            source.unstored.id = nil
+            source.wrote(nil)
             waiting.removeAll { $0 === source }
         }
         arm()
@@ -122,7 +125,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
         } catch {
             Log.write(.warning, error.message)
         }
-        for source in waiting { source.unstored.id = nil }
+        for source in waiting { source.wrote(nil) }
         waiting = []
     }
 
@@ -152,6 +155,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
         _ lockTimeout: inout Duration, of ending: (any EventIDSource)? = nil
     ) throws(RealtimeError) -> [(any EventIDSource, RealtimeError)] {
         var written: [any EventIDSource] = []
+        var texts: [(key: String, text: String)] = []
         // The handler of another source's event may have ended this source; that event's id must
         // wait.
         func isReady(_ source: any EventIDSource) -> Bool {
@@ -159,11 +163,12 @@ final class EventIDWriter: TimerTarget, LoopResident {
         }
         let refused = try store.save(&lockTimeout) {
             written = waiting.filter(isReady)
-            return written.map { (key: $0.idKey, text: $0.unstored.id ?? "") }
+            texts = written.map { (key: $0.idKey, text: $0.idToWrite) }
+            return texts
         }
         due = Loop.now() + EventIDWriter.interval
         waiting.removeAll(where: isReady)
-        for source in written { source.unstored.id = nil }
+        for (source, text) in zip(written, texts) { source.wrote(text.text) }
         for index in written.indices where !refused.contains(index) {
             written[index].unstored.isBroken = false
         }

@@ -34,6 +34,8 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     /// Incremented with each transfer that is dropped; bytes of an older one are not read.
     @exclusivity(unchecked) var attemptNumber = 0
     @exclusivity(unchecked) var hasDispatched = false
+    /// Incremented with each event, before its handlers run.
+    @exclusivity(unchecked) package internal(set) var eventCount: UInt64 = 0
     /// `transfer.bytesReceived` when data last arrived.
     var notedBytes: UInt64 = 0
     /// `EventStreamParser.idCount` when the id was last taken over.
@@ -55,6 +57,12 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         var reconnectionTime: Int64 = 0
         /// nil until the source starts.
         var idLocation: IDLocation?
+        /// The id to write to the file; nil if it is written.
+        var unwrittenID: String?
+        /// Whether the loop has yet to take over an id that the caller confirmed.
+        var isConfirming = false
+        /// Whether the stored id was reset, and no id was confirmed since.
+        var isReset = false
     }
 
     /// Where the ids are stored. Fixed at the start, even if the URL changes (C14).
@@ -184,7 +192,13 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         guard KeyedFile.isValid(id) else {
             throw RealtimeError(.invalidArgument, "the id contains a CR, LF or NUL")
         }
-        loop.perform { [self] in keepID(id) }
+        let isFirst = shared.withLock { shared in
+            shared.unwrittenID = id
+            shared.isReset = false
+            defer { shared.isConfirming = true }
+            return !shared.isConfirming
+        }
+        if isFirst { loop.perform { [self] in takeConfirmedID() } }
     }
 
     /// Removes the id that is stored for this source (C14). The ids of later events are stored
@@ -193,6 +207,10 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         try loop.checkUsable()
         let location = idLocation
         guard let path = location.path else { throw RealtimeError(.state, "no id file is set") }
+        shared.withLock { shared in
+            shared.isReset = true
+            if shared.unwrittenID != nil { shared.unwrittenID = "" }
+        }
         var timeout = EventIDWriter.longLockTimeout
         try KeyedStore(path: path, format: .eventIDs).save(&timeout) { [(location.key, "")] }
         // Once more on the loop: an id that waits, or is being written now, would restore the
@@ -312,6 +330,22 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
             if mayDeliver { transfer?.pause(false) }
         } else {
             transfer?.pause(true)
+        }
+    }
+
+    /// Writes an id that the loop has not written, because the program may end after this.
+    override func closeReturns() {
+        guard let location = shared.withLock({ $0.unwrittenID == nil ? nil : $0.idLocation }),
+            let path = location.path
+        else { return }
+        do throws(RealtimeError) {
+            var timeout = EventIDWriter.longLockTimeout
+            try KeyedStore(path: path, format: .eventIDs).save(&timeout) {
+                // The loop may have written a later one meanwhile.
+                shared.withLock { $0.unwrittenID.map { [(location.key, $0)] } ?? [] }
+            }
+        } catch {
+            Log.write(.warning, error.message)
         }
     }
 

@@ -124,6 +124,7 @@ extension EventSourceConnection {
     }
 
     private func deliver(_ event: StreamEvent) {
+        eventCount &+= 1
         if !hasDispatched {
             hasDispatched = true
             session?.dispatched()

@@ -43,7 +43,10 @@ extension EventSourceConnection: EventIDSource {
         // key.
         guard session?.state != .closed || unstored.id != nil else { return }
         if isReading { noteID() }
-        keepID("")
+        var isReset = false
+        publish { isReset = $0.isReset }
+        // An id that the caller has confirmed since is stored as usual.
+        if isReset { keepID("") }
     }
 
     /// Queues an id to be written.
@@ -51,11 +54,39 @@ extension EventSourceConnection: EventIDSource {
         if let writer {
             let isFirst = unstored.id == nil
             unstored.id = id
+            publish { $0.unwrittenID = id }
             if isFirst { writer.add(self) }
         }
         if handlers.storeID != nil {
             unstored.unreported = id
             updateTimer()
+        }
+    }
+
+    /// Queues the id that the caller has confirmed last.
+    func takeConfirmedID() {
+        var id: String?
+        publish { shared in
+            shared.isConfirming = false
+            id = shared.unwrittenID
+            if writer == nil { shared.unwrittenID = nil }
+        }
+        if let id { keepID(id) }
+    }
+
+    /// The id to write: perhaps one that the caller has confirmed meanwhile.
+    var idToWrite: String {
+        var id: String?
+        publish { id = $0.unwrittenID }
+        return id ?? unstored.id ?? ""
+    }
+
+    /// - Parameter id: nil if it could not be written, and nobody tries again.
+    func wrote(_ id: String?) {
+        unstored.id = nil
+        publish { shared in
+            let isSame = id.map { shared.unwrittenID?.utf8.elementsEqual($0.utf8) ?? true }
+            if isSame ?? true { shared.unwrittenID = nil }
         }
     }
 
