@@ -1,3 +1,4 @@
+internal import CShims
 internal import Engine
 internal import Session
 import Synchronization
@@ -14,9 +15,10 @@ public import Wire
 ///     source.addEventListener("tick") { id, event, data in print(data) }
 ///
 /// It connects when it is created; events wait for the first handler, listener or iteration.
-/// Handlers are called on the loop's thread, one at a time. Cancelling the only task that iterates
-/// closes the event source, and so does releasing the last reference. All members may be used on
-/// any thread.
+/// Handlers run one at a time on the main actor, or where `Options.executor` says; one that is
+/// isolated to an actor, for example in main-actor code, runs there. Cancelling the only task that
+/// iterates closes the event source, and so does releasing the last reference. All members may be
+/// used on any thread.
 public final class EventSource: Sendable, AsyncSequence {
     public struct Event: Sendable, Hashable {
         /// The last event id, which stays the same until an event has another one; "" for none.
@@ -43,13 +45,16 @@ public final class EventSource: Sendable, AsyncSequence {
         let token: UInt64
     }
 
-    public typealias Handler = @Sendable (_ id: String, _ event: String, _ data: String) -> Void
+    /// Receives an event; see `Options.executor` for where it runs.
+    public typealias Handler =
+        @Sendable @isolated(any) (_ id: String, _ event: String, _ data: String) -> Void
 
     let connection: EventSourceConnection
     /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
     private let mailbox: Mailbox<Mail>
     private let isIterated = Atomic<Bool>(false)
+    let dispatcher: SourceDispatcher
     /// nil if no ids are stored.
     private let unfinished: UnfinishedEvents?
 
@@ -60,19 +65,35 @@ public final class EventSource: Sendable, AsyncSequence {
     public init(
         _ url: String, options: Options = Options(), on loop: Loop = .shared, start: Bool = true
     ) throws {
-        connection = try EventSourceConnection(url: url, on: loop.engine)
+        let connection = try EventSourceConnection(url: url, on: loop.engine)
+        self.connection = connection
         self.loop = loop
         let mailbox = Mailbox<Mail>(
             options.maxBufferedEvents, options.maxBufferedBytes, on: loop.engine)
         self.mailbox = mailbox
         let keepsIDs = options.idFile != nil || options.onStore != nil
-        unfinished = keepsIDs ? UnfinishedEvents() : nil
+        let unfinished =
+            keepsIDs
+            ? UnfinishedEvents { [weak connection] in try? connection?.confirm(id: $0) } : nil
+        self.unfinished = unfinished
+        connection.confirmsIDs = keepsIDs
+        dispatcher = SourceDispatcher(
+            on: options.executor, options.maxBufferedEvents, options.maxBufferedBytes,
+            loop: loop.engine
+        ) { [weak connection] in
+            try? connection?.pause()
+        } resume: { [weak connection] in
+            if !mailbox.isPaused { try? connection?.resume() }
+        }
         try connection.configure { (target) throws(RealtimeError) in
             try options.apply(to: &target)
         }
         try connection.setReachability(options.reachability?.engine)
         try options.addHandlers(to: connection) { mailbox.finish(.normal) }
-        try connection.setHandlers { handlers in
+        try connection.setHandlers { [unowned connection] handlers in
+            if let unfinished {
+                handlers.idChanged = { unfinished.endDelivery(connection.lastEventID) }
+            }
             handlers.failed = { failure in
                 guard failure.isFatal else { return }
                 let isEnd = failure.error.code == .closed
@@ -116,99 +137,33 @@ public final class EventSource: Sendable, AsyncSequence {
         try self.init(url, options: options, on: loop)
     }
 
-    deinit { connection.close() }
+    deinit {
+        dispatcher.close()
+        connection.close()
+    }
 
     /// Starts connecting, if it was created with `start: false`.
     /// - Throws: `RealtimeError(.state)` if it was started before.
     public func start() throws(RealtimeError) { try connection.start() }
 
-    // MARK: Handlers; the last one set counts
-
-    /// Called when the stream is open: the server responded with 200 and text/event-stream.
-    public func onOpen(_ handler: (@Sendable (Opened) -> Void)?) {
-        set { $0.open = handler }
-    }
-
-    /// Sets a handler without arguments for the open stream.
-    public func onOpen(_ handler: @escaping @Sendable () -> Void) {
-        onOpen { _ in handler() }
-    }
-
-    /// Called for failed attempts and ended streams. An error that occurs before the handler is set
-    /// is kept for it.
-    public func onError(_ handler: (@Sendable (ErrorEvent) -> Void)?) {
-        set { $0.error = handler.map { handler in { handler(ErrorEvent($0)) } } }
-    }
-
-    /// Called for events of the type "message", which is also the type of events without one.
-    public func onMessage(_ handler: Handler?) {
-        set { $0.message = handler.map(EventSource.texts) }
-        begin()
-    }
-
-    /// Called for events of all types, after the listeners of the event's type.
-    public func onAny(_ handler: (@Sendable (Event) -> Void)?) {
-        set { $0.any = handler.map { handler in { handler(Event($0)) } } }
-        begin()
-    }
-
-    /// Called for each comment as it is read.
-    public func onComment(_ handler: (@Sendable (String) -> Void)?) {
-        set {
-            $0.comment = handler.map { handler in
-                { handler(String(decoding: $0, as: UTF8.self)) }
-            }
-        }
-        begin()
-    }
-
-    /// Called for each reconnection time as it is read.
-    public func onRetry(_ handler: (@Sendable (Duration) -> Void)?) {
-        set {
-            $0.retry = handler.map { handler in { handler(.milliseconds($0)) } }
-        }
-        begin()
-    }
-
-    /// Adds a listener for events of one type, compared byte for byte. Listeners are called in the
-    /// order in which they were added.
-    @discardableResult
-    public func addEventListener(_ event: String, _ handler: @escaping Handler) -> Listener {
-        // Fails if the loop has ended; then no listener is called anyway.
-        let token = try? connection.addListener(Array(event.utf8), EventSource.texts(handler))
-        begin()
-        return Listener(token: token ?? 0)
-    }
-
-    /// Removes all listeners for events of one type.
-    public func removeEventListener(_ event: String) {
-        try? connection.removeListeners(Array(event.utf8))
-    }
-
-    public func removeEventListener(_ listener: Listener) {
-        _ = try? connection.removeListener(listener.token)
-    }
-
-    /// The types that have a listener, in bytewise order.
-    public func events() -> [String] {
-        connection.listenedTypes.map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    private func set(_ change: (inout EventSourceHandlers) -> Void) {
+    func set(_ change: (inout EventSourceHandlers) -> Void) {
         // Fails if the loop has ended; then no handler is called anyway.
         try? connection.setHandlers(change)
     }
 
-    private func begin() {
-        if !isIterated.load(ordering: .acquiring) || !mailbox.isPaused { try? connection.resume() }
-    }
-
-    private static func texts(_ handler: @escaping Handler) -> EventSourceHandlers.Event {
-        { event in
-            handler(
-                String(decoding: event.id, as: UTF8.self),
-                String(decoding: event.type, as: UTF8.self),
-                String(decoding: event.data, as: UTF8.self))
+    /// Runs a handler of events, and then stores the event's id.
+    func delivering(
+        on isolation: (any Actor)?, _ handle: @escaping @Sendable (Event) -> Void
+    ) -> EventSourceHandlers.Event {
+        { [dispatcher, unfinished, unowned connection] event in
+            let event = Event(event)
+            guard let unfinished else {
+                return dispatcher.run(on: isolation, count: event.count) { handle(event) }
+            }
+            let number = unfinished.add(event.id, connection.eventCount)
+            dispatcher.run(on: isolation, count: event.count) {
+                unfinished.run(number, on: shim_thread_self()) { handle(event) }
+            }
         }
     }
 
@@ -223,20 +178,18 @@ public final class EventSource: Sendable, AsyncSequence {
         if !isIterated.exchange(true, ordering: .acquiringAndReleasing) {
             let mailbox = mailbox
             let unfinished = unfinished
-            // Events in the mailbox are not processed yet.
-            if unfinished != nil { connection.confirmsIDs = true }
-            set { [unowned connection] in
+            set { [dispatcher, unowned connection] in
                 $0.sink = { event in
                     let event = Event(event)
-                    let number = unfinished?.add(event.id) ?? 0
+                    let number = unfinished?.add(event.id, connection.eventCount) ?? 0
                     guard mailbox.put(Mail(event: event, number: number)) else { return }
                     try? connection.pause()
                     // If the box was emptied meanwhile, `resume` was called before there was a
                     // pause.
-                    if !mailbox.isPaused { try? connection.resume() }
+                    dispatcher.resume()
                 }
             }
-            try? connection.resume()
+            dispatcher.resume()
         }
         return Iterator(
             source: self, taker: EventTaker(unfinished), reader: MailboxReader(mailbox))
@@ -263,16 +216,16 @@ public final class EventSource: Sendable, AsyncSequence {
     private func next(
         for taker: EventTaker, _ reader: MailboxReader<Mail>
     ) async throws -> Event? {
-        if unfinished != nil, let id = taker.finish() { try? connection.confirm(id: id) }
+        if unfinished != nil { taker.finish() }
         let mail = try await nextMail(reader)
         if unfinished != nil, let mail { taker.take(mail.number) }
         return mail?.event
     }
 
     private func nextMail(_ reader: MailboxReader<Mail>) async throws -> Mail? {
-        if let mail = mailbox.takeNow(onResume: { try? connection.resume() }) { return mail }
+        if let mail = mailbox.takeNow(onResume: dispatcher.resume) { return mail }
         do {
-            return try await mailbox.next { try? connection.resume() }
+            return try await mailbox.next(onResume: dispatcher.resume)
         } catch let error as CancellationError {
             if reader.leave() { close() }
             throw error
@@ -281,10 +234,13 @@ public final class EventSource: Sendable, AsyncSequence {
 
     // MARK: Use
 
-    /// Closes the event source for good and discards waiting events. Called on the loop's thread,
-    /// no handler begins after this returns. If ids are stored, the event that was taken last comes
-    /// again in the next run, because it may not have been processed.
+    /// Closes the event source for good and discards waiting events. Called where a handler runs,
+    /// that handler does not run again. If ids are stored, the id of the last processed event is in
+    /// the file when this returns. A handler that closes the source has processed its event; one
+    /// that an iteration took last comes again in the next run.
     public func close() {
+        unfinished?.close(on: shim_thread_self())
+        dispatcher.close()
         connection.close()
         mailbox.finish(.normal, discarding: true)
     }
@@ -333,11 +289,13 @@ extension EventSource {
         var event: Event
         var number: Int
 
-        var count: Int { event.id.utf8.count + event.event.utf8.count + event.data.utf8.count }
+        var count: Int { event.count }
     }
 }
 
 extension EventSource.Event {
+    fileprivate var count: Int { id.utf8.count + event.utf8.count + data.utf8.count }
+
     /// The texts are already valid UTF-8, so decoding changes nothing.
     init(_ event: StreamEvent) {
         id = String(decoding: event.id, as: UTF8.self)
@@ -346,3 +304,6 @@ extension EventSource.Event {
         hadID = event.hadID
     }
 }
+
+/// IKEventSource's name for the state.
+public typealias EventSourceState = EventSource.ReadyState

@@ -48,15 +48,21 @@ extension EventSource {
         /// delete it. In the next run, pass the stored id as `lastEventID`.
         public var onStore: (@Sendable (_ key: String, _ id: String) -> Void)?
 
+        /// Where handlers run, one at a time: the main actor by default. A handler that is isolated
+        /// to an actor, for example in main-actor code, runs on that actor, whatever the executor.
+        /// With `.loop` it runs on the loop's thread, and must not block: everything else on the
+        /// loop, also each time limit, waits for it.
+        public var executor = Spreadbot.Executor.main
+
         /// HTTP statuses on which the event source reconnects; `resilient` lists the temporary
         /// ones.
         public var retryStatuses: Set<Int> = []
 
-        /// How many events may wait for the iteration; above that the server is slowed down. If
-        /// other requests share the HTTP/2 connection, libcurl first buffers up to 32 MiB, its
-        /// window for a stream (`http2`).
+        /// How many events may wait for the iteration, and how many for handlers; above that the
+        /// server is slowed down. If other requests share the HTTP/2 connection, libcurl first
+        /// buffers up to 32 MiB, its window for a stream (`http2`).
         public var maxBufferedEvents = 1024
-        /// How many bytes may wait for the iteration.
+        /// How many bytes may wait for the iteration, and how many for handlers.
         public var maxBufferedBytes = 8 << 20
 
         // abigen: the options of EventSourceConfiguration

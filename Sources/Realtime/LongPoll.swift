@@ -17,9 +17,10 @@ public import Wire
 /// a message, the message comes again. If the server drops messages between two polls, the library
 /// cannot notice that they are missing.
 ///
-/// Handlers are called on the loop's thread, one at a time. Cancelling the only task that iterates
-/// closes the long poll, and so does releasing the last reference. All members may be used on any
-/// thread.
+/// Handlers run one at a time on the main actor, or where `Options.executor` says; one that is
+/// isolated to an actor, for example in main-actor code, runs there. Cancelling the only task that
+/// iterates closes the long poll, and so does releasing the last reference. All members may be used
+/// on any thread.
 public final class LongPoll: Sendable, AsyncSequence {
     public struct Message: Sendable, Hashable {
         /// The cursor after this message; "" before the server sent one. Pass it to
@@ -50,6 +51,7 @@ public final class LongPoll: Sendable, AsyncSequence {
     /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
     private let mailbox: Mailbox<Message>
+    private let dispatcher: SourceDispatcher
     private let isIterated = Atomic<Bool>(false)
 
     /// Creates a long poll and, unless `start` is false, starts polling.
@@ -59,11 +61,20 @@ public final class LongPoll: Sendable, AsyncSequence {
     public init(
         _ url: String, options: Options = Options(), on loop: Loop = .shared, start: Bool = true
     ) throws {
-        connection = try LongPollConnection(url: url, on: loop.engine)
+        let connection = try LongPollConnection(url: url, on: loop.engine)
+        self.connection = connection
         self.loop = loop
         let mailbox = Mailbox<Message>(
             options.maxBufferedMessages, options.maxBufferedBytes, on: loop.engine)
         self.mailbox = mailbox
+        dispatcher = SourceDispatcher(
+            on: options.executor, options.maxBufferedMessages, options.maxBufferedBytes,
+            loop: loop.engine
+        ) { [weak connection] in
+            try? connection?.pause()
+        } resume: { [weak connection] in
+            if !mailbox.isPaused { try? connection?.resume() }
+        }
         try connection.configure { (target) throws(RealtimeError) in
             try options.apply(to: &target)
         }
@@ -78,7 +89,10 @@ public final class LongPoll: Sendable, AsyncSequence {
         if start { try connection.start() }
     }
 
-    deinit { connection.close() }
+    deinit {
+        dispatcher.close()
+        connection.close()
+    }
 
     /// Starts polling, if it was created with `start: false`.
     /// - Throws: `RealtimeError`: `.state` if it was started before, `.invalidArgument` for a last
@@ -89,25 +103,50 @@ public final class LongPoll: Sendable, AsyncSequence {
 
     /// Called when the server has responded, or has held a poll for its full time, for the first
     /// time or again after a failure.
-    public func onOpen(_ handler: (@Sendable (Opened) -> Void)?) {
-        try? connection.setHandlers { $0.open = handler }
+    public func onOpen(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) (Opened) -> Void)?
+    ) {
+        let handler = Handler(handler)
+        try? connection.setHandlers { [dispatcher] in
+            $0.open = handler.map { handler in
+                { opened in dispatcher.run(on: handler.isolation) { handler.call(opened) } }
+            }
+        }
     }
 
     /// Called for each failed attempt. An error that occurs before the handler is set is kept for
     /// it.
-    public func onError(_ handler: (@Sendable (ErrorEvent) -> Void)?) {
-        try? connection.setHandlers {
-            $0.error = handler.map { handler in { handler(ErrorEvent($0)) } }
+    public func onError(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) (ErrorEvent) -> Void)?
+    ) {
+        let handler = Handler(handler)
+        try? connection.setHandlers { [dispatcher] in
+            $0.error = handler.map { handler in
+                { failure in
+                    let event = ErrorEvent(failure)
+                    dispatcher.run(on: handler.isolation) { handler.call(event) }
+                }
+            }
         }
     }
 
     /// Called for each message. It replaces an iteration, which still returns the messages already
     /// buffered.
-    public func onMessage(_ handler: (@Sendable (Message) -> Void)?) {
-        try? connection.setHandlers {
-            $0.message = handler.map { handler in { handler(Message($0)) } }
+    public func onMessage(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) (Message) -> Void)?
+    ) {
+        let handler = Handler(handler)
+        try? connection.setHandlers { [dispatcher] in
+            $0.message = handler.map { handler in
+                { message in
+                    let message = Message(message)
+                    dispatcher.run(on: handler.isolation, count: message.count) {
+                        handler.call(message)
+                    }
+                }
+            }
         }
-        if handler != nil { try? connection.resume() }
+        if handler != nil { dispatcher.resume() }
     }
 
     // MARK: Iteration
@@ -118,16 +157,16 @@ public final class LongPoll: Sendable, AsyncSequence {
     public func makeAsyncIterator() -> Iterator {
         if !isIterated.exchange(true, ordering: .acquiringAndReleasing) {
             let mailbox = mailbox
-            try? connection.setHandlers { [unowned connection] in
+            try? connection.setHandlers { [dispatcher, unowned connection] in
                 $0.message = { message in
                     guard mailbox.put(Message(message)) else { return }
                     try? connection.pause()
                     // If the box was emptied meanwhile, `resume` was called before there was a
                     // pause.
-                    if !mailbox.isPaused { try? connection.resume() }
+                    dispatcher.resume()
                 }
             }
-            try? connection.resume()
+            dispatcher.resume()
         }
         return Iterator(poll: self, reader: MailboxReader(mailbox))
     }
@@ -148,9 +187,9 @@ public final class LongPoll: Sendable, AsyncSequence {
     }
 
     private func next(_ reader: MailboxReader<Message>) async throws -> Message? {
-        if let message = mailbox.takeNow(onResume: { try? connection.resume() }) { return message }
+        if let message = mailbox.takeNow(onResume: dispatcher.resume) { return message }
         do {
-            return try await mailbox.next { try? connection.resume() }
+            return try await mailbox.next(onResume: dispatcher.resume)
         } catch let error as CancellationError {
             if reader.leave() { close() }
             throw error
@@ -160,7 +199,9 @@ public final class LongPoll: Sendable, AsyncSequence {
     // MARK: Use
 
     /// Closes the long poll for good, aborts the current request and discards waiting messages.
+    /// Called where a handler runs, that handler does not run again.
     public func close() {
+        dispatcher.close()
         connection.close()
         mailbox.finish(.normal, discarding: true)
     }

@@ -35,9 +35,15 @@ extension LongPoll {
         /// Starts after the message with this id. With validators it must be the id of a message.
         public var lastEventID = ""
 
-        /// How many messages may wait for the iteration.
+        /// Where handlers run, one at a time: the main actor by default. A handler that is isolated
+        /// to an actor, for example in main-actor code, runs on that actor, whatever the executor.
+        /// With `.loop` it runs on the loop's thread, and must not block: everything else on the
+        /// loop, also each time limit, waits for it.
+        public var executor = Spreadbot.Executor.main
+
+        /// How many messages may wait for the iteration, and how many for a handler.
         public var maxBufferedMessages = 1024
-        /// How many bytes may wait for the iteration.
+        /// How many bytes may wait for the iteration, and how many for a handler.
         public var maxBufferedBytes = 8 << 20
 
         // abigen: the options of LongPollConfiguration

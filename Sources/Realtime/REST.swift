@@ -73,6 +73,7 @@ public final class REST: Sendable {
     let client: RESTClient
     /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
+    private let queues: HandlerQueues
 
     /// - Parameter baseURL: the URL to which paths are appended, `http://` or `https://` without a
     ///   query; nil if all requests have absolute URLs.
@@ -82,6 +83,7 @@ public final class REST: Sendable {
     ) throws {
         client = try RESTClient(base: baseURL, on: loop.engine)
         self.loop = loop
+        queues = HandlerQueues(on: options.executor, loop: loop.engine)
         try options.apply(to: client)
     }
 
@@ -89,6 +91,7 @@ public final class REST: Sendable {
     init(_ client: RESTClient, on loop: Loop) {
         self.client = client
         self.loop = loop
+        queues = HandlerQueues(on: .main, loop: loop.engine)
     }
 
     deinit { client.close() }
@@ -174,9 +177,26 @@ public final class REST: Sendable {
         if let number = number.withLock({ $0 }) { try? client.cancel(number) }
     }
 
-    /// Sends a request. `done` is called once, on the loop's thread, never inside this call.
+    /// Sends a request.
+    /// - Parameter done: called once, never inside this call, on the main actor or where
+    ///   `Options.executor` says; one that is isolated to an actor runs there.
     @discardableResult
     public func send(
+        _ request: Request,
+        @_inheritActorContext done:
+            @escaping @Sendable @isolated(any) (Result<Response, Failure>) -> Void
+    ) throws -> ID {
+        let done = Handler(escaping: done)
+        // Retained until it has run, because the client may be released before.
+        return try sendOnLoop(request) { [queues] result in
+            _ = queues.run(on: done.isolation, isOwed: true) { done.call(result) }
+        }
+    }
+
+    /// Sends a request.
+    /// - Parameter done: called on the loop's thread.
+    @discardableResult
+    func sendOnLoop(
         _ request: Request, done: @escaping @Sendable (Result<Response, Failure>) -> Void
     ) throws -> ID {
         let builder = try request.builder(client)

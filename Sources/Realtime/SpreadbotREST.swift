@@ -137,7 +137,7 @@ public final class SpreadbotREST: Sendable {
     /// Sends a request. If it cannot be sent, `onError` is called.
     private func send(_ request: REST.Request, _ handlers: Handlers) {
         do {
-            try client.send(request) { handlers.report($0) }
+            try client.sendOnLoop(request) { handlers.report($0) }
         } catch {
             handlers.fail(error)
         }

@@ -1,67 +1,161 @@
 import Synchronization
 
 /// The ids of delivered events that are not yet processed, in order. An id is stored once its event
-/// and all before it are processed, whichever iterators took them.
+/// and all before it are processed, whichever handlers and iterators took them.
 final class UnfinishedEvents: Sendable {
-    private struct Contents {
-        /// The id is nil if it must not be stored.
-        var events: [(id: String?, isDone: Bool)] = []
+    fileprivate struct Entry {
+        /// nil if it must not be stored.
+        var id: String?
+        /// How many handlers and iterators have yet to process the event; one more while the loop
+        /// delivers it.
+        var pending: Int
+    }
+
+    fileprivate struct Contents {
+        var events: [Entry] = []
         /// The number of the first event in `events`.
         var first = 0
-        /// The number of the first event that no iterator has taken.
+        /// The number of the first event that nobody has taken.
         var firstUntaken = 0
         /// The id of the last event delivered.
         var lastID: String?
+        /// The event that the loop delivers now: the connection's number, and ours.
+        var current: (event: UInt64, number: Int)?
         /// Events that ended iterators held. They count as processed when any iterator asks for
         /// another event.
         var abandoned: [Int] = []
+        /// The events whose handlers run, by thread.
+        var running: [UInt: Int] = [:]
     }
 
     private let contents = Mutex(Contents())
+    private let store: @Sendable (String) -> Void
 
+    /// - Parameter store: called with each id that may now be stored.
+    init(_ store: @escaping @Sendable (String) -> Void) { self.store = store }
+
+    // MARK: The loop's thread
+
+    /// A handler or the iteration gets an event.
+    /// - Parameter event: the same number for each handler of this event.
     /// - Returns: the event's number.
-    func add(_ id: String) -> Int {
+    func add(_ id: String, _ event: UInt64) -> Int {
+        settling { contents in
+            if let current = contents.current, current.event == event,
+                current.number >= contents.first
+            {
+                contents.events[current.number - contents.first].pending += 1
+                return current.number
+            }
+            contents.endDelivery()
+            contents.append(id, pending: 2)
+            let number = contents.first + contents.events.count - 1
+            contents.current = (event, number)
+            return number
+        }
+    }
+
+    /// All events of a read were delivered.
+    /// - Parameter lastID: the id of the last one, which perhaps nobody got.
+    func endDelivery(_ lastID: String) {
+        settling { contents in
+            contents.endDelivery()
+            contents.append(lastID, pending: 0)
+        }
+    }
+
+    // MARK: Any thread
+
+    /// Runs the handler of an event.
+    func run(_ number: Int, on thread: UInt, _ handler: () -> Void) {
         contents.withLock { contents in
-            // An unchanged id is stored, or dropped, with the event that first had it.
-            let isNew = contents.lastID.map { !$0.utf8.elementsEqual(id.utf8) } ?? true
-            contents.lastID = id
-            contents.events.append((isNew ? id : nil, isDone: false))
-            return contents.first + contents.events.count - 1
+            contents.take(number)
+            contents.running[thread] = number
+        }
+        handler()
+        settling { contents in
+            // Unless the handler has closed the source.
+            if contents.running.removeValue(forKey: thread) != nil { contents.finish(number) }
+        }
+    }
+
+    /// The source is closed: an event whose handler calls this on the same thread is processed.
+    func close(on thread: UInt) {
+        settling { contents in
+            contents.endDelivery()
+            if let number = contents.running.removeValue(forKey: thread) {
+                contents.finish(number, entirely: true)
+            }
         }
     }
 
     /// Called when the iterator that took this event, if any, asks for another.
-    /// - Returns: the id that may now be stored.
-    func finish(_ number: Int?) -> String? {
-        contents.withLock { contents in
-            for done in contents.abandoned + [number].compactMap(\.self) {
-                contents.events[done - contents.first].isDone = true
-            }
+    func finish(_ number: Int?) {
+        settling { contents in
+            for done in contents.abandoned + [number].compactMap(\.self) { contents.finish(done) }
             contents.abandoned = []
-            let count = contents.events.prefix(while: \.isDone).count
-            guard count > 0 else { return nil }
-            defer {
-                contents.events.removeFirst(count)
-                contents.first += count
-            }
-            return contents.events[..<count].last { $0.id != nil }?.id
         }
     }
 
-    func take(_ number: Int) {
-        contents.withLock { $0.firstUntaken = max($0.firstUntaken, number + 1) }
-    }
+    func take(_ number: Int) { contents.withLock { $0.take(number) } }
 
     /// Drops the ids of events that were taken: they are not stored.
     func forget() {
         contents.withLock { contents in
-            for index in 0..<(contents.firstUntaken - contents.first) {
-                contents.events[index].id = nil
-            }
+            let taken = max(0, contents.firstUntaken - contents.first)
+            for index in contents.events.indices.prefix(taken) { contents.events[index].id = nil }
         }
     }
 
     func abandon(_ number: Int) { contents.withLock { $0.abandoned.append(number) } }
+
+    /// Stores the last id before which all events are processed.
+    private func settling<Result: Sendable>(
+        _ change: (inout Contents) -> Result
+    ) -> Result {
+        let (result, id) = contents.withLock { contents in
+            let result = change(&contents)
+            return (result, contents.removeProcessed())
+        }
+        if let id { store(id) }
+        return result
+    }
+}
+
+extension UnfinishedEvents.Contents {
+    fileprivate mutating func append(_ id: String, pending: Int) {
+        // An unchanged id is stored, or dropped, with the event that first had it.
+        let isNew = lastID.map { !$0.utf8.elementsEqual(id.utf8) } ?? true
+        guard isNew || pending > 0 else { return }
+        lastID = id
+        events.append(UnfinishedEvents.Entry(id: isNew ? id : nil, pending: pending))
+    }
+
+    fileprivate mutating func endDelivery() {
+        guard let number = current?.number else { return }
+        current = nil
+        finish(number)
+    }
+
+    /// - Parameter entirely: whether nobody else will process the event.
+    fileprivate mutating func finish(_ number: Int, entirely: Bool = false) {
+        guard number >= first else { return }
+        let pending = events[number - first].pending
+        events[number - first].pending = entirely ? 0 : max(0, pending - 1)
+    }
+
+    fileprivate mutating func take(_ number: Int) { firstUntaken = max(firstUntaken, number + 1) }
+
+    /// - Returns: the last id of the events that are processed, which are removed.
+    fileprivate mutating func removeProcessed() -> String? {
+        let count = events.prefix { $0.pending == 0 }.count
+        guard count > 0 else { return nil }
+        defer {
+            events.removeFirst(count)
+            first += count
+        }
+        return events[..<count].last { $0.id != nil }?.id
+    }
 }
 
 /// An iterator that takes events, with all its copies.
@@ -82,8 +176,7 @@ final class EventTaker: Sendable {
     }
 
     /// Marks the event taken last as processed.
-    /// - Returns: the id that may now be stored.
-    func finish() -> String? {
+    func finish() {
         events?.finish(
             number.withLock { number in
                 defer { number = nil }

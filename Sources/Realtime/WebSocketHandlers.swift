@@ -4,8 +4,11 @@ public import Wire
 
 extension WebSocket {
     /// The functions that a connection calls on its loop's thread, one at a time and in the order
-    /// received: `open`, messages, `error`, again for each connection; `close` exactly once, at the
-    /// end. Bytes are valid until the handler returns.
+    /// received. This is the fastest form, because no message is copied or passed to another
+    /// thread. So they must not block: everything else on the loop, also each time limit, waits for
+    /// them. To receive messages on an actor, iterate over `messages`. The order: `open`, messages,
+    /// `error`, again for each connection; `close` exactly once, at the end. Bytes are valid until
+    /// the handler returns.
     public struct Handlers: Sendable {
         public var open: (@Sendable (Opened) -> Void)?
         /// Receives one whole message; text is valid UTF-8.

@@ -108,6 +108,7 @@ struct EventSourceCommand: AsyncParsableCommand {
 
     private func options() throws -> EventSource.Options {
         var options = EventSource.Options()
+        options.executor = .loop
         options.headers = try shared.headers()
         options.network = try shared.network.network()
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")

@@ -97,6 +97,7 @@ struct LongPollCommand: AsyncParsableCommand {
 
     private func options() throws -> LongPoll.Options {
         var options = LongPoll.Options()
+        options.executor = .loop
         options.headers = try shared.headers()
         options.network = try shared.network.network()
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")
