@@ -2,8 +2,10 @@
 // sends them each line of its input.
 //
 //     chat KEY CHANNEL HOST PORT NAME
+@preconcurrency import Glibc
 import Realtime
 
+setlinebuf(stdout)
 let words = CommandLine.arguments
 let endpoint = "http://\(words[3]):\(words[4])/pusher/auth"
 var options = PusherClientOptions(

@@ -2,8 +2,10 @@
 //
 //     eventsource_app https://example.org/events
 import Dispatch
+@preconcurrency import Glibc
 import Realtime
 
+setlinebuf(stdout)
 Log.send(upTo: .warning) { _, line in print(line) }
 let source = try EventSource(
     url: CommandLine.arguments[1],

@@ -2,7 +2,10 @@
 //
 //     spreadbot_app https://example.org news
 import Foundation
+@preconcurrency import Glibc
 import RealtimeFoundation
+
+setlinebuf(stdout)
 
 @MainActor final class Screen {
     private let spreadbot: Spreadbot

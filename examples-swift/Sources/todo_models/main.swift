@@ -1,7 +1,10 @@
 // Makes a list of todos on a Meteor server, and does one after the other.
 //
 //     todo_models URL LIST TEXT…
+@preconcurrency import Glibc
 import Realtime
+
+setlinebuf(stdout)
 
 /// A document of the collection `lists`.
 struct List: DDPModel {

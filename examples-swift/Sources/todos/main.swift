@@ -2,7 +2,10 @@
 // other's when the server has made it. Ben even makes one while his connection is lost.
 //
 //     todos [URL]
+@preconcurrency import Glibc
 import Realtime
+
+setlinebuf(stdout)
 
 /// Prints the list whenever it changes.
 struct Person {
