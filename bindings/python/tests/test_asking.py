@@ -166,9 +166,9 @@ def test_more_statuses_are_retried(run):
     with raw_server(*plain, accept) as url:
         run(main(url))
     with pytest.raises(librealtime.InvalidArgument, match="retry_statuses"):
-        connect("ws://127.0.0.1:1/", reconnect=AT_ONCE, retry_statuses=(300,))
+        sync.connect("ws://127.0.0.1:1/", reconnect=AT_ONCE, retry_statuses=(300,))
     with pytest.raises(librealtime.InvalidArgument, match="need reconnect"):
-        connect("ws://127.0.0.1:1/", retry_statuses=(404,))
+        sync.connect("ws://127.0.0.1:1/", retry_statuses=(404,))
 
 
 def test_on_reconnect_may_be_a_coroutine_function(run):
@@ -414,6 +414,7 @@ def test_pem_text_is_not_a_file_name(name, text):
 
 
 def test_pem_text_in_the_environment_is_not_shown(monkeypatch):
+    monkeypatch.delenv("CURL_CA_BUNDLE", raising=False)
     monkeypatch.setenv("SSL_CERT_FILE", PEM)
     with (
         raw_server(lambda connection: connection.recv(1)) as url,

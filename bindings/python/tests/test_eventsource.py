@@ -337,7 +337,7 @@ def test_content_and_credentials(run, events):
         raise AssertionError
 
     source = sync.EventSource(events.url + "/guarded", credentials=late)
-    with source, pytest.raises(librealtime.RealtimeError, match="plain function"):
+    with source, pytest.raises(librealtime.RealtimeError, match="returned a coroutine"):
         source.recv(60)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._core.errors import timed_out
 from .._core.handle import Handle
 from .._core.outcome import Outcome
 from .asyncio_streams import AsyncListening
@@ -42,7 +43,7 @@ class PusherChannel(AsyncListening, BaseChannel):
         pusher._check_loop()
         outcome = Outcome(self._result)
         if not await pusher._await_server(outcome.is_known, timeout, self._waiters):
-            raise TimeoutError(f"channel {self.name} is not subscribed within {timeout} s")
+            raise timed_out(f"channel {self.name} is not subscribed within {timeout} s")
         outcome.check()
 
 

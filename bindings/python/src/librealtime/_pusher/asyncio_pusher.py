@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from .._core.awaiting import Awaiting, current_task
+from .._core.errors import timed_out
 from .._core.handle import Handle
 from .._core.parameters import Given
 from .._core.reactor import Reactor
@@ -80,7 +81,7 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         if not wait:
             return
         if not await self._await_server(outcome.is_known, timeout):
-            raise TimeoutError(f"not connected within {timeout} s")
+            raise timed_out(f"not connected within {timeout} s")
         outcome.check()
 
     async def disconnect(self) -> None:
@@ -138,7 +139,7 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         if not wait:
             return self.user
         if not await self._await_server(outcome.is_known, timeout):
-            raise TimeoutError(f"not signed in within {timeout} s")
+            raise timed_out(f"not signed in within {timeout} s")
         outcome.check()
         return self.user
 
