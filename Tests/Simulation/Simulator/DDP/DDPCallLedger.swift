@@ -54,6 +54,17 @@ final class DDPCallLedger {
         return !login.isCompleted || error.code == "too-many-requests"
     }
 
+    /// Whether a login of another user has succeeded and waits for its documents: if the connection
+    /// is lost, the next one logs that user in.
+    func isLoggingInAnother(than user: String?) -> Bool {
+        calls.values.contains { call in
+            guard call.plan.name == "login", !call.isCompleted,
+                case .success(.object(let result))? = call.result
+            else { return false }
+            return result["id"] != user.map { EJSON.string($0) }
+        }
+    }
+
     /// - Parameter id: on the wire.
     func isWait(_ id: String?) -> Bool {
         id.flatMap { UInt64($0) }.flatMap { calls[$0]?.plan.isWait } ?? false

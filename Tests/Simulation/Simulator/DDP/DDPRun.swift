@@ -193,7 +193,8 @@ final class DDPRun {
         case .changed(let notification):
             hasChanged = true
             documents.knows(
-                session.userID, reported: accounts.user, isLoggingIn: calls.isLoggingIn)
+                session.userID, reported: accounts.user, isLoggingIn: calls.isLoggingIn,
+                isOfAnother: calls.isLoggingInAnother(than: accounts.user))
             documents.notified(notification.changes)
             views.notified(notification.live)
         case .result(let id, let result):
@@ -205,7 +206,8 @@ final class DDPRun {
             calls.completed(id, result)
             if calls.calls[id]?.plan.name == "login" { documents.loginEnded() }
             documents.knows(
-                session.userID, reported: accounts.user, isLoggingIn: calls.isLoggingIn)
+                session.userID, reported: accounts.user, isLoggingIn: calls.isLoggingIn,
+                isOfAnother: calls.isLoggingInAnother(than: accounts.user))
             if case .success = result, link?.isConfirmed == true, !documents.isWaiting,
                 !calls.isOverdue(id)
             {
