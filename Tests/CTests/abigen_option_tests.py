@@ -385,7 +385,7 @@ def test_abigen_prints_the_setters_that_most_objects_share() -> None:
         expect(f"_ {parameters}" in head, f"{name} has {head}")
         expect(change in body.partition("\n}\n")[0], f"{name} does {body[:200]}")
     for text in (
-        "Adds a header and keeps others of the same name. Says how. Before start. Since",
+        "once. Says how. Before start. Since 0.1.",
         "follows within a second. Says how. The object is retained",
         "sockets. The network is copied.",
         "RT_OK; RT_ERROR_INVALID_HEADER for no token; RT_ERROR_STATE.",

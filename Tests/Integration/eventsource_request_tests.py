@@ -179,7 +179,8 @@ async def test_body() -> None:
         exchange.begin()
         exchange.send("data: x\n\n")
 
-    async with watching(script, method="POST", content="smörgås") as (watch, server):
+    post = {"method": "POST", "content": "smörgås", "retry_unsafe": True}
+    async with watching(script, **post) as (watch, server):
         await watch.data("x", "x")
         for _ in range(2):
             request = server.request()

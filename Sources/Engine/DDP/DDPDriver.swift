@@ -16,11 +16,14 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         reachabilityChanged()
     }
 
+    private var isReachable: Bool {
+        let socket = configuration
+        return reachability?.isReachable(socket.address.webSocket, by: socket.network) ?? true
+    }
+
     func reachabilityChanged() {
         guard !isClosed else { return }
-        let socket = configuration
-        let isReachable =
-            reachability?.isReachable(socket.address.webSocket, by: socket.network) ?? true
+        let isReachable = isReachable
         if isReachable { choice.networkChanged() }
         shared.locked {
             shared.session.networkChanged(isReachable: isReachable, now: Loop.now())
@@ -130,7 +133,12 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
     }
 
     private func lost(_ number: UInt64, _ end: DDPSocketEnd) {
-        shared.locked { shared.session.ended(number, end, now: Loop.now()) }
+        // The report that there is no network any more may still wait for the end of the turn.
+        let isReachable = isReachable
+        shared.locked {
+            if !isReachable { shared.session.networkChanged(isReachable: false, now: Loop.now()) }
+            shared.session.ended(number, end, now: Loop.now())
+        }
     }
 
     // MARK: Reports

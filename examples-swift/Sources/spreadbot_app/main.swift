@@ -2,10 +2,7 @@
 //
 //     spreadbot_app https://example.org news
 import Foundation
-@preconcurrency import Glibc
 import RealtimeFoundation
-
-setlinebuf(stdout)
 
 @MainActor final class Screen {
     private let spreadbot: Spreadbot
@@ -26,6 +23,7 @@ setlinebuf(stdout)
     private func add(_ text: String) {
         count += 1
         print("\(count): \(text)")
+        fflush(nil)
     }
 }
 

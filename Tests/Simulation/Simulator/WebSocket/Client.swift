@@ -134,7 +134,7 @@ final class Client: EndpointOwner {
         let number = payload.withUnsafeBytes {
             try? session?.pointee.ping($0, now: world.now)
         }
-        if number != nil { guardian.pinged(byHeartbeat: false) }
+        if number != nil { guardian.pinged(byHeartbeat: false, waiting: 0) }
         queued()
     }
 
@@ -332,7 +332,8 @@ final class Client: EndpointOwner {
         switch session.pointee.timeReached(world.now) {
         case .nothing: break
         case .pinged:
-            guardian.pinged(byHeartbeat: true)
+            guardian.pinged(
+                byHeartbeat: true, waiting: session.pointee.outgoing.count)
             queued()
         case .failed(let error, let code):
             guardian.timedOut(code, waiting: waiting)

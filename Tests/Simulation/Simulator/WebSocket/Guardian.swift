@@ -4,6 +4,8 @@ import Wire
 /// Watches the client while it runs: its memory must stay within the limits, and its timers in
 /// their bounds. The final verdict uses these records.
 final class Guardian {
+    /// A ping of the heartbeat: header, mask and number.
+    private static let pingBytes = 14
     /// The most that a simulated loop calls a timer too late.
     static let latestMicroseconds = 3000
     private static let lateness = Duration.milliseconds(10)
@@ -30,6 +32,8 @@ final class Guardian {
     private var closingSince: Instant?
     /// Since when one of the session's own pings waits for its pong.
     private var unansweredSince: Instant?
+    /// Other bytes waited before that ping, so that the peer could not answer it at once.
+    private var wasPingDelayed = false
     /// When the peer last took bytes.
     private var lastProgress: Instant
     /// When the last message came, or receiving resumed.
@@ -62,10 +66,13 @@ final class Guardian {
 
     func sent(_ bytes: Int) { largestSend = max(largestSend, bytes) }
 
-    func pinged(byHeartbeat: Bool) {
+    /// - Parameter waiting: how many bytes wait to be sent, including the ping.
+    func pinged(byHeartbeat: Bool, waiting: Int) {
         pingCount += 1
         world.trace("client", "pings")
-        if byHeartbeat, unansweredSince == nil { unansweredSince = world.now }
+        guard byHeartbeat, unansweredSince == nil else { return }
+        unansweredSince = world.now
+        wasPingDelayed = waiting > Guardian.pingBytes && !options.requiresPong
     }
 
     func ponged() {
@@ -200,7 +207,11 @@ final class Guardian {
         } else {
             if options.pingInterval > .zero { latest = world.now + options.pingInterval }
             if let unansweredSince, options.pongTimeout > .zero, !isPaused {
-                let deadline = unansweredSince + options.pongTimeout
+                var deadline = unansweredSince + options.pongTimeout
+                // The time begins anew when it is over, if bytes before the ping went out in it.
+                if wasPingDelayed, lastProgress > unansweredSince {
+                    deadline = max(deadline, lastProgress + options.pongTimeout * 2)
+                }
                 latest = latest.map { min($0, deadline) } ?? deadline
             }
             if options.idleTimeout > .zero, !isPaused {
