@@ -49,9 +49,21 @@ final class DDPCallLedger {
         }
         let last = logins.filter { own.contains($0.key) && $0.value.lastLink == link }
             .max { $0.key < $1.key }
-        guard let login = last?.value else { return false }
-        guard case .failure(let error)? = login.result else { return !login.isCompleted }
-        return !login.isCompleted || error.code == "too-many-requests"
+        guard let (id, login) = last else { return false }
+        guard case .failure(let error)? = login.result, login.isCompleted else {
+            return !login.isCompleted
+        }
+        return error.code == "too-many-requests" && !isOutdated(id)
+    }
+
+    /// Whether the user has logged in or out since, so that this login is not repeated.
+    private func isOutdated(_ login: UInt64) -> Bool {
+        calls.contains { id, call in
+            guard id > login, ["login", "logout"].contains(call.plan.name),
+                case .success? = call.result
+            else { return false }
+            return true
+        }
     }
 
     /// Whether a login of another user has succeeded and waits for its documents: if the connection
