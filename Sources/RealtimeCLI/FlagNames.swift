@@ -11,9 +11,8 @@ enum FlagNames {
         ("maxHeaderBytes", nil), ("maxInflateRatio", nil), ("maxLineBytes", nil),
         ("maxMessageBytes", nil), ("maxNameBytes", nil), ("maxReconnects", nil),
         ("maxRedirects", nil), ("allowInsecureRedirects", nil), ("maxUnsentBytes", nil),
-        ("offlineQueue", nil), ("pollTimeout", nil), ("pongTimeout", nil), ("queueCapacity", nil),
-        ("queueTime", nil), ("reconnectAttemptsMax", nil), ("responseTimeout", nil),
-        ("sendLimitBytes", nil),
+        ("offlineQueue", nil), ("pongTimeout", nil), ("queueCapacity", nil),
+        ("queueTime", nil), ("reconnectAttemptsMax", nil), ("sendLimitBytes", nil),
     ]
 
     static func put(into message: String) -> String {

@@ -1,5 +1,5 @@
 /// The object whose options an error message names. Objects contain others, so the messages of a
-/// WebSocket name options of the Pusher connection that it belongs to, or none.
+/// WebSocket name options of the Pusher connection that it belongs to.
 package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
     case websocket
     case eventsource
@@ -10,8 +10,6 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
     case pusher
     case ddp
     case backoff
-    /// No option of a program reaches it.
-    case none = ""
 
     /// An option that limits something, by its name in C. Tests/Tidy compares the table with
     /// docs/options.md.
@@ -38,21 +36,19 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
         case maxUnsentBytes = "max_unsent_bytes"
         case offlineQueue = "offline_queue"
         case openTimeout = "open_timeout_ms"
-        case pollTimeout = "poll_timeout_ms"
         case pongTimeout = "pong_timeout_ms"
         case queueCapacity = "queue_capacity"
         case queueTime = "queue_ttl_ms"
         case reconnectLimits = "reconnect_limits"
-        case responseTimeout = "response_timeout_ms"
         case sendLimit = "send_limit_bytes"
     }
 
     package func has(_ limit: Limit) -> Bool {
         switch limit {
         case .allowInsecureRedirects, .maxRedirects:
-            self != .none && self != .backoff && self != .eventstreamParser
+            self != .backoff && self != .eventstreamParser
         case .connectTimeout:
-            self != .none && self != .backoff && self != .eventstreamParser && self != .websocket
+            self != .backoff && self != .eventstreamParser && self != .websocket
         case .maxHeaderBytes, .maxInflateRatio, .offlineQueue, .openTimeout, .sendLimit:
             self == .websocket
         case .maxMessageBytes:
@@ -62,7 +58,6 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
         case .idleTimeout: self == .eventsource || self == .websocket
         case .maxBodyBytes: self == .longpoll || self == .rest
         case .maxReconnects: self == .eventsource || self == .spreadbot
-        case .pollTimeout: self == .longpoll || self == .spreadbot
         case .pongTimeout: self == .pusher || self == .websocket
         case .queueCapacity: self == .rest || self == .spreadbot
         case .attemptTimeout, .deadline, .queueTime: self == .rest
@@ -70,7 +65,6 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
         case .answerTimeout: self == .spreadbot
         case .maxAttempts: self == .backoff
         case .maxCallRepeats, .maxUnsentBytes: self == .ddp
-        case .responseTimeout: self == .eventsource
         }
     }
 

@@ -36,7 +36,7 @@ def _compare(owners: str, python: str, page: str) -> Iterator[Complaint]:
         if (found := listed.get(setter)) and found[1] not in (keyword, _wrapped(keyword)):
             yield Complaint(PYTHON, 1, f"{setter} is {found[1]} in Python, not {keyword}")
     objects = re.findall(r'(?m)^    case (\w+)(?: = "(\w*)")?$', owners)
-    prefixes = [text or name for name, text in objects if name != "none"]
+    prefixes = [text or name for name, text in objects]
     limits = dict(re.findall(r'(?m)^        case (\w+) = "(\w+)"$', owners))
     for case, stem in limits.items():
         had = {prefix for prefix in prefixes if f"rt_{prefix}_set_{stem}" in listed}

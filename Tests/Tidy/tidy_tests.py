@@ -363,7 +363,7 @@ class OptionNames(unittest.TestCase):
         "| `pong_timeout_ms` | `pongTimeout` | `pong` |\n"
     )
     OWNERS = (
-        '    case pusher\n    case ddp\n    case none = ""\n'
+        "    case pusher\n    case ddp\n"
         '        case pongTimeout = "pong_timeout_ms"\n'
         "    package func has(_ limit: Limit) -> Bool {\n"
         "        case .pongTimeout: self == .pusher\n        }\n"

@@ -12,7 +12,9 @@ struct OptionOwnerTests {
     @Test func anOptionThatTheObjectDoesNotHaveIsNotNamed() {
         #expect(OptionOwner.pusher.mention(.attemptTimeout) == "")
         #expect(OptionOwner.ddp.mention(.maxInflateRatio) == "")
-        for limit in OptionOwner.Limit.allCases { #expect(OptionOwner.none.mention(limit) == "") }
+        for limit in OptionOwner.Limit.allCases where limit != .maxAttempts {
+            #expect(OptionOwner.backoff.mention(limit) == "")
+        }
     }
 
     @Test func theSecondOptionIsNamedInstead() {
@@ -20,6 +22,6 @@ struct OptionOwnerTests {
             OptionOwner.spreadbot.mention(.openTimeout, or: .connectTimeout) == " (connectTimeout)")
         #expect(
             OptionOwner.websocket.mention(.openTimeout, or: .connectTimeout) == " (openTimeout)")
-        #expect(OptionOwner.none.mention(.openTimeout, or: .connectTimeout) == "")
+        #expect(OptionOwner.backoff.mention(.openTimeout, or: .connectTimeout) == "")
     }
 }

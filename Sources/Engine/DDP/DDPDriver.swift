@@ -133,7 +133,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
     }
 
     private func lost(_ number: UInt64, _ end: DDPSocketEnd) {
-        // The report that there is no network any more may still wait for the end of the turn.
+        // The loop reports a lost network only at the end of its turn.
         let isReachable = isReachable
         shared.locked {
             if !isReachable { shared.session.networkChanged(isReachable: false, now: Loop.now()) }
