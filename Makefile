@@ -12,7 +12,7 @@ help: ## This list
 
 demo: install ## C, Python and Swift programs receive the same messages, chat, and share a list
 	cmake -S . -B build -G Ninja
-	cmake --build build --target all demo_examples
+	cmake --build build --target realtime demo_examples
 	$(PYTHON) Tests/Support/demo.py
 
 serve-meteor: install ## A Meteor server for the examples of docs/meteor.md, on PORT=3000

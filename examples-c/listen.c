@@ -1,7 +1,8 @@
 /*
  * Prints the messages of a path, each once and in order, by WebSocket, server-sent events or long
  * polls, whichever works, and reports the transport in use and each change of it. With the last id,
- * a second run continues where the first one stopped. TOKEN in the environment is the access token.
+ * a second run continues where the first one stopped. TOKEN in the environment is the access token,
+ * UPGRADE_MS the time before it tries the WebSocket again, if that is not 5 minutes.
  *
  *   listen https://example.org news [COUNT [ID]]
  */
@@ -56,10 +57,13 @@ static bool check(rt_status status, const char *what) {
 
 static bool run(struct listener *listener, const char *base, const char *path, const char *id) {
   const char *token = getenv("TOKEN");
+  const char *upgrade = getenv("UPGRADE_MS");
   if (!check(rt_loop_new(&listener->loop), "loop")) return false;
   if (!check(rt_spreadbot_new(listener->loop, base, &listener->spreadbot), base)) return false;
   rt_spreadbot *spreadbot = listener->spreadbot;
   if (token && !check(rt_spreadbot_set_tokens(spreadbot, token, NULL), "TOKEN")) return false;
+  if (upgrade && !check(rt_spreadbot_set_upgrade_interval_ms(spreadbot, atoll(upgrade)), "upgrade"))
+    return false;
   if (id && !check(rt_spreadbot_set_last_event_id(spreadbot, id), id)) return false;
   rt_spreadbot_on_open(spreadbot, on_open, listener, NULL);
   rt_spreadbot_on_message(spreadbot, on_message, listener, NULL);

@@ -45,6 +45,8 @@ NUMBERS_A_LINE = 20
 SEQUENCE = "messages, in order, each once"
 LANGUAGES = ("C", "Python", "Swift")
 TRANSPORTS = ("WebSocket", "SSE", "long poll")
+#: What the examples `listen` call a transport.
+WAYS = {Leg.WEBSOCKET: ["websocket"], Leg.SSE: ["sse", "server-sent"], Leg.POLL: ["poll"]}
 
 
 class DemoError(Exception):
@@ -102,7 +104,7 @@ class Subscriber:
 
     def _is_note(self, line: str) -> bool:
         """Whether a line is a report of the program, which begins with its name."""
-        name = pathlib.Path(self.program.command[0]).name
+        name = pathlib.Path(self.program.command[-1]).stem
         return self.program.prints_lines and line.startswith(f"{name}: ")
 
     def _show(self) -> None:
@@ -144,13 +146,13 @@ class Listener(Subscriber):
     """A program that switches between transports, and reports each."""
 
     def _take_note(self, note: str) -> None:
-        note = note.removeprefix("connected ")
         if note.startswith("by "):
             self.notes.append(note)
             self._print(f"--- {note}")
 
-    def is_by(self, way: str) -> bool:
-        return bool(self.notes) and way in self.notes[-1]
+    def is_by(self, leg: Leg) -> bool:
+        names = WAYS[leg]
+        return bool(self.notes) and any(name in self.notes[-1].lower() for name in names)
 
 
 def build(library: pathlib.Path, folder: pathlib.Path) -> list[Program]:
@@ -160,7 +162,7 @@ def build(library: pathlib.Path, folder: pathlib.Path) -> list[Program]:
         command = [compiler, "-std=c11", "-O2", "-Wall", "-Wextra", f"-I{ROOT / 'include'}"]
         command += [str(C_SOURCES / f"{name}.c"), "-o", str(folder / name)]
         run([*command, f"-L{library}", "-lrealtime"])
-    # In the folder of the command-line tool, because they have most of their modules in common.
+    # In the scratch folder of the command-line tool, which has most of their modules.
     run(["cmake", "--build", str(ROOT / "build"), "--target", "demo_examples"])
     if not PYTHON_SOURCE.exists():
         raise DemoError(f"{PYTHON_SOURCE.relative_to(ROOT)} is missing")
@@ -209,11 +211,18 @@ def subscriber_count(server: Nchan) -> int:
     return int(json.loads(body)["subscribers"]) if answer.status == 200 else 0
 
 
+def environment_with(library: pathlib.Path) -> dict[str, str]:
+    """What the programs need to find the library in this folder."""
+    return {
+        **os.environ,
+        "LD_LIBRARY_PATH": str(library),
+        "LIBREALTIME_PATH": str(library / "librealtime.so"),
+        "PYTHONPATH": str(ROOT / "bindings" / "python" / "src"),
+    }
+
+
 def show(programs: list[Program], library: pathlib.Path, count: int) -> bool:
-    environment = dict(os.environ)
-    environment["LD_LIBRARY_PATH"] = str(library)
-    environment["LIBREALTIME_PATH"] = str(library / "librealtime.so")
-    environment["PYTHONPATH"] = str(ROOT / "bindings" / "python" / "src")
+    environment = environment_with(library)
     with Nchan() as server:
         path = f"/ps/{CHANNEL}"
         print(f"nginx with Nchan serves {server.url(path, 'http')}", flush=True)
@@ -241,22 +250,23 @@ def show(programs: list[Program], library: pathlib.Path, count: int) -> bool:
     return passed
 
 
-def listeners(library: pathlib.Path, folder: pathlib.Path) -> list[tuple[Program, list[str]]]:
-    """The programs that choose their transport, with the arguments after the URL."""
-    tool = library / "bin" / "realtime"
+def listeners(folder: pathlib.Path) -> list[Program]:
+    """The programs that choose their transport."""
+    commands = {
+        "C": [str(folder / "listen")],
+        "Python": [sys.executable, "-u", str(PYTHON_SOURCE.with_name("listen.py"))],
+        "Swift": [str(SWIFT_PRODUCTS / "listen")],
+    }
     return [
-        (Program("C", "listen", [str(folder / "listen")], prints_lines=True), []),
-        (
-            Program("Swift", "listen", [str(tool), "listen"], prints_lines=True),
-            # Return to the WebSocket soon after it works again.
-            ["--upgrade", "0.5"],
-        ),
+        Program(language, "listen", command, prints_lines=True)
+        for language, command in commands.items()
     ]
 
 
 def ladder(library: pathlib.Path, folder: pathlib.Path, count: int) -> bool:
     """Cuts off the WebSocket, then events too; then restores both."""
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(library)}
+    # They return to the WebSocket soon after it works again.
+    environment = {**environment_with(library), "UPGRADE_MS": "500"}
     with Nchan() as server, Servers() as servers:
         gate = LegGate(servers, "127.0.0.1", server.port)
         running: list[Listener] = []
@@ -270,17 +280,14 @@ def ladder(library: pathlib.Path, folder: pathlib.Path, count: int) -> bool:
                 time.sleep(PACE_S)
 
         try:
-            base, path = gate.url, f"ps/{LADDER}"
-            for program, extra in listeners(library, folder):
-                where = [base, path] if program.language == "C" else [f"{base}/{path}"]
-                number = [str(count)] if program.language == "C" else ["--count", str(count)]
-                running.append(Listener(program, [*where, *number, *extra], environment))
-            wait_for_way(running, "WebSocket")
+            arguments = [gate.url, f"ps/{LADDER}", str(count)]
+            running += [Listener(each, arguments, environment) for each in listeners(folder)]
+            wait_for_way(running, Leg.WEBSOCKET)
             print("\nNow one transport after the other is cut off:\n")
             publish(count // 4)
             for closed, way in (
-                ([Leg.WEBSOCKET], "vents"),
-                ([Leg.WEBSOCKET, Leg.SSE], "polls"),
+                ([Leg.WEBSOCKET], Leg.SSE),
+                ([Leg.WEBSOCKET, Leg.SSE], Leg.POLL),
             ):
                 for leg in closed:
                     gate.set(leg, to=404)
@@ -290,9 +297,7 @@ def ladder(library: pathlib.Path, folder: pathlib.Path, count: int) -> bool:
                 wait_for_way(running, way)
             gate.set(Leg.WEBSOCKET, to=Treat.PASS)
             publish(published + count // 6)
-            wait_for_way(
-                [each for each in running if each.program.language == "Swift"], "WebSocket"
-            )
+            wait_for_way(running, Leg.WEBSOCKET)
             publish(count)
             results = [each.succeeded(count) for each in running]
         finally:
@@ -307,12 +312,12 @@ def ladder(library: pathlib.Path, folder: pathlib.Path, count: int) -> bool:
     return passed
 
 
-def wait_for_way(running: list[Listener], way: str) -> None:
+def wait_for_way(running: list[Listener], way: Leg) -> None:
     deadline = time.monotonic() + START_PATIENCE_S
     while waiting := [each for each in running if not each.is_by(way)]:
         names = ", ".join(each.program.name for each in waiting)
         if any(each.has_ended for each in waiting) or time.monotonic() > deadline:
-            raise DemoError(f"{names} did not connect by {way}")
+            raise DemoError(f"{names} did not connect by {way.name}")
         time.sleep(PACE_S)
 
 

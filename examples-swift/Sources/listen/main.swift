@@ -1,6 +1,7 @@
 // Prints the messages of a path, each once and in order, by WebSocket, server-sent events or long
 // polls, whichever works, and reports the transport in use and each change of it. With the last id,
-// a second run continues where the first one stopped. TOKEN in the environment is the access token.
+// a second run continues where the first one stopped. TOKEN in the environment is the access token,
+// UPGRADE_MS the time before it tries the WebSocket again, if that is not 5 minutes.
 //
 //     listen https://example.org news [COUNT [ID]]
 import Glibc
@@ -14,6 +15,9 @@ func run(_ base: String, _ path: String, count: Int?, id: String) async throws {
     var config = Spreadbot.Configuration(baseURL: base)
     config.accessToken = getenv("TOKEN").map { String(cString: $0) } ?? ""
     config.lastEventID = id
+    if let upgrade = getenv("UPGRADE_MS"), let time = Int(String(cString: upgrade)) {
+        config.upgradeInterval = .milliseconds(time)
+    }
     // Report a transport before its first message is printed.
     config.executor = .loop
     let spreadbot = try Spreadbot(config: config)
