@@ -126,6 +126,10 @@ class WebSocketServer(AsyncServer):
     async def do_close(self, ws: ServerConnection, code: str, reason: str = "") -> None:
         await ws.close(int(code), reason)
 
+    async def do_one(self, ws: ServerConnection) -> None:
+        """Closes after one message."""
+        await ws.recv()
+
     async def do_count(self, ws: ServerConnection, to: str, then: str = "1000") -> None:
         """Sends the numbers, then closes with the code."""
         for number in range(int(to)):

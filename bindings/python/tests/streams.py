@@ -22,6 +22,7 @@ class EventServer(AsyncServer):
         #: How many events of /flood were sent, and whether all were.
         self.sent = 0
         self.is_done = threading.Event()
+        self._released = asyncio.Event()
 
     @property
     def url(self) -> str:
@@ -118,3 +119,13 @@ class EventServer(AsyncServer):
 
     async def do_page(self, request: web.Request) -> web.Response:
         return web.Response(text="no stream")
+
+    async def do_later(self, request: web.Request) -> web.StreamResponse:
+        """The head; the body ends after a request of /release."""
+        response = await self._stream(request)
+        await self._released.wait()
+        return response
+
+    async def do_release(self, request: web.Request) -> web.Response:
+        self._released.set()
+        return web.Response()

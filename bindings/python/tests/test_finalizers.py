@@ -35,7 +35,7 @@ USES = {
 }  # fmt: skip
 
 PROGRAM = """
-import atexit, gc, json, sys, threading, time, warnings
+import atexit, gc, json, sys, threading, time, urllib.request, warnings
 import librealtime
 from librealtime import sync
 
@@ -175,6 +175,7 @@ class Late:
         {trigger}
         while not ({has_come}) and time.monotonic() < end:
             lib.rt_loop_dispatch(loop, 100)
+        print("has come" if {has_come} else "has not come", flush=True)
         try:
             {use}
         except (librealtime.RealtimeError, StopIteration) as error:
@@ -187,11 +188,11 @@ gc.collect()
 #: What ends while nobody hears of it; then the call that waits for it.
 ENDS = {
     "connection": (
-        "server", "sync.connect(URL + '/count?to=0')", "", "",
+        "server", "sync.connect(URL + '/one')", "", "x.send_nowait('end')",
         "lib.rt_websocket_get_state(x._handle) == 4", "x.recv()",
     ),
     "connection, close": (
-        "server", "sync.connect(URL + '/count?to=0')", "", "",
+        "server", "sync.connect(URL + '/one')", "", "x.send_nowait('end')",
         "lib.rt_websocket_get_state(x._handle) == 4", "x.close()",
     ),
     "event source": (
@@ -213,7 +214,8 @@ ENDS = {
     ),
     "request": (
         "events", "sync.RESTClient(URL)",
-        "x.all = x.stream('GET', 'page'); x.answer = x.all.__enter__()", "",
+        "x.all = x.stream('GET', 'later'); x.answer = x.all.__enter__()",
+        "urllib.request.urlopen(URL + '/release').read()",
         "x.answer._call.key in __import__('librealtime')._rest.callbacks._ended",
         "x.answer.read()",
     ),
@@ -227,6 +229,7 @@ def test_an_end_that_nobody_heard_of(request, script, end):
     program = PROGRAM.format(make=make, use=use) + MISSED.format(make=make, use=use, **parts)
     result = script(program, *arguments(request, server))
     assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("has come\n"), result.stdout + result.stderr
     assert result.stdout.endswith("done\n"), result.stdout + result.stderr
     assert "Traceback" not in result.stderr
 
