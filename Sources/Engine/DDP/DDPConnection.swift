@@ -59,6 +59,17 @@ package final class DDPConnection:
         shared.locked { shared.session.wantsLog = wantsLog }
     }
 
+    /// Pauses are for programs that cannot keep up: calls are sent, but nothing is received.
+    override func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
+        try checkOpen()
+        if gate.pause(pause) { loop.perform { [self] in pauseChanged() } }
+    }
+
+    override func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
+        try checkOpen()
+        if gate.resume(pause) { loop.perform { [self] in pauseChanged() } }
+    }
+
     /// Nothing is reported once the loop is freed.
     override func loopClosed() {
         gate.close()

@@ -132,6 +132,19 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         act()
     }
 
+    /// Pauses the socket once the connection is confirmed, or continues.
+    func pauseChanged() {
+        let isPaused = gate.isPaused
+        let isConnected = shared.locked {
+            guard shared.session.status == .connected else { return false }
+            shared.session.setPaused(isPaused)
+            return true
+        }
+        guard isConnected else { return }
+        socket?.setPaused(isPaused)
+        schedule()
+    }
+
     private func lost(_ number: UInt64, _ end: DDPSocketEnd) {
         // The loop reports a lost network only at the end of its turn.
         let isReachable = isReachable
@@ -202,6 +215,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         if change.status == .connected {
             isConfirmed = true
             choice.connected()
+            if gate.isPaused { pauseChanged() }
         } else if change.status != .connecting, let error = change.error, !isConfirmed {
             choice.failed(error, now: Loop.now())
         }

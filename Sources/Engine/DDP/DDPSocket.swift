@@ -9,6 +9,8 @@ protocol DDPSocket: AnyObject {
     /// Sends a message in UTF-8, once the socket is open. If too many bytes wait to be sent, the
     /// socket ends with `.bufferFull`.
     func send(_ text: [UInt8])
+    /// Stops receiving, so that the server is slowed down, or continues. Only on an open socket.
+    func setPaused(_ isPaused: Bool)
     /// Ends it once all messages are sent, or some seconds later; then `ended` is called.
     func close()
     /// Ends it at once, without a further call.

@@ -107,6 +107,10 @@ final class DDPWebSocket: DDPSocket {
         }
     }
 
+    func setPaused(_ isPaused: Bool) {
+        if isPaused { try? webSocket.pause() } else { try? webSocket.resume() }
+    }
+
     func close() {
         try? webSocket.close(code: CloseCode.normal.rawValue, reason: "")
     }

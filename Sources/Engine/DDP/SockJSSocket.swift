@@ -42,6 +42,11 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
         schedule()
     }
 
+    func setPaused(_ isPaused: Bool) {
+        session.setPaused(isPaused, now: Loop.now())
+        schedule()
+    }
+
     func close() {
         session.close(now: Loop.now())
         schedule()

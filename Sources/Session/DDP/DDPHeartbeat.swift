@@ -21,6 +21,8 @@ struct DDPHeartbeat: Sendable {
     /// Something has come since the last tick.
     private var hasHeard = false
     private var sentAt = Instant(nanoseconds: 0)
+    /// Receiving is paused: silence does not count, but the server is sent its pings.
+    private var isPaused = false
 
     mutating func start(interval: Duration, timeout: Duration, now: Instant) {
         guard interval > .zero else { return stop() }
@@ -29,6 +31,7 @@ struct DDPHeartbeat: Sendable {
         tick = now + interval
         answerDue = nil
         hasHeard = false
+        isPaused = false
     }
 
     mutating func stop() {
@@ -41,17 +44,24 @@ struct DDPHeartbeat: Sendable {
         answerDue = nil
     }
 
+    mutating func setPaused(_ isPaused: Bool) {
+        self.isPaused = isPaused
+        // What had come before the pause, or comes after it, may not be read yet.
+        heard()
+    }
+
     mutating func sent(_ now: Instant) { sentAt = now }
 
     var due: Instant? {
         guard var due = tick else { return nil }
         if let answerDue { due = min(due, answerDue) }
-        if hasHeard { due = min(due, sentAt + interval) }
+        if hasHeard || isPaused { due = min(due, sentAt + interval) }
         return due
     }
 
     /// To be called again until it returns `.nothing`.
     mutating func check(_ now: Instant) -> Step {
+        if isPaused { heard() }
         if let answerDue, answerDue <= now {
             self.answerDue = nil
             return .lost
@@ -66,7 +76,7 @@ struct DDPHeartbeat: Sendable {
                 return .ping
             }
         }
-        if tick != nil, hasHeard, sentAt + interval <= now { return .ping }
+        if tick != nil, hasHeard || isPaused, sentAt + interval <= now { return .ping }
         return .nothing
     }
 }

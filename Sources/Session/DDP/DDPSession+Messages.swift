@@ -9,6 +9,9 @@ extension DDPSession {
         if socket == number { heartbeat.heard() }
     }
 
+    /// Receiving on the socket is paused, or continues.
+    package mutating func setPaused(_ isPaused: Bool) { heartbeat.setPaused(isPaused) }
+
     /// A message on a socket.
     /// - Parameter bytes: how long it was.
     package mutating func received(

@@ -37,6 +37,9 @@ package struct SockJSSession: ActionMachine {
     private var phase = Phase.new
     private var actions: [Action] = []
     private var isPolling = false
+    private var isPaused = false
+    /// The next frame will be requested when the pause ends.
+    private var isPollHeld = false
     private var lastPoll = Instant(nanoseconds: 0)
     /// When the next frame is requested; nil if it is requested already.
     private var pollDue: Instant?
@@ -78,6 +81,12 @@ package struct SockJSSession: ActionMachine {
         waiting.append(message)
         waitingBytes += message.count
         sendWaiting(now)
+    }
+
+    /// Requests no further frame, or continues.
+    package mutating func setPaused(_ isPaused: Bool, now: Instant) {
+        self.isPaused = isPaused
+        if !isPaused, isPollHeld { poll(now) }
     }
 
     /// Ends the session once all messages are sent. What the server sends meanwhile is ignored.
@@ -176,8 +185,10 @@ package struct SockJSSession: ActionMachine {
 
     private mutating func poll(_ now: Instant) {
         guard phase != .ended else { return }
-        isPolling = true
         pollDue = nil
+        isPollHeld = isPaused
+        guard !isPaused else { return }
+        isPolling = true
         lastPoll = now
         lastHeard = now
         actions.append(.poll)
@@ -212,6 +223,7 @@ package struct SockJSSession: ActionMachine {
         phase = .ended
         waiting = []
         (sendBegan, closeDue, pollDue, isPolling) = (nil, nil, nil, false)
+        isPollHeld = false
         // Messages that were received before are still delivered.
         actions.removeAll { action in
             switch action {

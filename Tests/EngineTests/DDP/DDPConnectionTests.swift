@@ -30,6 +30,23 @@ struct DDPConnectionTests {
         #expect(changes.count == 2)
     }
 
+    /// A pause neither keeps a client from connecting nor its calls from the server.
+    @Test func aPausedClientSendsAndReceivesNothing() throws {
+        let meteor = try DDPClientHarness()
+        defer { meteor.end() }
+        try meteor.makePlayers()
+        try meteor.client.pause()
+        try meteor.connect()
+        let handle = try meteor.client.subscribe("all")
+        try meteor.server.control("wait", ["count": 1, "what": "in", "msg": "sub"])
+        // Time enough for a fault to show; no verdict depends on it.
+        for _ in 0..<20 { try meteor.server.loop.dispatch(timeout: 5) }
+        #expect(!meteor.client.isReady(handle) && meteor.name(of: "a") == nil)
+        try meteor.client.resume()
+        try meteor.run { meteor.client.isReady(handle) }
+        #expect(meteor.name(of: "a") == "Ada" && meteor.client.status == .connected)
+    }
+
     @Test func aStubIsSeenBeforeTheCallReturns() throws {
         let meteor = try DDPClientHarness()
         defer { meteor.end() }

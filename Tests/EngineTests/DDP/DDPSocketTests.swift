@@ -48,6 +48,27 @@ struct DDPSocketTests {
     }
 
     @Test(arguments: transports)
+    func aPausedSocketReceivesNothing(transport: DDPTransport) throws {
+        let server = try DDPSocketHarness()
+        defer { server.end() }
+        try server.connect(transport)
+        server.socket?.setPaused(true)
+        if transport == .sockJS {
+            // The answer to the request that waits.
+            try server.control("send", ["text": "{\"msg\":\"1\"}"])
+            try server.run(until: #"{"msg":"1"}"#)
+        }
+        let count = server.messages.count
+        try server.control("send", ["text": "{\"msg\":\"2\"}"])
+        // Time enough for a fault to show; no verdict depends on it.
+        for _ in 0..<20 { try server.loop.dispatch(timeout: 5) }
+        #expect(server.messages.count == count)
+        server.socket?.setPaused(false)
+        try server.run(until: #"{"msg":"2"}"#)
+        #expect(server.ends.isEmpty)
+    }
+
+    @Test(arguments: transports)
     func theServerCloses(transport: DDPTransport) throws {
         let server = try DDPSocketHarness()
         defer { server.end() }

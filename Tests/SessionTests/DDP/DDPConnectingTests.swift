@@ -394,6 +394,28 @@ struct DDPConnectingTests {
         #expect(model.done() == [])
     }
 
+    /// A program that cannot keep up receives nothing for a while, not even pongs. The server hears
+    /// pings all the time.
+    @Test func silenceDoesNotCountDuringAPause() {
+        let model = DDPModel.connected()
+        model.pass(.milliseconds(17_500))
+        #expect(model.done() == ["> ping"])
+        model.session.setPaused(true)
+        model.pass(.milliseconds(17_499))
+        #expect(model.done() == [])
+        for _ in 0..<9 {
+            model.pass(.milliseconds(1))
+            #expect(model.done() == ["> ping"])
+            model.pass(.milliseconds(17_499))
+            #expect(model.done() == [])
+        }
+        model.session.setPaused(false)
+        model.pass(.milliseconds(32_498))
+        #expect(model.session.status == .connected)
+        model.pass(.milliseconds(3))
+        #expect(model.done() == ["> ping", "drop", "waiting"])
+    }
+
     @Test func aLostConnectionHasNoHeartbeat() {
         let model = DDPModel.connected { $0.mayReconnect = false }
         model.lose()

@@ -55,6 +55,35 @@ private struct Conversation {
 }
 
 struct SockJSSessionTests {
+    @Test func noFrameIsRequestedDuringAPause() throws {
+        var talk = Conversation.open()
+        talk.session.setPaused(true, now: talk.now)
+        talk.frame("a[\"1\"]\n")
+        #expect(talk.actions() == [.received([Array("1".utf8)])])
+        // Nor is there a limit for what is not requested. Messages are sent.
+        #expect(talk.session.wakeUp == nil)
+        talk.send("2")
+        #expect(talk.actions() == [.send(body("2"))])
+        talk.now = at(1000)
+        talk.answer(.send, 204)
+        talk.session.setPaused(false, now: talk.now)
+        #expect(talk.actions() == [.poll])
+        #expect(talk.session.wakeUp == at(1000) + SockJSSession.silenceLimit)
+        // A pause that ends before the frame has come changes nothing.
+        talk.session.setPaused(true, now: talk.now)
+        talk.session.setPaused(false, now: talk.now)
+        #expect(talk.actions() == [])
+        talk.session.setPaused(true, now: talk.now)
+        talk.frame("h\n")
+        talk.now = at(1001)
+        talk.session.timeReached(talk.now)
+        #expect(talk.actions() == [])
+        talk.session.close(now: talk.now)
+        _ = try talk.end()
+        talk.session.setPaused(false, now: talk.now)
+        #expect(talk.actions() == [])
+    }
+
     @Test func eachFrameIsFollowedByAPoll() {
         var talk = Conversation.open()
         talk.frame("a[\"1\",\"2\"]\n")
