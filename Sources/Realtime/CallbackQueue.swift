@@ -7,20 +7,14 @@ final class CallbackQueue: Sendable {
     struct Job: MailboxElement {
         let count: Int
         let isOwed: Bool
-        let run: @Sendable () -> Void
+        let call: @Sendable () -> Void
+
+        func run(_ gate: CallGate) { if isOwed { call() } else { gate.run(call) } }
     }
 
     private let mailbox: Mailbox<Job>
-    private let gate = Gate()
-
     /// A separate object, because the task that runs jobs must not retain the queue.
-    private final class Gate: Sendable {
-        let isClosed = Atomic<Bool>(false)
-
-        func run(_ job: Job) {
-            if job.isOwed || !isClosed.load(ordering: .acquiring) { job.run() }
-        }
-    }
+    private let gate = CallGate()
 
     /// - Parameters:
     ///   - loop: whose thread puts the calls; nil for any thread.
@@ -37,7 +31,7 @@ final class CallbackQueue: Sendable {
             Task { [gate] in await CallbackQueue.run(mailbox, gate, on: actor, onResume) }
         case .task(let executor):
             Task(executorPreference: executor) { [gate] in
-                while let job = try? await mailbox.next(onResume: onResume) { gate.run(job) }
+                while let job = try? await mailbox.next(onResume: onResume) { job.run(gate) }
                 // The task's executor preference alone does not retain the executor.
                 withExtendedLifetime(executor) {}
             }
@@ -45,25 +39,34 @@ final class CallbackQueue: Sendable {
     }
 
     private static func run(
-        _ mailbox: Mailbox<Job>, _ gate: Gate, on actor: isolated any Actor,
+        _ mailbox: Mailbox<Job>, _ gate: CallGate, on actor: isolated any Actor,
         _ onResume: @Sendable () -> Void
     ) async {
-        while let job = try? await mailbox.next(onResume: onResume) { gate.run(job) }
+        while let job = try? await mailbox.next(onResume: onResume) { job.run(gate) }
     }
 
     /// - Parameter isOwed: whether to run the call even after `close`.
     /// - Returns: whether the loop should stop delivering for now.
     func put(count: Int, isOwed: Bool, _ run: @escaping @Sendable () -> Void) -> Bool {
-        mailbox.put(Job(count: count, isOwed: isOwed, run: run))
+        mailbox.put(Job(count: count, isOwed: isOwed, call: run))
     }
 
     var isPaused: Bool { mailbox.isPaused }
 
     /// From here on only owed calls run.
-    func close() { gate.isClosed.store(true, ordering: .releasing) }
+    func close() { gate.close() }
 
     /// No call is added after this; the task ends after those that wait.
     func finish() { mailbox.finish(.normal) }
 
     deinit { finish() }
+}
+
+/// Lets calls through until it is closed.
+final class CallGate: Sendable {
+    private let isClosed = Atomic<Bool>(false)
+
+    func run(_ call: () -> Void) { if !isClosed.load(ordering: .acquiring) { call() } }
+
+    func close() { isClosed.store(true, ordering: .releasing) }
 }

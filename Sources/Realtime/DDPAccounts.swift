@@ -27,9 +27,12 @@ extension DDPClient {
     /// connection or with a token that was kept.
     public var isLoggingIn: Bool { engine.isLoggingIn }
 
-    /// Called on the loop's thread with each change of the account. The last handler counts.
-    public func onAccount(_ handler: (@Sendable (DDPAccountChange) -> Void)?) {
-        try? setAccountHandler(handler, storeToken)
+    /// Called with each change of the account. The last handler counts.
+    public func onAccount(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) (DDPAccountChange) -> Void)?
+    ) {
+        // Fails if the loop has ended; then no handler is called anyway.
+        try? setAccountHandler(Handler(handler), storeToken)
     }
 
     /// Logs in with a password.
@@ -133,15 +136,19 @@ extension DDPClient {
     }
 
     func setAccountHandler(
-        _ handler: (@Sendable (DDPAccountChange) -> Void)?,
+        _ handler: Handler<@Sendable (DDPAccountChange) -> Void>?,
         _ storeToken: (@Sendable (String?) -> Void)?
     ) throws(RealtimeError) {
+        let report: @Sendable (DDPAccountChange) -> Void = { [dispatcher] change in
+            guard let handler else { return }
+            dispatcher.run(on: handler.isolation) { handler.call(change) }
+        }
         try engine.setHandlers { handlers in
             handlers.account = { event in
                 switch event {
-                case .user(let id): handler?(.user(id: id))
-                case .loggingIn(let isBusy): handler?(.loggingIn(isBusy))
-                case .resumeFailed(let error): handler?(.resumeFailed(error))
+                case .user(let id): report(.user(id: id))
+                case .loggingIn(let isBusy): report(.loggingIn(isBusy))
+                case .resumeFailed(let error): report(.resumeFailed(error))
                 case .store(let token): storeToken?(token.text)
                 case .forget: storeToken?(nil)
                 }

@@ -79,10 +79,11 @@ extension DDPClient {
     }
 
     /// Defines what calls of a method do to the local documents until the server has done it. The
-    /// stub runs on the thread that calls the method, before the call returns, and must not wait
-    /// for other threads. If it throws, the call is sent nevertheless, and what the stub has done
-    /// stays until the server has done the call. With `throwStubErrors` it is undone at once, the
-    /// caller gets the error, and nothing is sent.
+    /// stub runs on the thread that calls the method, before the call returns, whatever
+    /// `DDPClient.Options.executor` says: its result is the call's, and other threads wait for the
+    /// documents meanwhile. So it must not wait for other threads. If it throws, the call is sent
+    /// nevertheless, and what the stub has done stays until the server has done the call. With
+    /// `throwStubErrors` it is undone at once, the caller gets the error, and nothing is sent.
     /// - Parameter stub: returns the stub's value; nil for no stub.
     public func setStub(
         _ method: String, _ stub: (@Sendable (DDPStub, [EJSON]) throws -> EJSON)?

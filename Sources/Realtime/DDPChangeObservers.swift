@@ -8,15 +8,18 @@ final class DDPChangeObservers: Sendable {
     typealias Observer = @Sendable ([DocumentChange]?) -> Void
 
     private struct State {
-        var handler: (@Sendable ([DDPChange]) -> Void)?
+        var handler: Handler<@Sendable ([DDPChange]) -> Void>?
         var observers: [(number: UInt64, observe: Observer)] = []
         var lastNumber: UInt64 = 0
         var isOver = false
     }
 
     private let state = Mutex(State())
+    private let dispatcher: SourceDispatcher
 
-    func setHandler(_ handler: (@Sendable ([DDPChange]) -> Void)?) {
+    init(_ dispatcher: SourceDispatcher) { self.dispatcher = dispatcher }
+
+    func setHandler(_ handler: Handler<@Sendable ([DDPChange]) -> Void>?) {
         let old = state.withLock { state in
             let old = state.handler
             state.handler = state.isOver ? nil : handler
@@ -50,7 +53,11 @@ final class DDPChangeObservers: Sendable {
         guard !changes.isEmpty else { return }
         let (handler, observers) = state.withLock { ($0.handler, $0.observers) }
         for observer in observers { observer.observe(changes) }
-        handler?(changes.map { DDPChange($0) })
+        guard let handler else { return }
+        let count = { changes.reduce(0) { $0 + $1.storedBytes } }
+        dispatcher.run(on: handler.isolation, count: count()) {
+            handler.call(changes.map { DDPChange($0) })
+        }
     }
 
     /// The client is closed.

@@ -17,7 +17,10 @@ public import Wire
 /// and calls that have no result yet are sent again. Calls and subscriptions may be made at any
 /// time, also without a connection: they wait for one.
 ///
-/// Handlers are called on the loop's thread, one at a time. Releasing the last reference closes the
+/// Handlers run one at a time on the main actor, or where `Options.executor` says; one that is
+/// isolated to an actor, for example in main-actor code, runs there. While many calls of handlers
+/// wait, the server is slowed down. Only stubs and `onOpen` run elsewhere, because what they do
+/// belongs to a call or a connection that waits for it. Releasing the last reference closes the
 /// client. All members may be used on any thread.
 public final class DDPClient: Sendable {
     public enum Status: Sendable {
@@ -50,7 +53,12 @@ public final class DDPClient: Sendable {
     /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
     let storeToken: (@Sendable (String?) -> Void)?
-    let changeObservers = DDPChangeObservers()
+    let dispatcher: SourceDispatcher
+    let changeObservers: DDPChangeObservers
+
+    /// How many calls of handlers may wait, and how many bytes of documents for them, before
+    /// receiving pauses.
+    private static let waitingCalls = (count: 1024, bytes: 8 << 20)
 
     /// Creates a client. Nothing is sent before `connect`.
     /// - Parameter url: `https://host/path`, `http`, `wss` or `ws`; `/websocket` is appended unless
@@ -59,9 +67,20 @@ public final class DDPClient: Sendable {
     public init(
         _ url: String, options: Options = Options(), on loop: Loop = .shared
     ) throws(RealtimeError) {
-        engine = try DDPConnection(url: url, on: loop.engine)
+        let engine = try DDPConnection(url: url, on: loop.engine)
+        self.engine = engine
         self.loop = loop
         storeToken = options.storeToken
+        let dispatcher = SourceDispatcher(
+            on: options.executor, DDPClient.waitingCalls.count, DDPClient.waitingCalls.bytes,
+            loop: loop.engine
+        ) { [weak engine] in
+            try? engine?.pause()
+        } resume: { [weak engine] in
+            try? engine?.resume()
+        }
+        self.dispatcher = dispatcher
+        changeObservers = DDPChangeObservers(dispatcher)
         try engine.configure { (target) throws(RealtimeError) in try options.apply(to: &target) }
         try engine.setReachability(options.reachability?.engine)
         try engine.setHandlers { handlers in
@@ -77,13 +96,16 @@ public final class DDPClient: Sendable {
         try setAccountHandler(nil, options.storeToken)
     }
 
-    deinit { engine.close() }
+    deinit { close() }
 
     /// Ends the connection. Over a WebSocket, earlier calls are sent, as far as the system takes
     /// them at once. Calls that have no result yet fail, and may run at the server. Nothing is
-    /// reported any more. The file for the documents (`Options.documentFile`) is complete when this
-    /// returns.
-    public func close() { engine.close() }
+    /// reported any more: called where a handler runs, that handler does not run again. The file
+    /// for the documents (`Options.documentFile`) is complete when this returns.
+    public func close() {
+        dispatcher.close()
+        engine.close()
+    }
 
     // MARK: Connecting
 
@@ -138,50 +160,93 @@ public final class DDPClient: Sendable {
     /// The protocol version that was agreed; nil unless connected.
     public var version: String? { engine.version }
 
-    // MARK: Handlers; the last one set counts
+    // MARK: Handlers; the last one set counts. Calls that wait for their executor when a handler is
+    // replaced or removed still run, unless the client is closed.
 
     /// Called with each change of the status.
-    public func onStatus(_ handler: (@Sendable (StatusChange) -> Void)?) {
-        try? engine.setHandlers {
-            $0.status = handler.map { handler in { handler(StatusChange($0)) } }
+    public func onStatus(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) (StatusChange) -> Void)?
+    ) {
+        let handler = Handler(handler)
+        set { [dispatcher] in
+            $0.status = handler.map { handler in
+                { change in
+                    let change = StatusChange(change)
+                    dispatcher.run(on: handler.isolation) { handler.call(change) }
+                }
+            }
         }
     }
 
-    /// Called each time a connection is open, on the loop's thread. Calls that it makes with `send`
-    /// go before all calls that waited for a connection, after the login with a token; one with
-    /// `DDPCallOptions.wait` is finished before the others are sent. It must not wait.
-    public func onOpen(_ handler: (@Sendable () -> Void)?) {
-        try? engine.setHandlers { $0.open = handler }
-    }
+    /// Called each time a connection is open, always on the loop's thread, because the connection
+    /// waits for its end: the calls that it makes with `send` go before all calls that waited for a
+    /// connection, after the login with a token. One with `DDPCallOptions.wait` is finished before
+    /// the others are sent. It must not block: everything else on the loop, also each time limit,
+    /// waits for it.
+    public func onOpen(_ handler: (@Sendable () -> Void)?) { set { $0.open = handler } }
 
     /// Called with the changes of the local documents that were made together, by the server or by
     /// a stub. Live queries are reported after them.
-    public func onChanges(_ handler: (@Sendable ([DDPChange]) -> Void)?) {
-        changeObservers.setHandler(handler)
+    public func onChanges(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) ([DDPChange]) -> Void)?
+    ) {
+        changeObservers.setHandler(Handler(handler))
     }
 
     /// Called when the documents of an earlier run (`Options.documentFile`) have been replaced by
     /// those of the server. Not called if there were none.
-    public func onCurrent(_ handler: (@Sendable () -> Void)?) {
-        try? engine.setHandlers { $0.current = handler }
+    public func onCurrent(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) () -> Void)?
+    ) {
+        let handler = Handler(handler)
+        set { [dispatcher] in
+            $0.current = handler.map { handler in
+                { dispatcher.run(on: handler.isolation, handler.call) }
+            }
+        }
     }
 
     /// Called with what the server did not understand: its reason, and the message as JSON text if
     /// the server repeats it. The connection stays.
     public func onRefused(
-        _ handler: (@Sendable (_ reason: String, _ offending: String?) -> Void)?
+        @_inheritActorContext _ handler: (
+            @Sendable @isolated(any) (_ reason: String, _ offending: String?) -> Void
+        )?
     ) {
-        try? engine.setHandlers {
+        let handler = Handler(handler)
+        set { [dispatcher] in
             $0.refused = handler.map { handler in
-                { handler($0, $1.map { String(decoding: $0, as: UTF8.self) }) }
+                { reason, offending in
+                    let text = offending.map { String(decoding: $0, as: UTF8.self) }
+                    let count = reason.utf8.count + (offending?.count ?? 0)
+                    dispatcher.run(on: handler.isolation, count: count) {
+                        handler.call(reason, text)
+                    }
+                }
             }
         }
     }
 
     /// Called with a line for what is out of the ordinary: messages that are ignored, lost
     /// connections, stubs that fail, and logins that are repeated.
-    public func onDebug(_ handler: (@Sendable (String) -> Void)?) {
-        try? engine.setHandlers { $0.debug = handler }
+    public func onDebug(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) (String) -> Void)?
+    ) {
+        let handler = Handler(handler)
+        set { [dispatcher] in
+            $0.debug = handler.map { handler in
+                { line in
+                    dispatcher.run(on: handler.isolation, count: line.utf8.count) {
+                        handler.call(line)
+                    }
+                }
+            }
+        }
+    }
+
+    private func set(_ change: (inout DDPHandlers) -> Void) {
+        // Fails if the loop has ended; then no handler is called anyway.
+        try? engine.setHandlers(change)
     }
 
     // MARK: Documents
@@ -199,15 +264,21 @@ public final class DDPClient: Sendable {
     /// Makes a collection a stream: its documents are events, as Rocket.Chat's servers send them.
     /// Nothing is merged or kept, so that the collection has no documents, and nothing is held back
     /// after a reconnect. Call it before the subscription.
-    /// - Parameter handler: called on the loop's thread with each message, at once and as the
-    ///   server has sent it. nil makes the collection an ordinary one again.
+    /// - Parameter handler: called with each message, at once and as the server has sent it. nil
+    ///   makes the collection an ordinary one again.
     public func setStream(
-        _ collection: String, _ handler: (@Sendable (DDPChange) -> Void)?
+        _ collection: String,
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) (DDPChange) -> Void)?
     ) throws(RealtimeError) {
+        let handler = Handler(handler)
         try engine.setStream(
             collection,
-            handler.map { handler in
-                { handler(DDPChange($0, in: collection, isInitial: false)) }
+            handler.map { [dispatcher] handler in
+                { event in
+                    dispatcher.run(on: handler.isolation, count: event.storedBytes) {
+                        handler.call(DDPChange(event, in: collection, isInitial: false))
+                    }
+                }
             })
     }
 }

@@ -76,19 +76,21 @@ public struct DDPCollection: Sendable {
 
     /// Reports the result of a query, and then each change of it: applied one after the other, the
     /// changes turn the old result into the new one.
-    /// - Parameter handler: called on the loop's thread. First it receives the present result, as
-    ///   documents that are added.
+    /// - Parameter handler: first receives the present result, as documents that are added.
     /// - Returns: what ends the query when it is released, or by `stop`.
     public func observe(
         _ selector: EJSON = [:], options: EJSONObject = [:],
-        _ handler: @escaping @Sendable ([DDPChange]) -> Void
+        @_inheritActorContext _ handler: @escaping @Sendable @isolated(any) ([DDPChange]) -> Void
     ) throws(RealtimeError) -> DDPLiveQuery {
         let query = try Query(selector: selector, options: .object(options))
+        let (handler, gate) = (Handler(escaping: handler), CallGate())
         let id = try client.engine.observeFromStart(query, in: name) {
-            [name] change, isInitial, _ in
-            handler(change.changes.map { DDPChange($0, in: name, isInitial: isInitial) })
+            [name, dispatcher = client.dispatcher] change, isInitial, _ in
+            dispatcher.run(on: handler.isolation, count: change.storedBytes, gate: gate) {
+                handler.call(change.changes.map { DDPChange($0, in: name, isInitial: isInitial) })
+            }
         }
-        return DDPLiveQuery(client, id.number)
+        return DDPLiveQuery(client, id.number, gate)
     }
 
     /// The result of a query, and its result after each change, as soon as the iteration asks for
@@ -124,16 +126,21 @@ public struct DDPCollection: Sendable {
 public final class DDPLiveQuery: Sendable {
     private let client: DDPClient
     private let number: Int
+    private let gate: CallGate
 
-    init(_ client: DDPClient, _ number: Int) {
+    init(_ client: DDPClient, _ number: Int, _ gate: CallGate) {
         self.client = client
         self.number = number
+        self.gate = gate
     }
 
     deinit { stop() }
 
-    /// Ends the query. On the loop's thread, its handler is not called any more.
-    public func stop() { client.engine.stopObserving(LiveQueryID(number: number)) }
+    /// Ends the query. Called where its handler runs, that is not called any more.
+    public func stop() {
+        gate.close()
+        client.engine.stopObserving(LiveQueryID(number: number))
+    }
 }
 
 /// Ends a stream when the handler that fills it is released.

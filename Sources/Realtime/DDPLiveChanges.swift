@@ -37,22 +37,27 @@ public struct DDPLiveChanges: AsyncSequence, Sendable {
 extension DDPCollection {
     /// Reports the result of a query by positions, as a list on a screen wants to know it, and then
     /// each change of it. `observe` reports the same by the ids of neighbours.
-    /// - Parameter handler: called on the loop's thread, once for all changes that are made
-    ///   together. First it receives the present result, all of it inserted.
+    /// - Parameter handler: called once for all changes that are made together. First it receives
+    ///   the present result, all of it inserted.
     /// - Returns: what ends the query when it is released, or by `stop`.
     /// - Throws: `.invalidArgument` for a query with a fault; `.closed`.
     public func observeList(
         _ selector: EJSON = [:], options: EJSONObject = [:],
-        _ handler: @escaping @Sendable (DDPListChange<DDPDocument>) -> Void
+        @_inheritActorContext _ handler:
+            @escaping @Sendable @isolated(any) (DDPListChange<DDPDocument>) -> Void
     ) throws(RealtimeError) -> DDPLiveQuery {
         let query = try Query(selector: selector, options: .object(options))
+        let (handler, gate) = (Handler(escaping: handler), CallGate())
         let result = LiveResult()
         let id = try client.engine.observeFromStart(query, in: name, indexes: true) {
-            change, _, _ in
+            [dispatcher = client.dispatcher] change, _, _ in
             result.report(change)
-            if let change = result.take() { handler(DDPListChange(documents: change)) }
+            guard let change = result.take() else { return }
+            dispatcher.run(on: handler.isolation, count: change.storedBytes, gate: gate) {
+                handler.call(DDPListChange(documents: change))
+            }
         }
-        return DDPLiveQuery(client, id.number)
+        return DDPLiveQuery(client, id.number, gate)
     }
 
     /// The changes of a query's result by positions, beginning with the present result.

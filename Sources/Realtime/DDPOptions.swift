@@ -12,6 +12,12 @@ extension DDPClient {
         /// Keeps a token for `loadToken`; nil removes it. Called on the loop's thread.
         public var storeToken: (@Sendable (String?) -> Void)?
 
+        /// Where handlers run, one at a time: the main actor by default. A handler that is isolated
+        /// to an actor, for example in main-actor code, runs on that actor, whatever the executor.
+        /// With `.loop` it runs on the loop's thread, and must not block: everything else on the
+        /// loop, also each time limit, waits for it.
+        public var executor = Spreadbot.Executor.main
+
         // abigen: the options of DDPClientConfiguration
         /// Sent with the handshake of the WebSocket, and with each request of SockJS. Names that
         /// begin with Sec-WebSocket- are reserved for the handshake and refused. Cookies that the

@@ -59,7 +59,7 @@ extension DDPClient {
     /// `call(_:with:options:)`.
     public func subscribe<each Parameter: Encodable>(
         _ name: String, with parameters: repeat each Parameter, keep: Duration? = nil,
-        onStopped: (@Sendable (DDPError?) -> Void)? = nil
+        @_inheritActorContext onStopped: (@Sendable @isolated(any) (DDPError?) -> Void)? = nil
     ) throws -> DDPSubscription {
         try subscribe(
             name, try EJSON.parameters(repeat each parameters), keep: keep, onStopped: onStopped)

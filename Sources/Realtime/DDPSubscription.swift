@@ -53,19 +53,20 @@ extension DDPClient {
     /// after each loss. Equal subscriptions are shared: the server is asked once.
     /// - Parameters:
     ///   - keep: how long it is kept after its last use; nil for `Options.unusedSubscriptionTime`.
-    ///   - onStopped: called on the loop's thread when the server ends it, with its error if there
-    ///     is one.
+    ///   - onStopped: called when the server ends it, with its error if there is one.
     public func subscribe(
         _ name: String, _ params: [EJSON] = [], keep: Duration? = nil,
-        onStopped: (@Sendable (DDPError?) -> Void)? = nil
+        @_inheritActorContext onStopped: (@Sendable @isolated(any) (DDPError?) -> Void)? = nil
     ) throws(RealtimeError) -> DDPSubscription {
         let promise = DDPPromise<Void>()
         let answer = DDPAnswer(promise)
         var handlers = DDPSubscriptionHandlers()
         handlers.ready = { answer.set(.success(())) }
-        handlers.stopped = { error in
+        let onStopped = Handler(onStopped)
+        handlers.stopped = { [dispatcher] error in
             answer.set(.failure(error ?? .stopped))
-            onStopped?(error)
+            guard let onStopped else { return }
+            dispatcher.run(on: onStopped.isolation) { onStopped.call(error) }
         }
         let handle = try engine.subscribe(name, params, keep: keep, handlers)
         return DDPSubscription(self, name, handle, promise)

@@ -21,6 +21,12 @@ package struct Handler<Function: Sendable>: Sendable {
         self.init(function.isolation, unsafeBitCast(function, to: Function.self))
     }
 
+    package init?(_ function: (@Sendable @isolated(any) () -> Void)?)
+    where Function == @Sendable () -> Void {
+        guard let function else { return nil }
+        self.init(function.isolation, unsafeBitCast(function, to: Function.self))
+    }
+
     package init<A>(escaping function: @escaping @Sendable @isolated(any) (A) -> Void)
     where Function == @Sendable (A) -> Void {
         self.init(function.isolation, unsafeBitCast(function, to: Function.self))
@@ -78,17 +84,19 @@ final class HandlerQueues: Sendable {
     }
 
     /// Runs a handler, inside this call if it belongs on the loop.
-    /// - Parameter isOwed: whether to run it even after `close`.
+    /// - Parameters:
+    ///   - count: its size in bytes; not evaluated for a handler that runs in this call.
+    ///   - isOwed: whether to run it even after `close`.
     /// - Returns: the handler's queue, if the loop should stop delivering for now.
     func run(
-        on isolation: (any Actor)?, count: Int = 0, isOwed: Bool = false,
+        on isolation: (any Actor)?, count: @autoclosure () -> Int = 0, isOwed: Bool = false,
         _ body: @escaping @Sendable () -> Void
     ) -> CallbackQueue? {
         guard let queue = queue(for: isolation) else {
             body()
             return nil
         }
-        return queue.put(count: count, isOwed: isOwed, body) ? queue : nil
+        return queue.put(count: count(), isOwed: isOwed, body) ? queue : nil
     }
 
     private func queue(for isolation: (any Actor)?) -> CallbackQueue? {

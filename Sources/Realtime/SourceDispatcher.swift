@@ -1,7 +1,7 @@
 internal import Engine
 
-/// Calls the handlers of an event source or a long poll where they belong, and pauses the source
-/// while too many calls wait.
+/// Calls the handlers of an event source, a long poll or a Meteor client where they belong, and
+/// pauses receiving while too many calls wait.
 final class SourceDispatcher: Sendable {
     private let queues: HandlerQueues
     private let pause: @Sendable () -> Void
@@ -20,10 +20,15 @@ final class SourceDispatcher: Sendable {
     }
 
     /// Runs a handler on the actor to which it is isolated, otherwise on the user's executor.
+    /// - Parameters:
+    ///   - count: its size in bytes; not evaluated for a handler that runs on the loop.
+    ///   - gate: the handler's own; nil if it ends only with the object.
     func run(
-        on isolation: (any Actor)?, count: Int = 0, _ body: @escaping @Sendable () -> Void
+        on isolation: (any Actor)?, count: @autoclosure () -> Int = 0, gate: CallGate? = nil,
+        _ body: @escaping @Sendable () -> Void
     ) {
-        guard let full = queues.run(on: isolation, count: count, body) else { return }
+        let body = gate.map { gate in { @Sendable in gate.run(body) } } ?? body
+        guard let full = queues.run(on: isolation, count: count(), body) else { return }
         pause()
         // If the queue was emptied meanwhile, `resume` was called before there was a pause.
         if !full.isPaused { resume() }

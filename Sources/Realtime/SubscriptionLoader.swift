@@ -15,6 +15,7 @@ public import Wire
 public final class SubscriptionLoader: Sendable {
     private let client: DDPClient
     private let number: UInt64
+    private let gate = CallGate()
 
     /// - Throws: `RealtimeError` `.closed`.
     public init(_ client: DDPClient) throws(RealtimeError) {
@@ -51,14 +52,25 @@ public final class SubscriptionLoader: Sendable {
 
     /// Reports, once, that each subscription is ready or has failed. Those that are added meanwhile
     /// count, too.
-    /// - Parameter handler: receives the first error. If they are all ready now, it is called
-    ///   before this returns; otherwise later, on the loop's thread. It is not called any more once
-    ///   the loader or the client is closed.
+    /// - Parameter handler: receives the first error. If they are all ready now, and it may run
+    ///   here (it is isolated to the caller's actor, or it is isolated to none, and the client's
+    ///   executor is `.loop`), it is called before this returns; otherwise later, as the client's
+    ///   handlers are. It is not called any more once the loader or the client is closed.
     /// - Throws: as `add`.
     public func whenReady(
-        _ handler: @escaping @Sendable (DDPError?) -> Void
+        isolation: isolated (any Actor)? = #isolation,
+        @_inheritActorContext _ handler: @escaping @Sendable @isolated(any) (DDPError?) -> Void
     ) throws(RealtimeError) {
-        if try client.engine.whenReady(number, handler) { handler(error) }
+        let handler = Handler(escaping: handler)
+        let call: @Sendable (DDPError?) -> Void = { [gate, dispatcher = client.dispatcher] error in
+            dispatcher.run(on: handler.isolation, gate: gate) { handler.call(error) }
+        }
+        guard try client.engine.whenReady(number, call) else { return }
+        if let owner = handler.isolation, owner === isolation {
+            handler.call(error)
+        } else {
+            call(error)
+        }
     }
 
     /// Waits until each subscription is ready or has failed.
@@ -71,12 +83,18 @@ public final class SubscriptionLoader: Sendable {
     private func readiness() throws(RealtimeError) -> DDPPromise<Void> {
         let promise = DDPPromise<Void>()
         let answer = DDPAnswer(promise)
-        try whenReady { error in answer.set(error.map { .failure($0) } ?? .success(())) }
+        let isReady = try client.engine.whenReady(number) { error in
+            answer.set(error.map { .failure($0) } ?? .success(()))
+        }
+        if isReady { answer.set(error.map { .failure($0) } ?? .success(())) }
         return promise
     }
 
     /// Releases the subscriptions.
-    public func close() { try? client.engine.closeLoader(number) }
+    public func close() {
+        gate.close()
+        try? client.engine.closeLoader(number)
+    }
 }
 
 extension DDPClient {

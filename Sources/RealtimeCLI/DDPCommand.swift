@@ -166,6 +166,7 @@ struct DDPCommand: AsyncParsableCommand {
 
     private func options() throws -> DDPClient.Options {
         var options = DDPClient.Options()
+        options.executor = .loop
         options.headers = try shared.headers()
         options.network = try shared.network.network()
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")

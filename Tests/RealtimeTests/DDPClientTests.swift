@@ -265,6 +265,8 @@ import Testing
         var options = DDPClient.Options()
         options.loadToken = { keeper.token.withLock { $0 } }
         options.storeToken = { token in keeper.token.withLock { $0 = token } }
+        // So that handlers have run when a call is done.
+        options.executor = .loop
         let client = try app.client(options)
         client.onAccount { if case .user(let id) = $0 { keeper.user.withLock { $0 = id } } }
         try await client.createUser(

@@ -16,6 +16,8 @@ import Testing
     private func options() -> DDPClient.Options {
         var options = DDPClient.Options()
         options.documentFile = path
+        // So that handlers have run when a subscription is ready.
+        options.executor = .loop
         return options
     }
 

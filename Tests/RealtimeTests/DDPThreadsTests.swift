@@ -27,7 +27,10 @@ import Testing
 
     @Test(.timeLimit(.minutes(5))) func threadsShareAClient() async throws {
         let app = try await makeApp()
-        let client = try app.client()
+        var options = DDPClient.Options()
+        // So that handlers have run when a call is done.
+        options.executor = .loop
+        let client = try app.client(options)
         let players = try client.collection("players")
         let all = try client.subscribe("all")
         try await all.ready()

@@ -11,9 +11,16 @@ import Testing
         var text: String { lines.withLock { $0.joined(separator: " ") } }
     }
 
+    /// Handlers of these clients have run when a wait for the same ends.
+    private func onTheLoop() -> DDPClient.Options {
+        var options = DDPClient.Options()
+        options.executor = .loop
+        return options
+    }
+
     @Test(.timeLimit(.minutes(5))) func handlersRunAtOnceWhenReady() async throws {
         let app = try await MeteorApp()
-        let client = try DDPClient(app.url)
+        let client = try DDPClient(app.url, options: onTheLoop())
         let log = Log()
         let loader = try SubscriptionLoader(client)
         // Nothing to wait for.
@@ -43,7 +50,7 @@ import Testing
     @Test(.timeLimit(.minutes(5))) func theFirstErrorIsKept() async throws {
         let app = try await MeteorApp()
         try await app.control("publication", ["name": "bad", "error": ["error": "no-entry"]])
-        let client = try app.client()
+        let client = try app.client(onTheLoop())
         let loader = try SubscriptionLoader(client)
         try loader.add("bad")
         try loader.add("all")
@@ -90,7 +97,7 @@ import Testing
         let app = try await MeteorApp()
         try await app.control("publication", ["name": "bad", "error": ["error": "no-entry"]])
         try await app.control("publication", ["name": "slow", "hold": true])
-        let client = try DDPClient(app.url)
+        let client = try DDPClient(app.url, options: onTheLoop())
         let loader = try SubscriptionLoader(client)
         let log = Log()
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)

@@ -15,16 +15,21 @@ extension DDPModels {
     }
 
     /// Reports which objects change, from now on.
-    /// - Parameter handler: called on the loop's thread, once for all changes that are made
-    ///   together. Live queries are reported after it.
+    /// - Parameter handler: called once for all changes that are made together. Live queries are
+    ///   reported after it.
     /// - Returns: what ends the observation when it is released, or by `stop`.
     public func observeObjects(
-        _ handler: @escaping @Sendable (DDPObjectChanges) -> Void
+        @_inheritActorContext _ handler:
+            @escaping @Sendable @isolated(any) (DDPObjectChanges) -> Void
     ) -> DDPModelObservation {
-        let number = hub.add { changes in
-            if let changes { handler(DDPObjectChanges(changes: changes)) }
+        let (handler, gate) = (Handler(escaping: handler), CallGate())
+        let number = hub.add { [dispatcher = client.dispatcher] changes in
+            guard let changes else { return }
+            dispatcher.run(on: handler.isolation, count: changes.storedBytes, gate: gate) {
+                handler.call(DDPObjectChanges(changes: changes))
+            }
         }
-        return DDPModelObservation(hub, number)
+        return DDPModelObservation(hub, number, gate)
     }
 
     /// The changes of a query's result by positions, beginning with the present result.
@@ -48,21 +53,26 @@ extension DDPModels {
     ///
     /// An object whose relationship without storage changes is updated, too. One whose document
     /// ceases to fit the model is deleted, and inserted when it fits again.
-    /// - Parameter handler: called on the loop's thread. First it receives the present result, all
-    ///   of it inserted.
+    /// - Parameter handler: first receives the present result, all of it inserted.
     /// - Returns: what ends the query when it is released, or by `stop`.
     /// - Throws: `RealtimeError`: `.invalidArgument` for a query with a fault, and for a model that
     ///   was not named; `.closed`.
     public func observe<Model: DDPModel>(
         _ model: Model.Type, _ selector: EJSON = [:], options: EJSONObject = [:],
-        _ handler: @escaping @Sendable (DDPListChange<Model>) -> Void
+        @_inheritActorContext _ handler:
+            @escaping @Sendable @isolated(any) (DDPListChange<Model>) -> Void
     ) throws(RealtimeError) -> DDPModelLiveQuery {
         // The models retain no query: they live as long as the query's owner wants.
         let reader = try ModelReader<Model>(self)
-        let query = try live(model, selector, options) { result in
-            if let change = result.take(), let change = reader.read(change) { handler(change) }
+        let (handler, gate) = (Handler(escaping: handler), CallGate())
+        let query = try live(model, selector, options) { [dispatcher = client.dispatcher] result in
+            guard let change = result.take() else { return }
+            // Decoding is the program's code, too.
+            dispatcher.run(on: handler.isolation, count: change.storedBytes, gate: gate) {
+                if let change = reader.read(change) { handler.call(change) }
+            }
         }
-        return DDPModelLiveQuery(query: query)
+        return DDPModelLiveQuery(query: query, gate)
     }
 
     private func live<Model: DDPModel>(
@@ -93,7 +103,7 @@ extension DDPModels {
             result.touch(ids.map { $0.id })
             changed?(result)
         }
-        return DDPModelObservation(hub, number)
+        return DDPModelObservation(hub, number, CallGate())
     }
 }
 
@@ -190,26 +200,38 @@ public struct DDPModelLiveChanges<Model: DDPModel>: AsyncSequence, Sendable {
 public final class DDPModelObservation: Sendable {
     private let hub: ObjectChangeHub
     private let number: UInt64
+    private let gate: CallGate
 
-    init(_ hub: ObjectChangeHub, _ number: UInt64) {
+    init(_ hub: ObjectChangeHub, _ number: UInt64, _ gate: CallGate) {
         self.hub = hub
         self.number = number
+        self.gate = gate
     }
 
     deinit { stop() }
 
-    /// Ends the observation. On the loop's thread, its handler is not called any more.
-    public func stop() { hub.remove(number) }
+    /// Ends the observation. Called where its handler runs, that is not called any more.
+    public func stop() {
+        gate.close()
+        hub.remove(number)
+    }
 }
 
 /// A live query, from `DDPModels.observe`. It ends with the last reference to it.
 public final class DDPModelLiveQuery: Sendable {
     private let query: Mutex<(any Sendable)?>
+    private let gate: CallGate
 
-    init(query: some Sendable) { self.query = Mutex(query) }
+    init(query: some Sendable, _ gate: CallGate) {
+        self.query = Mutex(query)
+        self.gate = gate
+    }
 
-    /// Ends the query. On the loop's thread, its handler is not called any more.
+    deinit { stop() }
+
+    /// Ends the query. Called where its handler runs, that is not called any more.
     public func stop() {
+        gate.close()
         let old = query.withLock { query in
             let old = query
             query = nil

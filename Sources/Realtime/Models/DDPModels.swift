@@ -23,7 +23,7 @@ public final class DDPModels: Sendable {
     let map: ModelMap
     private let types: [ObjectIdentifier: ModelType]
     let hub: ObjectChangeHub
-    let misfits = Misfits()
+    let misfits: Misfits
 
     /// - Parameter models: those to which their relationships lead belong to them, too.
     /// - Throws: `RealtimeError` `.invalidArgument` for a model that is a class, cannot be encoded,
@@ -56,6 +56,7 @@ public final class DDPModels: Sendable {
         self.client = client
         self.types = types
         hub = ObjectChangeHub(map, client)
+        misfits = Misfits(client.dispatcher)
     }
 
     /// - Throws: `.invalidArgument` for a model that was not named when this was created.
@@ -70,10 +71,12 @@ public final class DDPModels: Sendable {
 
     /// Called for each document that is left out because its model cannot be decoded from it, once
     /// until the document changes. The log has a warning, too.
-    /// - Parameter handler: called on the thread that reads the document, with the `DecodingError`,
-    ///   whose coding path begins with the collection and the id; nil for none.
-    public func onMisfit(_ handler: (@Sendable (any Error) -> Void)?) {
-        misfits.setHandler(handler)
+    /// - Parameter handler: receives the `DecodingError`, whose coding path begins with the
+    ///   collection and the id; nil for none. It runs as the client's handlers do.
+    public func onMisfit(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) (any Error) -> Void)?
+    ) {
+        misfits.setHandler(Handler(handler))
     }
 
     // MARK: Reading

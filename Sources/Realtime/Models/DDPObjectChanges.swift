@@ -72,7 +72,8 @@ final class ObjectChangeQueue: Sendable {
     private let observation: DDPModelObservation
 
     init(_ hub: ObjectChangeHub) {
-        observation = DDPModelObservation(hub, hub.add { [changes] in changes.put($0) })
+        observation = DDPModelObservation(
+            hub, hub.add { [changes] in changes.put($0) }, CallGate())
     }
 
     func next() async -> DDPObjectChanges? {

@@ -6,17 +6,20 @@ internal import Wire
 /// Reports the documents that do not fit their models, each once until it changes.
 final class Misfits: Sendable {
     private struct State {
-        var handler: (@Sendable (any Error) -> Void)?
+        var handler: Handler<@Sendable (any Error) -> Void>?
         /// Why documents do not fit, as far as it was reported.
         var reported: [DocumentKey: String] = [:]
     }
 
     private let state = Mutex(State())
+    private let dispatcher: SourceDispatcher
+
+    init(_ dispatcher: SourceDispatcher) { self.dispatcher = dispatcher }
 
     /// How many reports are remembered.
     private static let limit = 1_000
 
-    func setHandler(_ handler: (@Sendable (any Error) -> Void)?) {
+    func setHandler(_ handler: Handler<@Sendable (any Error) -> Void>?) {
         let old = state.withLock { state in
             defer { state.handler = handler }
             return state.handler
@@ -35,7 +38,8 @@ final class Misfits: Sendable {
         guard isNew else { return }
         Engine.Log.write(
             .warning, "a document does not fit its model, and is left out: \(why)")
-        handler?(error)
+        guard let handler else { return }
+        dispatcher.run(on: handler.isolation) { handler.call(error) }
     }
 
     /// The document fits.

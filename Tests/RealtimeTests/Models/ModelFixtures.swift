@@ -63,7 +63,10 @@ struct ModelBox {
     let models: DDPModels
 
     init(_ documents: [(String, EJSONObject)] = []) throws {
-        client = try DDPClient("ws://127.0.0.1:1")
+        var options = DDPClient.Options()
+        // So that handlers have run when the loop has reported a change.
+        options.executor = .loop
+        client = try DDPClient("ws://127.0.0.1:1", options: options)
         models = try DDPModels(client, Player.self, Book.self)
         for (collection, document) in documents {
             try client.collection(collection).insert(document)

@@ -71,7 +71,9 @@ import Testing
 
     /// Observers that begin at the same time: those that have begun before a change get it.
     @Test(.timeLimit(.minutes(5))) func noChangeIsMissedWhileOthersBegin() async throws {
-        let client = try DDPClient("ws://127.0.0.1:1")
+        var options = DDPClient.Options()
+        options.executor = .loop
+        let client = try DDPClient("ws://127.0.0.1:1", options: options)
         let players = try client.collection("players")
         for round in 0..<50 {
             let models = try DDPModels(client, Player.self)

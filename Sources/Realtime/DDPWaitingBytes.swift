@@ -1,0 +1,37 @@
+internal import Documents
+internal import Wire
+
+// The memory that changes take while they wait for a handler, for the limit at which the server is
+// slowed down.
+
+extension ListChange {
+    var storedBytes: Int {
+        switch self {
+        case .added(_, let fields, _), .changed(_, let fields, _): fields.storedBytes
+        case .moved, .removed: 0
+        }
+    }
+}
+
+extension DocumentChange {
+    /// Both versions are kept, but the old one of a document that is there shares most of it.
+    var storedBytes: Int { (after ?? before)?.storedBytes ?? 0 }
+}
+
+extension LiveChange {
+    var storedBytes: Int { changes.reduce(0) { $0 + $1.storedBytes } }
+}
+
+extension LiveResult.Change {
+    var storedBytes: Int {
+        (inserted + updated).reduce(0) { $0 + $1.fields.storedBytes }
+    }
+}
+
+extension ObjectChanges {
+    private static let bytesOfKey = 64
+
+    var storedBytes: Int {
+        ObjectChanges.bytesOfKey * (inserted.count + updated.count + deleted.count)
+    }
+}
