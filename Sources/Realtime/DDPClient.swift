@@ -55,6 +55,7 @@ public final class DDPClient: Sendable {
     let storeToken: (@Sendable (String?) -> Void)?
     let dispatcher: SourceDispatcher
     let changeObservers: DDPChangeObservers
+    private let stateHub = StateHub<Status>(.offline)
 
     /// How many calls of handlers may wait, and how many bytes of documents for them, before
     /// receiving pauses.
@@ -94,6 +95,7 @@ public final class DDPClient: Sendable {
             }
         }
         try setAccountHandler(nil, options.storeToken)
+        onStatus(nil)
     }
 
     deinit { close() }
@@ -105,6 +107,7 @@ public final class DDPClient: Sendable {
     public func close() {
         dispatcher.close()
         engine.close()
+        stateHub.finish(.offline)
     }
 
     // MARK: Connecting
@@ -140,6 +143,10 @@ public final class DDPClient: Sendable {
 
     public var status: Status { Status(engine.status) }
 
+    /// The status that was reported last, and each change of it; the `offline` of `close` is the
+    /// last one.
+    public var states: StateSequence<Status> { StateSequence(hub: stateHub) }
+
     /// Failed attempts in a row.
     public var retryCount: Int { engine.retryCount }
 
@@ -168,12 +175,12 @@ public final class DDPClient: Sendable {
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (StatusChange) -> Void)?
     ) {
         let handler = Handler(handler)
-        set { [dispatcher] in
-            $0.status = handler.map { handler in
-                { change in
-                    let change = StatusChange(change)
-                    dispatcher.run(on: handler.isolation) { handler.call(change) }
-                }
+        set { [dispatcher, stateHub] in
+            $0.status = { change in
+                let change = StatusChange(change)
+                stateHub.update { change.status }
+                guard let handler else { return }
+                dispatcher.run(on: handler.isolation) { handler.call(change) }
             }
         }
     }

@@ -54,6 +54,7 @@ public final class EventSource: Sendable, AsyncSequence {
     private let loop: Loop
     private let mailbox: Mailbox<Mail>
     private let isIterated = Atomic<Bool>(false)
+    private let stateHub = StateHub<ReadyState>(.connecting, last: .closed)
     let dispatcher: SourceDispatcher
     /// nil if no ids are stored.
     private let unfinished: UnfinishedEvents?
@@ -101,7 +102,10 @@ public final class EventSource: Sendable, AsyncSequence {
             }
         }
         try connection.pause()
-        if start { try connection.start() }
+        connection.observeState { [stateHub, unowned connection] in
+            stateHub.update { ReadyState(connection.state) }
+        }
+        if start { try self.start() }
     }
 
     /// Where `EventSource(url:headers:)` keeps the last event id for the next run of the program.
@@ -140,6 +144,7 @@ public final class EventSource: Sendable, AsyncSequence {
     deinit {
         dispatcher.close()
         connection.close()
+        stateHub.finish(.closed)
     }
 
     /// Starts connecting, if it was created with `start: false`.
@@ -259,9 +264,10 @@ public final class EventSource: Sendable, AsyncSequence {
 
     // MARK: State
 
-    public var readyState: ReadyState {
-        ReadyState(rawValue: Int(connection.state.rawValue)) ?? .closed
-    }
+    public var readyState: ReadyState { ReadyState(connection.state) }
+
+    /// The present state and each change of it; `closed` is the last one.
+    public var states: StateSequence<ReadyState> { StateSequence(hub: stateHub) }
 
     /// The URL of the next attempt, without user and password.
     public var url: String { connection.url }
@@ -302,6 +308,17 @@ extension EventSource.Event {
         self.event = String(decoding: event.type, as: UTF8.self)
         data = String(decoding: event.data, as: UTF8.self)
         hadID = event.hadID
+    }
+}
+
+extension EventSource.ReadyState {
+    fileprivate init(_ state: HTTPSourceState) {
+        self =
+            switch state {
+            case .connecting: .connecting
+            case .open: .open
+            case .closed: .closed
+            }
     }
 }
 

@@ -53,6 +53,7 @@ public final class LongPoll: Sendable, AsyncSequence {
     private let mailbox: Mailbox<Message>
     private let dispatcher: SourceDispatcher
     private let isIterated = Atomic<Bool>(false)
+    private let stateHub = StateHub<State>(.connecting, last: .closed)
 
     /// Creates a long poll and, unless `start` is false, starts polling.
     /// - Parameter url: `http://` or `https://`; user and password become a basic Authorization
@@ -86,12 +87,16 @@ public final class LongPoll: Sendable, AsyncSequence {
             }
         }
         try connection.pause()
-        if start { try connection.start() }
+        connection.observeState { [stateHub, unowned connection] in
+            stateHub.update { State(connection.state) }
+        }
+        if start { try self.start() }
     }
 
     deinit {
         dispatcher.close()
         connection.close()
+        stateHub.finish(.closed)
     }
 
     /// Starts polling, if it was created with `start: false`.
@@ -211,13 +216,10 @@ public final class LongPoll: Sendable, AsyncSequence {
     /// - Throws: `RealtimeError(.closed)`.
     public func restart() throws(RealtimeError) { try connection.restart() }
 
-    public var state: State {
-        switch connection.state {
-        case .connecting: .connecting
-        case .open: .open
-        case .closed: .closed
-        }
-    }
+    public var state: State { State(connection.state) }
+
+    /// The present state and each change of it; `closed` is the last one.
+    public var states: StateSequence<State> { StateSequence(hub: stateHub) }
 
     /// The URL of the next poll, without user and password.
     public var url: String { connection.url }
@@ -225,6 +227,17 @@ public final class LongPoll: Sendable, AsyncSequence {
     /// The cursor that the next poll will send, "" at the beginning. It counts buffered messages as
     /// received.
     public var lastEventID: String { connection.lastEventID }
+}
+
+extension LongPoll.State {
+    fileprivate init(_ state: HTTPSourceState) {
+        self =
+            switch state {
+            case .connecting: .connecting
+            case .open: .open
+            case .closed: .closed
+            }
+    }
 }
 
 extension LongPoll.Message: MailboxElement {

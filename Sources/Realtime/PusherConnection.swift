@@ -24,6 +24,7 @@ public final class PusherConnection: Sendable {
     private let isPushReady = Mutex(false)
     /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
+    private let stateHub: StateHub<ConnectionState>
     private let limits: Mutex<(attempts: Int?, gap: Double?)>
 
     init(_ key: String, _ options: PusherClientOptions, on loop: Loop) {
@@ -37,7 +38,8 @@ public final class PusherConnection: Sendable {
             case .success(let engine): (engine, nil)
             case .failure(let error): (nil, error)
             }
-        dispatcher = PusherDispatcher(engine, options)
+        stateHub = StateHub(.disconnected)
+        dispatcher = PusherDispatcher(engine, options, stateHub)
         dispatcher.addHandlers(PusherAuthorizer(options))
     }
 
@@ -49,6 +51,7 @@ public final class PusherConnection: Sendable {
         bindings.end()
         userBindings.end()
         dispatcher.close(loop)
+        stateHub.finish(.disconnected)
         let old = held.withLock { options in
             defer { options.releaseFunctions() }
             return options
@@ -119,6 +122,10 @@ public final class PusherConnection: Sendable {
     public var connectionState: ConnectionState {
         engine.map { ConnectionState($0.state) } ?? .disconnected
     }
+
+    /// The present state and each change of it; the `disconnected` of `Pusher.close` is the last
+    /// one.
+    public var states: StateSequence<ConnectionState> { StateSequence(hub: stateHub) }
 
     /// The server's name for this connection; nil while it is not connected.
     public var socketId: String? { engine?.socketID }

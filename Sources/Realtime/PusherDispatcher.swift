@@ -33,11 +33,16 @@ final class PusherDispatcher: Sendable {
     let userWaiters = TaskWaiters()
     private let queues: HandlerQueues
     private let parsesData: Bool
+    private let stateHub: StateHub<ConnectionState>
     /// It retains this object and outlives every handler.
     unowned let connection: Engine.PusherConnection?
 
-    init(_ connection: Engine.PusherConnection?, _ options: PusherClientOptions) {
+    init(
+        _ connection: Engine.PusherConnection?, _ options: PusherClientOptions,
+        _ stateHub: StateHub<ConnectionState>
+    ) {
         self.connection = connection
+        self.stateHub = stateHub
         parsesData = options.attemptToReturnJSONObject
         queues = HandlerQueues(
             on: options.executor, options.maxBufferedEvents, options.maxBufferedBytes,
@@ -96,6 +101,7 @@ final class PusherDispatcher: Sendable {
     }
 
     func notify(_ change: Pusher.StateChange) {
+        stateHub.update { change.new }
         if change.new == .connected { waiters.resumeAll(.success(())) }
         if change.new == .disconnected {
             failWaiters(

@@ -86,6 +86,7 @@ public final class Spreadbot: Sendable {
     let loop: Loop
     fileprivate let dispatcher: SpreadbotDispatcher
     let executor: Executor
+    private let stateHub = StateHub<State>(.disconnected)
     private let maxBufferedMessages: Int
     private let maxBufferedBytes: Int
 
@@ -98,6 +99,9 @@ public final class Spreadbot: Sendable {
         maxBufferedMessages = config.maxBufferedMessages
         maxBufferedBytes = config.maxBufferedBytes
         try dispatcher.addHandlers()
+        connection.observeState { [stateHub, unowned connection] in
+            stateHub.update { State(connection.state) }
+        }
     }
 
     /// Creates a connection from a dictionary; see `Configuration.init(_:)` for its keys.
@@ -324,6 +328,7 @@ public final class Spreadbot: Sendable {
     public func close() {
         connection.close()
         dispatcher.close(loop)
+        stateHub.finish(.disconnected)
     }
 
     /// Ends the connection and waits until it is closed.
@@ -393,13 +398,10 @@ public final class Spreadbot: Sendable {
 
     // MARK: State
 
-    public var state: State {
-        switch connection.state {
-        case .connecting: .connecting
-        case .connected: .connected
-        case .disconnected: .disconnected
-        }
-    }
+    public var state: State { State(connection.state) }
+
+    /// The present state and each change of it; the `disconnected` of `close` is the last one.
+    public var states: StateSequence<State> { StateSequence(hub: stateHub) }
 
     public var phase: Phase {
         switch connection.phase {

@@ -146,3 +146,14 @@ final class SpreadbotDispatcher: Sendable {
         }
     }
 }
+
+extension Spreadbot.State {
+    init(_ state: SpreadbotState) {
+        self =
+            switch state {
+            case .connecting: .connecting
+            case .connected: .connected
+            case .disconnected: .disconnected
+            }
+    }
+}

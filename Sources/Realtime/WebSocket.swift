@@ -60,6 +60,7 @@ public final class WebSocket: Sendable {
     let mailbox: Mailbox<Message>?
     let pieceBox: Mailbox<Piece>?
     private let events: Events
+    private let stateHub = StateHub<State>(.new, last: .closed)
     /// The connection's own handlers, which run before the user's.
     private let own: WebSocketHandlers
 
@@ -152,9 +153,15 @@ public final class WebSocket: Sendable {
             pieceBox?.finish(how)
         }
         self.own = own
+        connection.observeState { [stateHub, unowned connection] in
+            stateHub.update { State(connection.state) }
+        }
     }
 
-    deinit { connection.abandon() }
+    deinit {
+        connection.abandon()
+        stateHub.finish(.closed)
+    }
 
     // MARK: Use
 
@@ -324,16 +331,10 @@ public final class WebSocket: Sendable {
 
     // MARK: State
 
-    public var state: State {
-        switch connection.state {
-        case .new: .new
-        case .connecting: .connecting
-        case .open: .open
-        case .closing: .closing
-        case .closed: .closed
-        case .waiting: .waiting
-        }
-    }
+    public var state: State { State(connection.state) }
+
+    /// The present state and each change of it; `closed` is the last one.
+    public var states: StateSequence<State> { StateSequence(hub: stateHub) }
 
     /// The response that last opened the connection, and the connection itself; nil before.
     public var opened: Opened? { events.opened }
@@ -348,6 +349,20 @@ public final class WebSocket: Sendable {
     public var roundTrip: Duration? {
         let microseconds = connection.roundTripMicroseconds
         return microseconds < 0 ? nil : .microseconds(microseconds)
+    }
+}
+
+extension WebSocket.State {
+    fileprivate init(_ state: WebSocketState) {
+        self =
+            switch state {
+            case .new: .new
+            case .connecting: .connecting
+            case .open: .open
+            case .closing: .closing
+            case .closed: .closed
+            case .waiting: .waiting
+            }
     }
 }
 

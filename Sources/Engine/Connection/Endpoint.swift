@@ -38,6 +38,7 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     // Any thread.
     final let sharedHandlers: SharedHandlers<Handlers>
     private final let lazyInbox = AtomicLazyReference<Inbox>()
+    private final let stateObserver = AtomicLazyReference<StateObserver>()
 
     init(_ configuration: Configuration, on loop: Loop) {
         self.loop = loop
@@ -146,6 +147,15 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
 
     // MARK: State
 
+    /// Calls a function after each change of the state, on the thread that has changed it. Only the
+    /// first one counts.
+    package final func observeState(_ changed: @escaping @Sendable () -> Void) {
+        _ = stateObserver.storeIfNil(StateObserver(changed))
+    }
+
+    /// To be called after each change of the state. Any thread.
+    final func stateChanged() { stateObserver.load()?.changed() }
+
     /// Whether the object was started or used.
     package final var wasStarted: Bool { options.isStarted }
 
@@ -211,4 +221,10 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
         defer { mayReconfigure = false }
         return try body()
     }
+}
+
+private final class StateObserver: Sendable {
+    let changed: @Sendable () -> Void
+
+    init(_ changed: @escaping @Sendable () -> Void) { self.changed = changed }
 }

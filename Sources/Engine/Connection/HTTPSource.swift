@@ -113,7 +113,8 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     }
 
     final func setState(_ state: HTTPSourceState) {
-        stateNumber.store(state.rawValue, ordering: .releasing)
+        let old = stateNumber.exchange(state.rawValue, ordering: .acquiringAndReleasing)
+        if old != state.rawValue { stateChanged() }
     }
 
     /// The URL that was set last.

@@ -301,6 +301,7 @@ package final class SpreadbotConnection:
         guard !loop.isForked else { return }
         guard gate.close() else { return }
         publish { ($0.state, $0.phase, $0.transport) = (.disconnected, .none, nil) }
+        stateChanged()
         // Closed now, so that another connection can open it.
         outbox?.close()
         loop.perform { [self] in closeNow() }

@@ -55,7 +55,9 @@ extension SpreadbotConnection: ReachabilityObserver {
 
     func publishState() {
         guard !isClosed else { return }
+        var isNew = false
         publish {
+            isNew = $0.state != session.state
             $0.state = session.state
             $0.phase = session.phase
             $0.transport = session.transport
@@ -63,6 +65,7 @@ extension SpreadbotConnection: ReachabilityObserver {
             $0.accessToken = session.accessToken
             $0.refreshToken = session.refreshToken
         }
+        if isNew { stateChanged() }
     }
 
     func perform(_ action: SpreadbotSession.Action) {

@@ -121,7 +121,8 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
     package var didClose: Bool { gate.isEnding }
 
     func setState(_ state: WebSocketState) {
-        stateNumber.store(state.rawValue, ordering: .releasing)
+        let old = stateNumber.exchange(state.rawValue, ordering: .acquiringAndReleasing)
+        if old != state.rawValue { stateChanged() }
     }
 
     /// Bytes that are queued and that the kernel has not taken yet.
@@ -250,9 +251,10 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
     func becomeConnecting() -> Bool { become(.connecting, from: .waiting) }
 
     private func become(_ new: WebSocketState, from old: WebSocketState) -> Bool {
-        stateNumber.compareExchange(
-            expected: old.rawValue, desired: new.rawValue, ordering: .acquiringAndReleasing
-        ).exchanged
+        let change = stateNumber.compareExchange(
+            expected: old.rawValue, desired: new.rawValue, ordering: .acquiringAndReleasing)
+        if change.exchanged { stateChanged() }
+        return change.exchanged
     }
 
     /// Another thread may close the connection while the loop's thread ends it: closed stays
@@ -262,7 +264,7 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
         while current != WebSocketState.closed.rawValue {
             let change = stateNumber.compareExchange(
                 expected: current, desired: new.rawValue, ordering: .acquiringAndReleasing)
-            if change.exchanged { return }
+            if change.exchanged { return stateChanged() }
             current = change.original
         }
     }
