@@ -14,7 +14,8 @@ public import Wire
 ///     source.onMessage { id, event, data in print(data) }
 ///     source.addEventListener("tick") { id, event, data in print(data) }
 ///
-/// It connects when it is created; events wait for the first handler, listener or iteration.
+/// It connects when it is created, or with `start: false` by `start` or the first iteration. Events
+/// wait for the first handler, listener or iteration.
 /// Handlers run one at a time on the main actor, or where `Options.executor` says; one that is
 /// isolated to an actor, for example in main-actor code, runs there. Cancelling the only task that
 /// iterates closes the event source, and so does releasing the last reference. All members may be
@@ -54,6 +55,7 @@ public final class EventSource: Sendable, AsyncSequence {
     private let loop: Loop
     private let mailbox: Mailbox<Mail>
     private let isIterated = Atomic<Bool>(false)
+    private let starting: SourceStart
     private let stateHub = StateHub<ReadyState>(.connecting, last: .closed)
     let dispatcher: SourceDispatcher
     /// nil if no ids are stored.
@@ -72,6 +74,9 @@ public final class EventSource: Sendable, AsyncSequence {
         let mailbox = Mailbox<Mail>(
             options.maxBufferedEvents, options.maxBufferedBytes, on: loop.engine)
         self.mailbox = mailbox
+        starting = SourceStart { [unowned connection] () throws(RealtimeError) in
+            try connection.start()
+        }
         let keepsIDs = options.idFile != nil || options.onStore != nil
         let unfinished =
             keepsIDs
@@ -147,9 +152,9 @@ public final class EventSource: Sendable, AsyncSequence {
         stateHub.finish(.closed)
     }
 
-    /// Starts connecting, if it was created with `start: false`.
-    /// - Throws: `RealtimeError(.state)` if it was started before.
-    public func start() throws(RealtimeError) { try connection.start() }
+    /// Starts connecting, if it was created with `start: false`. An iteration does so by itself.
+    /// - Throws: `RealtimeError(.state)` if it was called before.
+    public func start() throws(RealtimeError) { try starting.begin() }
 
     func set(_ change: (inout EventSourceHandlers) -> Void) {
         // Fails if the loop has ended; then no handler is called anyway.
@@ -229,6 +234,7 @@ public final class EventSource: Sendable, AsyncSequence {
 
     private func nextMail(_ reader: MailboxReader<Mail>) async throws -> Mail? {
         if let mail = mailbox.takeNow(onResume: dispatcher.resume) { return mail }
+        try starting.beginIterating()
         do {
             return try await mailbox.next(onResume: dispatcher.resume)
         } catch let error as CancellationError {

@@ -12,7 +12,8 @@ public import Wire
 ///
 ///     poll.onMessage { print($0.text) }
 ///
-/// It starts polling when it is created. Messages wait for the handler or the iteration; polling
+/// It starts polling when it is created, or with `start: false` by `start` or the first iteration.
+/// Messages wait for the handler or the iteration; polling
 /// continues while no more than `maxBufferedMessages` wait. If a failure interrupts the delivery of
 /// a message, the message comes again. If the server drops messages between two polls, the library
 /// cannot notice that they are missing.
@@ -53,6 +54,7 @@ public final class LongPoll: Sendable, AsyncSequence {
     private let mailbox: Mailbox<Message>
     private let dispatcher: SourceDispatcher
     private let isIterated = Atomic<Bool>(false)
+    private let starting: SourceStart
     private let stateHub = StateHub<State>(.connecting, last: .closed)
 
     /// Creates a long poll and, unless `start` is false, starts polling.
@@ -68,6 +70,9 @@ public final class LongPoll: Sendable, AsyncSequence {
         let mailbox = Mailbox<Message>(
             options.maxBufferedMessages, options.maxBufferedBytes, on: loop.engine)
         self.mailbox = mailbox
+        starting = SourceStart { [unowned connection] () throws(RealtimeError) in
+            try connection.start()
+        }
         dispatcher = SourceDispatcher(
             on: options.executor, options.maxBufferedMessages, options.maxBufferedBytes,
             loop: loop.engine
@@ -99,10 +104,10 @@ public final class LongPoll: Sendable, AsyncSequence {
         stateHub.finish(.closed)
     }
 
-    /// Starts polling, if it was created with `start: false`.
-    /// - Throws: `RealtimeError`: `.state` if it was started before, `.invalidArgument` for a last
+    /// Starts polling, if it was created with `start: false`. An iteration does so by itself.
+    /// - Throws: `RealtimeError`: `.state` if it was called before, `.invalidArgument` for a last
     ///   event id that does not fit the cursor.
-    public func start() throws(RealtimeError) { try connection.start() }
+    public func start() throws(RealtimeError) { try starting.begin() }
 
     // MARK: Handlers; the last one set counts
 
@@ -193,6 +198,7 @@ public final class LongPoll: Sendable, AsyncSequence {
 
     private func next(_ reader: MailboxReader<Message>) async throws -> Message? {
         if let message = mailbox.takeNow(onResume: dispatcher.resume) { return message }
+        try starting.beginIterating()
         do {
             return try await mailbox.next(onResume: dispatcher.resume)
         } catch let error as CancellationError {
