@@ -1,7 +1,6 @@
 internal import Documents
 internal import Engine
 internal import Session
-import Synchronization
 public import Wire
 
 /// A collection of local documents, from `DDPClient.collection`.
@@ -91,34 +90,6 @@ public struct DDPCollection: Sendable {
             }
         }
         return DDPLiveQuery(client, id.number, gate)
-    }
-
-    /// The result of a query, and its result after each change, as soon as the iteration asks for
-    /// it: results that it was too slow for are left out. Ends when the client is closed, or if
-    /// regular expressions take too long for the documents that there are by then.
-    ///
-    ///     for await open in try client.collection("tasks").results(["done": false]) { … }
-    public func results(
-        _ selector: EJSON = [:], options: EJSONObject = [:]
-    ) throws(RealtimeError) -> AsyncStream<[DDPDocument]> {
-        let query = try Query(selector: selector, options: .object(options))
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: [DDPDocument].self, bufferingPolicy: .bufferingNewest(1))
-        let end = DDPStreamEnd { continuation.finish() }
-        let engine = client.engine
-        let id = try engine.observeFromStart(query, in: name) { [name, unowned engine] _, _, _ in
-            withExtendedLifetime(end) {
-                guard let found = try? engine.find(query, in: name) else {
-                    return continuation.finish()
-                }
-                _ = continuation.yield(found.map { DDPDocument($0) })
-            }
-        }
-        let number = id.number
-        continuation.onTermination = { [weak engine] _ in
-            engine?.stopObserving(LiveQueryID(number: number))
-        }
-        return stream
     }
 }
 

@@ -66,20 +66,30 @@ extension DDPCollection {
         _ selector: EJSON = [:], options: EJSONObject = [:]
     ) throws(RealtimeError) -> DDPLiveChanges {
         let query = try Query(selector: selector, options: .object(options))
-        return DDPLiveChanges(query: try LiveChangesQuery(client, query, in: name))
+        return DDPLiveChanges(query: try LiveChangesQuery(client, query, in: name, LiveResult()))
     }
 }
 
-/// A live query whose result is a `LiveResult`. It ends when it is released.
-final class LiveChangesQuery: Sendable {
-    let result: LiveResult
+/// Receives the result of a live query, on the loop's thread.
+protocol LiveReceiver: Sendable {
+    /// - Parameter change: the first one is the present result.
+    func report(_ change: LiveChange)
+    /// Nothing follows.
+    func finish()
+}
+
+typealias LiveChangesQuery = LiveReceiverQuery<LiveResult>
+
+/// A live query whose result goes to a receiver. It ends when it is released.
+final class LiveReceiverQuery<Result: LiveReceiver>: Sendable {
+    let result: Result
     private let client: DDPClient
     private let number: Int
 
     /// - Parameter changed: called on the loop's thread after each change of the result.
     init(
-        _ client: DDPClient, _ query: Query, in collection: String,
-        _ result: LiveResult = LiveResult(), changed: (@Sendable (LiveResult) -> Void)? = nil
+        _ client: DDPClient, _ query: Query, in collection: String, _ result: Result,
+        changed: (@Sendable (Result) -> Void)? = nil
     ) throws(RealtimeError) {
         let end = DDPStreamEnd { result.finish() }
         let id = try client.engine.observeFromStart(query, in: collection, indexes: true) {

@@ -276,7 +276,7 @@ public final class Spreadbot: Sendable {
         public typealias Element = Message
         let spreadbot: Spreadbot
         let mailbox: Mailbox<Message>
-        /// nil before the first `next`: a sequence alone takes no messages.
+        /// nil unless it is an iterator: a sequence alone takes no messages.
         private var reader: MailboxReader<Message>?
 
         init(spreadbot: Spreadbot, mailbox: Mailbox<Message>) {
@@ -285,7 +285,9 @@ public final class Spreadbot: Sendable {
         }
 
         public func makeAsyncIterator() -> Messages {
-            Messages(spreadbot: spreadbot, mailbox: mailbox)
+            var iterator = Messages(spreadbot: spreadbot, mailbox: mailbox)
+            _ = iterator.begun()
+            return iterator
         }
 
         /// Waits for the next message, on the caller's actor; nil at the end.

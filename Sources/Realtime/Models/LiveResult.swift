@@ -4,7 +4,7 @@ internal import Wire
 
 /// The result of a live query, and what has changed in it since its reader took the last change.
 /// The loop's thread changes it, any thread takes from it.
-final class LiveResult: Sendable {
+final class LiveResult: LiveReceiver {
     /// What a reader takes.
     struct Change: Sendable {
         let edit: ListEdit<DocumentID>
@@ -16,9 +16,8 @@ final class LiveResult: Sendable {
     }
 
     fileprivate struct State {
-        var documents: [DocumentID: EJSONObject] = [:]
-        /// The result in order; only if `touch` needs it.
-        var order: [DocumentID] = []
+        /// Their order is kept only if `touch` needs it.
+        var documents = LiveDocuments()
         var pending = PendingChanges<ListEdit<DocumentID>>()
         /// The reader has got the initial result.
         var hasTaken = false
@@ -37,8 +36,7 @@ final class LiveResult: Sendable {
     func report(_ change: LiveChange) {
         let edit = ListEdit(change)
         state.withLock { state in
-            for change in change.changes { state.apply(change) }
-            if keepsOrder { state.order.apply(edit) }
+            state.documents.apply(change, keepsOrder ? edit : nil)
             state.pending.append(edit)
         }
         waiters.resumeAll(.success(()))
@@ -47,10 +45,10 @@ final class LiveResult: Sendable {
     /// Some documents count as updated, because what belongs to them has changed.
     func touch(_ ids: [DocumentID]) {
         let isTouched = state.withLock { state in
-            let touched = Set(ids.filter { state.documents[$0] != nil })
+            let touched = Set(ids.filter { state.documents.fields[$0] != nil })
             guard !touched.isEmpty else { return false }
             var edit = ListEdit<DocumentID>()
-            for (index, id) in state.order.enumerated() where touched.contains(id) {
+            for (index, id) in state.documents.order.enumerated() where touched.contains(id) {
                 edit.updated.append(ListEdit.Pair(old: index, new: index, id: id))
             }
             state.pending.append(edit)
@@ -74,12 +72,11 @@ final class LiveResult: Sendable {
             let isInitial = !state.hasTaken
             guard isInitial || !edit.isEmpty else { return nil }
             state.hasTaken = true
-            func found(_ id: DocumentID) -> Found {
-                Found(id: id, fields: state.documents[id] ?? EJSONObject())
-            }
+            let documents = state.documents
             return Change(
-                edit: edit, inserted: edit.inserted.map { found($0.id) },
-                updated: edit.updated.map { found($0.id) }, count: state.documents.count,
+                edit: edit, inserted: edit.inserted.map { documents.found($0.id) },
+                updated: edit.updated.map { documents.found($0.id) },
+                count: documents.fields.count,
                 isInitial: isInitial)
         }
     }
@@ -97,21 +94,6 @@ final class LiveResult: Sendable {
             if state.withLock({ $0.isOver }) { return nil }
         }
         return nil
-    }
-}
-
-extension LiveResult.State {
-    mutating func apply(_ change: ListChange) {
-        switch change {
-        case .added(let id, let fields, _): documents[id] = fields
-        case .changed(let id, let fields, let cleared):
-            guard var document = documents.removeValue(forKey: id) else { return }
-            for field in fields.fields { document[field.name] = field.value }
-            for name in cleared { document[name] = nil }
-            documents[id] = document
-        case .moved: break
-        case .removed(let id): documents[id] = nil
-        }
     }
 }
 
@@ -133,18 +115,5 @@ extension ListEdit<DocumentID> {
         inserted = zip(indexes.inserted, added).map { Place(index: $0, id: $1) }
         moved = zip(indexes.moved, moves).map { Pair(old: $0.old, new: $0.new, id: $1) }
         updated = zip(indexes.updated, changes).map { Pair(old: $0.old, new: $0.new, id: $1) }
-    }
-}
-
-extension [DocumentID] {
-    /// Turns the old list of ids into the new one.
-    fileprivate mutating func apply(_ edit: ListEdit<DocumentID>) {
-        for index in (edit.deleted.map { $0.index } + edit.moved.map { $0.old }).sorted().reversed()
-        {
-            remove(at: index)
-        }
-        let coming =
-            edit.inserted.map { ($0.index, $0.id) } + edit.moved.map { ($0.new, $0.id) }
-        for (index, id) in coming.sorted(by: { $0.0 < $1.0 }) { insert(id, at: index) }
     }
 }

@@ -1,0 +1,99 @@
+internal import Documents
+internal import Engine
+import Synchronization
+public import Wire
+
+/// The results of a query: the present one, and the one after each change, from
+/// `DDPCollection.results`.
+///
+/// Any number of tasks iterate, each with an iteration of its own. One that is slow leaves out the
+/// results that it was too slow for. The query ends with the last reference to the sequence and its
+/// iterators, and the iterations when the client is closed.
+public struct DDPResults: AsyncSequence, Sendable {
+    public typealias Element = [DDPDocument]
+    public typealias Failure = Never
+
+    fileprivate let query: LiveReceiverQuery<LatestResult>
+
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let query: LiveReceiverQuery<LatestResult>
+        private var version = 0
+
+        fileprivate init(_ query: LiveReceiverQuery<LatestResult>) { self.query = query }
+
+        /// Waits for a result that it has not returned yet.
+        /// - Returns: nil when the client is closed, or the task is cancelled.
+        public mutating func next(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async throws(Never) -> [DDPDocument]? {
+            await query.result.next(after: &version)?.map { DDPDocument($0) }
+        }
+
+        public mutating func next() async -> [DDPDocument]? { await next(isolation: #isolation) }
+    }
+
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(query) }
+}
+
+extension DDPCollection {
+    /// The result of a query, and its result after each change, as soon as the iteration asks for
+    /// it: results that it was too slow for are left out.
+    ///
+    ///     for await open in try client.collection("tasks").results(["done": false]) { … }
+    ///
+    /// - Throws: `.invalidArgument` for a query with a fault; `.closed`.
+    public func results(
+        _ selector: EJSON = [:], options: EJSONObject = [:]
+    ) throws(RealtimeError) -> DDPResults {
+        let query = try Query(selector: selector, options: .object(options))
+        return DDPResults(query: try LiveReceiverQuery(client, query, in: name, LatestResult()))
+    }
+}
+
+/// The present result of a live query, for any number of readers.
+private final class LatestResult: LiveReceiver {
+    private struct State {
+        var documents = LiveDocuments()
+        /// How many changes there were; 0 before the first result.
+        var version = 0
+        var isOver = false
+    }
+
+    private let state = Mutex(State())
+    private let waiters = TaskWaiters()
+
+    func report(_ change: LiveChange) {
+        state.withLock { state in
+            state.documents.apply(change, ListEdit<DocumentID>(change))
+            state.version += 1
+        }
+        waiters.resumeAll(.success(()))
+    }
+
+    func finish() {
+        state.withLock { $0.isOver = true }
+        waiters.resumeAll(.success(()))
+    }
+
+    /// - Parameter version: of the result that the reader has; becomes that of the new one.
+    /// - Returns: nil at the end, and if the task is cancelled.
+    func next(after version: inout Int) async -> [Found]? {
+        while !Task.isCancelled {
+            let known = version
+            let (found, newest, isOver) = state.withLock { state in
+                let documents = state.documents
+                let found =
+                    state.version > known ? documents.order.map { documents.found($0) } : nil
+                return (found, state.version, state.isOver)
+            }
+            version = newest
+            if let found { return found }
+            if isOver { return nil }
+            let isWoken: Void? = try? await waiters.wait {
+                state.withLock { $0.isOver || $0.version > newest ? .success(()) : nil }
+            }
+            guard isWoken != nil else { return nil }
+        }
+        return nil
+    }
+}
