@@ -11,6 +11,13 @@ final class Completion: Sendable {
 
     private let state = Mutex(State.open)
 
+    /// The command ends. What happens until then is not of interest, and must not be printed.
+    var isOver: Bool {
+        state.withLock { state in
+            if case .over = state { true } else { false }
+        }
+    }
+
     /// Ends the wait. Only the first call counts.
     func end(_ error: (any Error)? = nil) {
         let result: Result<Void, any Error> = error.map { .failure($0) } ?? .success(())

@@ -101,7 +101,9 @@ final class DDPView: Sendable {
         if let error = change.error, !wasConnected,
             change.status == .failed || isFinal(error, change.retryCount)
         {
-            return completion.end(DDPUnreachable(error: error, address: address))
+            completion.end(DDPUnreachable(error: error, address: address))
+            // Otherwise another attempt would follow.
+            return stop(client)
         }
         if change.status == .failed {
             let error = change.error ?? RealtimeError(.handshake, change.reason)
@@ -138,7 +140,7 @@ final class DDPView: Sendable {
 
     /// On a terminal, the table is where remarks would be.
     private func note(_ text: @autoclosure () -> String, _ object: @autoclosure () -> JSONLine) {
-        if table == nil { console.note(text(), object()) }
+        if table == nil, !completion.isOver { console.note(text(), object()) }
     }
 
     // MARK: Showing
@@ -205,7 +207,7 @@ final class DDPView: Sendable {
 
     private func show(_ changes: [DDPChange]) {
         for change in changes {
-            guard !left.isOver else { return }
+            guard !left.isOver, !completion.isOver else { return }
             console.emit(change.line, change.object)
             if left.countsDown() { completion.end() }
         }
@@ -222,9 +224,13 @@ final class DDPView: Sendable {
 
     /// Closes the connection, and gives the terminal back.
     func finish(_ client: DDPClient) {
+        stop(client)
+        table?.end()
+    }
+
+    private func stop(_ client: DDPClient) {
         state.withLock { $0.isLeaving = true }
         try? client.disconnect()
-        table?.end()
     }
 }
 

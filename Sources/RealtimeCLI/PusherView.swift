@@ -12,7 +12,7 @@ final class PusherView: Sendable {
         var untriggered: Set<String>
     }
 
-    private let console: Console
+    private let output: Console
     private let completion: Completion
     private let left: Countdown
     private let endsWhenSent: Bool
@@ -26,7 +26,7 @@ final class PusherView: Sendable {
         _ console: Console, _ completion: Completion, channels: [String], events: [String],
         count: Int?, trigger: (name: String, data: JSONValue)?
     ) {
-        self.console = console
+        output = console
         self.completion = completion
         self.channels = channels
         self.trigger = trigger
@@ -35,6 +35,9 @@ final class PusherView: Sendable {
         left = Countdown(count == 0 ? nil : count)
         state = Mutex(State(channels: Set(channels), untriggered: Set(channels)))
     }
+
+    /// Nil after the end.
+    private var console: Console? { completion.isOver ? nil : output }
 
     /// Subscribes and connects.
     func show(_ pusher: Pusher) {
@@ -49,7 +52,7 @@ final class PusherView: Sendable {
             if let pusher { self.failed(channel, failure, pusher) }
         }
         pusher.onDecryptionFailed { channel, event, _ in
-            self.console.note(
+            self.console?.note(
                 "\(channel.name): the event \(event) cannot be decrypted",
                 JSONLine("undecryptable").with("channel", channel.name).with("name", event))
         }
@@ -70,7 +73,7 @@ final class PusherView: Sendable {
             return
         }
         let line = [channel, event.eventName, event.data].compactMap(\.self)
-        console.emit(
+        console?.emit(
             line.joined(separator: " "),
             JSONLine("message").with("channel", channel).with("name", event.eventName)
                 .with("user_id", event.userId).with("data", event.data))
@@ -104,7 +107,7 @@ final class PusherView: Sendable {
                 "\(change.error?.message ?? "the connection was lost");"
                     + " trying again \(Console.when(change.retryIn))"
             }
-        console.note(
+        console?.note(
             text,
             JSONLine("state").with("old", change.old.stringValue())
                 .with("new", change.new.stringValue())
@@ -117,12 +120,12 @@ final class PusherView: Sendable {
     private func end(_ change: Pusher.StateChange) {
         guard let error = change.error else { return completion.end() }
         guard change.closeCode != nil else { return completion.end(error) }
-        _ = console.fail(error)
+        _ = console?.fail(error)
         completion.end(ExitStatus.closedWithError)
     }
 
     private func show(_ error: PusherError) {
-        console.note(
+        console?.note(
             "the server reports: \(error)",
             JSONLine("server_error").with("code", error.code).with("message", error.message)
                 .with("channel", error.channelName))
@@ -132,7 +135,7 @@ final class PusherView: Sendable {
         let presence = channel as? PusherPresenceChannel
         let members = presence.map { channel in channel.members.map(\.userId) }
         let others = members.map { ", members: \($0.joined(separator: ", "))" }
-        console.note(
+        console?.note(
             "subscribed to \(channel.name)\(others ?? "")",
             JSONLine("subscribed").with("channel", channel.name)
                 .with("user_id", presence?.myId)
@@ -165,7 +168,7 @@ final class PusherView: Sendable {
             completion.end(failure.error)
             return pusher.disconnect()
         }
-        console.note(
+        console?.note(
             "not subscribed to \(channel.name): \(failure.error.message)",
             JSONLine("unsubscribed").with("channel", channel.name)
                 .with("code", "\(failure.error.code)").with(message: failure.error.message)

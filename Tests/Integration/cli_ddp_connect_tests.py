@@ -92,6 +92,26 @@ def test_other_servers(
     refuses(tool, url, status, first, last)
 
 
+def test_no_attempt_follows_the_last(tool: Tool, servers: Servers) -> None:
+    """Many at once keep the machine busy, so each has time for another attempt before it ends."""
+    asked = 0
+
+    async def script(peer: Peer) -> None:
+        nonlocal asked
+        asked += 1
+        await page("404 Not Found")(peer)
+
+    command = ["ddp", http(servers.script(script)), "sub", "tasks"]
+    with contextlib.ExitStack() as stack:
+        all_ = [stack.enter_context(running(tool, *command)) for _ in range(16)]
+        for process in all_:
+            ends(process, REFUSED)
+            assert process.stderr is not None
+            lines = process.stderr.read().decode().splitlines()
+            expect(len(lines) == 4 and "status 404" in lines[-1], f"{lines}")
+    expect(asked == 2 * len(all_), f"{asked} requests")
+
+
 def refuses(tool: Tool, url: str, status: int, first: str, last: str, *options: str) -> None:
     """Both attempts fail, and the advice says what is expected where."""
     host = url.split("/")[2]

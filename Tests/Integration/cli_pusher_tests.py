@@ -168,6 +168,9 @@ def test_the_first_attempt_is_the_only_one(tool: Tool) -> None:
     nobody = ["pusher", "--key", "k", "--host", "127.0.0.1", "--port", "1", "--no-tls", "a"]
     said = tool.run(*nobody, status=UNREACHABLE).stderr
     expect("trying again" not in said and said.count("cannot connect") == 1, said)
+    # The error is the last line, not the end of the connection that follows it.
+    lines = said.splitlines()
+    expect(len(lines) == 2 and "cannot connect" in lines[1], f"{lines}")
 
 
 def test_encrypted_channels(tool: Tool, server: PusherServer, secret: str) -> None:
