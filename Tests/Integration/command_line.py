@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from harness import PATIENCE_S, Build, Failed, expect
+from patience import patiently as growing_limits
 from servers import Peer
 
 DONE, OTHER, UNREACHABLE, UNTRUSTED, REFUSED, LOST, CLOSED, USAGE, INTERRUPTED, UNREAD = (
@@ -62,20 +63,22 @@ class Tool:
 
 
 def patiently(check: Callable[[str], None]) -> None:
-    """Calls a check with a time limit in seconds, for the tool. It must pass with one of them: a
-    limit that is meant to pass, but only after the server has done something, can be too short when
-    the machine is busy, so each is twice the one before. Failures of the last one are raised."""
-    limit = 0.25
-    while True:
-        try:
-            return check(f"{limit:g}")
-        except Failed:
-            limit *= 2
-            if limit > PATIENCE_S / 2:
-                raise
+    """Calls a check with growing time limits in seconds, for the tool; see patience.py."""
+    for attempt in growing_limits():
+        with attempt as limit:
+            check(f"{limit:g}")
 
 
-def shown(limit: str) -> str:
+def promptly(seconds: float, duration: Callable[[], float]) -> None:
+    """Calls a function that returns how long something took, until that is short enough. A busy
+    machine may make it late once, but what waits for a longer time limit is late each time."""
+    took = [duration()]
+    while took[-1] >= seconds and len(took) < 3:
+        took.append(duration())
+    expect(took[-1] < seconds, f"it took {took} s")
+
+
+def shown(limit: str | float) -> str:
     """A limit as the library's messages show it."""
     milliseconds = round(float(limit) * 1000)
     return f"{milliseconds} ms" if milliseconds % 1000 else f"{milliseconds // 1000} s"

@@ -17,6 +17,7 @@ from command_line import Tool, http, line_of, running
 from harness import PATIENCE_S, Build, Failed, expect, in_namespaces
 from namespaces import CLIENT, SERVER, Wire
 from nchan import Nchan
+from patience import patiently
 from rest_server import RESTServer
 from servers import Peer, Servers
 from watch import Watch
@@ -87,7 +88,13 @@ def options(request: pytest.FixtureRequest, nchan: Nchan) -> dict[str, Any]:
 async def test_request(relay: Relay, options: dict[str, Any]) -> None:
     """All kept connections are dead, not only the one that failed. Over HTTP/2 the requests that
     follow use the new connection, too."""
-    async with librealtime.RESTClient(relay.url("/"), timeout=NOTICED_S, **options) as client:
+    for attempt in patiently(NOTICED_S):
+        with attempt as limit:
+            await requests_on_dead_connections(relay, options, limit)
+
+
+async def requests_on_dead_connections(relay: Relay, options: dict[str, Any], limit: float) -> None:
+    async with librealtime.RESTClient(relay.url("/"), timeout=limit, **options) as client:
         await asyncio.gather(*(client.get("/rest/protocol") for _ in range(4)))
         kept = relay.connections
         relay.lose()
@@ -108,15 +115,17 @@ def watching(relay: Relay, path: str, options: dict[str, Any]) -> Iterator[Watch
 
 
 async def test_silence(relay: Relay, options: dict[str, Any]) -> None:
-    name = channel()
-    options |= {"idle_timeout": NOTICED_S, "response_timeout": 10 * NOTICED_S}
-    with watching(relay, f"/ps/{name}", options) as watch:
-        await watch.opened()
-        relay.lose()
-        await watch.loses("RT_ERROR_TIMEOUT", "sent nothing")
-        await watch.opened()
-        await asyncio.to_thread(relay.nchan.publish, name, "here")
-        await watch.data("here")
+    for attempt in patiently(NOTICED_S):
+        with attempt as limit:
+            name = channel()
+            limits = {"idle_timeout": limit, "response_timeout": 10 * limit}
+            with watching(relay, f"/ps/{name}", options | limits) as watch:
+                await watch.opened()
+                relay.lose()
+                await watch.loses("RT_ERROR_TIMEOUT", "sent nothing")
+                await watch.opened()
+                await asyncio.to_thread(relay.nchan.publish, name, "here")
+                await watch.data("here")
 
 
 async def test_restart(relay: Relay, options: dict[str, Any]) -> None:

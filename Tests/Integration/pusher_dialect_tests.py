@@ -26,7 +26,7 @@ def server(pusher_server: PusherServer) -> PusherServer:
 
 @pytest.fixture(params=DIALECTS)
 def dialect(server: PusherServer, request: pytest.FixtureRequest) -> str:
-    server.control.settings(dialect=request.param)
+    server.control.settings(dialect=request.param, client_event_window=600)
     return str(request.param)
 
 
@@ -97,7 +97,7 @@ def test_first_message(server: PusherServer, dialect: str) -> None:
 
 
 def test_unauthorized_connections_are_closed(server: PusherServer) -> None:
-    server.control.settings(authorized_within=2)
+    server.control.settings(authorized_within=600)
     with PusherClient(server) as member:
         member.join(SECRET)
         server.control.settings(authorized_within=0.1)

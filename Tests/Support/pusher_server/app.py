@@ -196,7 +196,8 @@ class App:
     def allows_client_event(self, connection: Connection) -> bool:
         """Counts a client event; whether the connection may send it within its rate."""
         rate, now = self.settings.client_event_rate, asyncio.get_running_loop().time()
-        recent = [when for when in connection.sent_client_events if when > now - 1]
+        begin = now - self.settings.client_event_window
+        recent = [when for when in connection.sent_client_events if when > begin]
         connection.sent_client_events = recent
         if rate and len(recent) >= rate:
             return False

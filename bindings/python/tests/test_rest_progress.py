@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,15 +17,21 @@ from wire import OK, read
 import librealtime
 from librealtime import sync
 
-#: How long one attempt may make no progress, and how long a whole body takes.
-STANDSTILL = 0.5
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
+
+from patience import patiently
+
+#: A body comes in so many pieces, with a tenth of the time limit between two of them.
 PIECES = 30
-PAUSE = 0.05
 
 
-def trickle(connection: socket.socket, pieces: int) -> None:
+def pause(limit: float) -> None:
+    threading.Event().wait(limit / 10)
+
+
+def trickle(connection: socket.socket, pieces: int, limit: float) -> None:
     for _ in range(pieces):
-        threading.Event().wait(PAUSE)
+        pause(limit)
         connection.sendall(b"1\r\nx\r\n")
 
 
@@ -31,21 +39,27 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def test_a_streamed_answer_may_take_longer_than_an_attempt(run: Any, serve: Any) -> None:
+    for attempt in patiently(0.5, last=10):
+        with attempt as limit:
+            streamed(run, serve, limit)
+
+
+def streamed(run: Any, serve: Any, limit: float) -> None:
     def answer(connection: socket.socket, number: int) -> None:
         while read(connection):
             connection.sendall(CHUNKED)
-            trickle(connection, PIECES)
+            trickle(connection, PIECES, limit)
             connection.sendall(b"0\r\n\r\n")
 
     server = serve(answer)
     with (
-        sync.RESTClient(server.url, timeout=STANDSTILL, attempts=1) as client,
+        sync.RESTClient(server.url, timeout=limit, attempts=1) as client,
         client.stream("GET", "/") as response,
     ):
         assert response.read() == b"x" * PIECES
 
     async def main() -> None:
-        async with librealtime.RESTClient(server.url, timeout=STANDSTILL, attempts=1) as client:
+        async with librealtime.RESTClient(server.url, timeout=limit, attempts=1) as client:
             async with client.stream("GET", "/") as response:
                 assert await response.aread() == b"x" * PIECES
             # A response that is not streamed must be complete by then.
@@ -56,17 +70,22 @@ def test_a_streamed_answer_may_take_longer_than_an_attempt(run: Any, serve: Any)
 
 
 def test_a_streamed_answer_may_take_longer_than_the_deadline(run: Any, serve: Any) -> None:
+    for attempt in patiently(1, last=20):
+        with attempt as deadline:
+            beyond_the_deadline(run, serve, deadline)
+
+
+def beyond_the_deadline(run: Any, serve: Any, deadline: float) -> None:
     def answer(connection: socket.socket, number: int) -> None:
         while read(connection):
             connection.sendall(CHUNKED)
-            trickle(connection, PIECES)
+            trickle(connection, PIECES, deadline / 2)
             connection.sendall(b"0\r\n\r\n")
 
-    # The head must arrive before it, which may take a while on a busy machine.
-    deadline = PIECES * PAUSE * 2 / 3
     short: dict[str, Any] = {"deadline": deadline, "attempts": 1}
     # It takes longer than the client's deadline, which must not end it either.
-    own: list[dict[str, Any]] = [{}, {"timeout": 0.9 * deadline}, {"timeout": 9}, {"timeout": None}]
+    own: list[dict[str, Any]] = [{}, {"timeout": 0.9 * deadline}]
+    own += [{"timeout": 9 * deadline}, {"timeout": None}]
     with sync.RESTClient(serve(answer).url, **short) as client:
 
         def read_all(options: dict[str, Any]) -> bytes:
@@ -81,7 +100,7 @@ def test_a_streamed_answer_may_take_longer_than_the_deadline(run: Any, serve: An
     async def main() -> None:
         async with (
             librealtime.RESTClient(serve(answer).url, **short) as client,
-            client.stream("GET", "/", timeout=9) as response,
+            client.stream("GET", "/", timeout=9 * deadline) as response,
         ):
             assert await response.aread() == b"x" * PIECES
 
@@ -108,17 +127,23 @@ def test_the_deadline_counts_until_a_streamed_answer_begins(serve: Any) -> None:
 
 
 def test_a_streamed_answer_that_stands_still_ends(serve: Any) -> None:
+    for attempt in patiently(0.5, last=10):
+        with attempt as limit:
+            standing_still(serve, limit)
+
+
+def standing_still(serve: Any, limit: float) -> None:
     done = threading.Event()
 
     def answer(connection: socket.socket, number: int) -> None:
         read(connection)
         connection.sendall(CHUNKED)
-        trickle(connection, 3)
+        trickle(connection, 3, limit)
         done.wait(30)
 
     server = serve(answer)
     with (
-        sync.RESTClient(server.url, timeout=STANDSTILL, attempts=1) as client,
+        sync.RESTClient(server.url, timeout=limit, attempts=1) as client,
         pytest.raises(librealtime.ConnectionTimeout, match="sent no more of its response"),
         client.stream("GET", "/") as response,
     ):
@@ -134,19 +159,27 @@ def test_a_reader_may_be_slow(serve: Any) -> None:
         read(connection)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + bytes(size))
 
-    with (
-        sync.RESTClient(serve(answer).url, timeout=STANDSTILL, attempts=1) as client,
-        client.stream("GET", "/") as response,
-    ):
-        got = 0
-        for index, piece in enumerate(response.iter_bytes()):
-            got += len(piece)
-            if index == 0:
-                threading.Event().wait(2 * STANDSTILL)
-        assert got == size
+    for attempt in patiently(0.5, last=10):
+        with (
+            attempt as limit,
+            sync.RESTClient(serve(answer).url, timeout=limit, attempts=1) as client,
+            client.stream("GET", "/") as response,
+        ):
+            got = 0
+            for index, piece in enumerate(response.iter_bytes()):
+                got += len(piece)
+                if index == 0:
+                    threading.Event().wait(2 * limit)
+            assert got == size
 
 
 def test_a_body_may_take_longer_than_an_attempt(run: Any, serve: Any) -> None:
+    for attempt in patiently(0.5, last=10):
+        with attempt as limit:
+            long_body(run, serve, limit)
+
+
+def long_body(run: Any, serve: Any, limit: float) -> None:
     def answer(connection: socket.socket, number: int) -> None:
         data = b""
         while not data.endswith(b"0\r\n\r\n"):
@@ -155,20 +188,20 @@ def test_a_body_may_take_longer_than_an_attempt(run: Any, serve: Any) -> None:
 
     def pieces() -> Iterator[bytes]:
         for _ in range(PIECES):
-            threading.Event().wait(PAUSE)
+            pause(limit)
             yield b"x"
 
     async def later() -> AsyncIterator[bytes]:
         for _ in range(3):
-            await asyncio.sleep(1.5 * STANDSTILL)
+            await asyncio.sleep(1.5 * limit)
             yield b"x"
 
     server = serve(answer)
-    with sync.RESTClient(server.url, timeout=STANDSTILL, attempts=1) as client:
+    with sync.RESTClient(server.url, timeout=limit, attempts=1) as client:
         assert client.put("/", content=pieces()).content == b"ok"
 
     async def main() -> None:
-        async with librealtime.RESTClient(server.url, timeout=STANDSTILL, attempts=1) as client:
+        async with librealtime.RESTClient(server.url, timeout=limit, attempts=1) as client:
             assert (await client.put("/", content=later())).content == b"ok"
 
     run(main())
@@ -176,17 +209,23 @@ def test_a_body_may_take_longer_than_an_attempt(run: Any, serve: Any) -> None:
 
 def test_a_slow_link_carries_a_large_body(serve: Any) -> None:
     """All of it is available, and is sent as fast as the server reads it."""
+    for attempt in patiently(0.5, last=10):
+        with attempt as limit:
+            large_body(serve, limit)
+
+
+def large_body(serve: Any, limit: float) -> None:
     size = 24 << 20
 
     def answer(connection: socket.socket, number: int) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
         left = size
         while left > 0:
-            threading.Event().wait(PAUSE)
+            pause(limit)
             left -= len(connection.recv(1 << 20, socket.MSG_WAITALL))
         connection.sendall(OK)
 
-    with sync.RESTClient(serve(answer).url, timeout=STANDSTILL, attempts=1) as client:
+    with sync.RESTClient(serve(answer).url, timeout=limit, attempts=1) as client:
         assert client.post("/", content=bytes(size)).content == b"ok"
 
 
