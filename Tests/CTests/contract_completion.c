@@ -12,7 +12,7 @@ static events outcome(
   rt_loop *loop = new_loop();
   rt_websocket *websocket = new_websocket(loop, server, path);
   events e = {0};
-  int64_t end_ms = now_ms() + 10000;
+  int64_t end_ms = now_ms() + PATIENCE_MS;
   bool closing = false;
   listen_to(websocket, &e);
   if (setup != NULL) setup(websocket);

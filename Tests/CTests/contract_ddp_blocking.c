@@ -4,9 +4,6 @@
 
 #include "contract_ddp.h"
 
-/* Guards against hanging. */
-enum { PATIENCE_MS = 30000 };
-
 static rt_ddp *new_client(rt_loop *loop, const char *server) {
   rt_ddp *ddp = NULL;
   CHECK_OK(rt_ddp_new(loop, server, &ddp));

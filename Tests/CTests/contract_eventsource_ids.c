@@ -67,7 +67,7 @@ static void a_turn_waits_briefly(const char *server) {
   while (waits < 3) {
     struct pollfd ready = {.fd = rt_loop_fd(loop), .events = POLLIN};
     int64_t begin, took;
-    CHECK(poll(&ready, 1, 10000) == 1);
+    CHECK(poll(&ready, 1, PATIENCE_MS) == 1);
     begin = now_ms();
     CHECK_OK(rt_loop_dispatch(loop, 0));
     took = now_ms() - begin;

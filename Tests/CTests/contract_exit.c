@@ -25,7 +25,7 @@ static void quit(void *user) {
 static void child(const char *server, bool inside) {
   rt_loop *loop = new_loop();
   rt_websocket *websocket = new_websocket(loop, server, "/push/2000");
-  int64_t end_ms = now_ms() + 10000;
+  int64_t end_ms = now_ms() + PATIENCE_MS;
   CHECK_OK(rt_websocket_on_message(websocket, on_message, NULL, NULL));
   CHECK_OK(rt_websocket_start(websocket));
   CHECK_OK(rt_loop_start(loop));
@@ -45,7 +45,7 @@ static void stream(const char *server) {
   char url[256];
   rt_loop *loop = new_loop();
   rt_eventsource *source;
-  int64_t end_ms = now_ms() + 10000;
+  int64_t end_ms = now_ms() + PATIENCE_MS;
   snprintf(url, sizeof url, "http%s/events/1", server + 2);
   for (int i = 0; i < 8; i++) {
     CHECK_OK(rt_eventsource_new(loop, url, &source));

@@ -45,7 +45,7 @@ static void on_destroy(void *user) {
 
 static void wait_for(atomic_int *value, int wanted) {
   const struct timespec pause = {0, 1000000};
-  int64_t end_ms = now_ms() + 10000;
+  int64_t end_ms = now_ms() + PATIENCE_MS;
   while (atomic_load(value) < wanted) {
     CHECK(now_ms() < end_ms);
     nanosleep(&pause, NULL);

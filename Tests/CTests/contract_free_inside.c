@@ -67,7 +67,7 @@ static void on_destroy(void *user) { ((scene *)user)->destroyed++; }
 
 static void play(const char *server, const char *path, enum moment moment, bool with_loop) {
   scene s = {0};
-  int64_t end_ms = now_ms() + 10000;
+  int64_t end_ms = now_ms() + PATIENCE_MS;
   int setters = 5;
   s.loop = new_loop();
   s.moment = moment;

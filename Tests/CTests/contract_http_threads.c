@@ -110,7 +110,7 @@ static void on_done(rt_rest_response *response, void *user) {
 
 static void run_freed(freeing *f) {
   rt_loop *loop = f->loop;
-  int64_t end_ms = now_ms() + 10000;
+  int64_t end_ms = now_ms() + PATIENCE_MS;
   while (f->loop != NULL) {
     CHECK(now_ms() < end_ms);
     rt_loop_dispatch(loop, 100);

@@ -83,7 +83,7 @@ static void wakes_the_descriptor(rt_loop *loop) {
   CHECK(p.fd >= 0);
   CHECK(poll(&p, 1, 0) == 0);
   CHECK(pthread_create(&thread, NULL, post_one, loop) == 0);
-  CHECK(poll(&p, 1, 10000) == 1);
+  CHECK(poll(&p, 1, PATIENCE_MS) == 1);
   CHECK(pthread_join(thread, NULL) == 0);
   CHECK_OK(rt_loop_dispatch(loop, 0));
   CHECK_OK(rt_loop_dispatch(loop, 0));

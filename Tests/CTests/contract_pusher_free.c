@@ -199,7 +199,7 @@ static void the_loop_may_be_busy(const char *server) {
   heard h;
   sem_t busy;
   atomic_int destroyed = 0;
-  int64_t end_ms = now_ms() + 10000;
+  int64_t end_ms = now_ms() + PATIENCE_MS;
   rt_loop *loop = new_loop();
   rt_pusher *pusher = new_pusher(&h, loop, server);
   CHECK(sem_init(&busy, 0, 0) == 0);

@@ -5,9 +5,6 @@
 
 #include "contract.h"
 
-/* Guards against hanging. */
-enum { PATIENCE_MS = 30000 };
-
 static void expect_text(rt_websocket *websocket, const char *text) {
   rt_received *message = NULL;
   CHECK_OK(rt_websocket_receive(websocket, PATIENCE_MS, &message));

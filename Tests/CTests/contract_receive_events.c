@@ -6,7 +6,7 @@
 #include "contract.h"
 
 /* Guards against hanging; and the capacity of the inbox. */
-enum { PATIENCE_MS = 30000, CAPACITY = 1024 };
+enum { CAPACITY = 1024 };
 
 /* An object from which messages are received. */
 typedef struct object {

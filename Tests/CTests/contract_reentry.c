@@ -41,7 +41,7 @@ static void stay(void *user) {
 
 static void wait_for(atomic_int *flag) {
   const struct timespec pause = {0, 1000000};
-  int64_t end_ms = now_ms() + 10000;
+  int64_t end_ms = now_ms() + PATIENCE_MS;
   while (!atomic_load(flag)) {
     CHECK(now_ms() < end_ms);
     nanosleep(&pause, NULL);
@@ -50,7 +50,7 @@ static void wait_for(atomic_int *flag) {
 
 static void *dispatch(void *user) {
   turn *t = user;
-  CHECK_OK(rt_loop_dispatch(t->loop, 10000));
+  CHECK_OK(rt_loop_dispatch(t->loop, PATIENCE_MS));
   return NULL;
 }
 

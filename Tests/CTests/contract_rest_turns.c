@@ -76,7 +76,7 @@ static void begin(turn *t) {
 
 /* Whether all responses came in one turn, and the requests that they caused went out in it. */
 static int together(rt_loop *loop, const char *server) {
-  int64_t end_ms = now_ms() + 10000;
+  int64_t end_ms = now_ms() + PATIENCE_MS;
   int found = 0;
   turn t = {0};
   CHECK_OK(rt_rest_new(loop, server, &t.rest));
@@ -123,7 +123,7 @@ ssize_t send(int fd, const void *bytes, size_t count, int flags) {
  * first.
  * slow_ms: how long sending the request takes. */
 static int in_time(rt_loop *loop, const char *server, const char *method, int slow_ms) {
-  int64_t end_ms = now_ms() + 10000;
+  int64_t end_ms = now_ms() + PATIENCE_MS;
   uint64_t before = bytes_sent();
   int is_between;
   ending e = {0};

@@ -91,7 +91,7 @@ static void seen_by_poll(rt_loop *loop) {
   CHECK(poll(&p, 1, 0) == 0);
   add(loop, &t, 1, 10);
   while (count == 0) {
-    CHECK(poll(&p, 1, 10000) == 1);
+    CHECK(poll(&p, 1, PATIENCE_MS) == 1);
     CHECK_OK(rt_loop_dispatch(loop, 0));
   }
   CHECK(poll(&p, 1, 0) == 0);

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A guard against hanging. */
+enum { PATIENCE_MS = 60000 };
+
 static rt_websocket *websocket;
 static rt_eventsource *source;
 
@@ -20,11 +23,11 @@ static void receive(void) {
   rt_received *message;
   rt_event *event;
   if (source) {
-    check(rt_eventsource_receive(source, 10000, &event));
+    check(rt_eventsource_receive(source, PATIENCE_MS, &event));
     puts(event->data);
     rt_event_free(event);
   } else {
-    check(rt_websocket_receive(websocket, 10000, &message));
+    check(rt_websocket_receive(websocket, PATIENCE_MS, &message));
     puts((const char *)message->data);
     rt_received_free(message);
   }
