@@ -114,7 +114,9 @@ extension PusherConnection: ReachabilityObserver {
             act()
         }
         handlers.activity = { [self] in
-            if socket === self.socket { session.activity(socket.number, now: Loop.now()) }
+            guard socket === self.socket else { return }
+            // A frame that is not a message is not followed by `act`, which arms the timer.
+            if session.activity(socket.number, now: Loop.now()) { schedule() }
         }
         handlers.delivery = .each { [self] kind, bytes in receive(kind, bytes, socket) }
         handlers.failed = { socket.failure = $0.error }

@@ -52,8 +52,15 @@ struct PusherKeepAlive: Sendable {
     }
 
     /// Something has come from the server.
-    mutating func heard(_ now: Instant) {
-        if isPinging { restart(now) } else { heardAt = now }
+    /// - Returns: whether it answers a ping, so that the next check may be due earlier.
+    @discardableResult
+    mutating func heard(_ now: Instant) -> Bool {
+        guard isPinging else {
+            heardAt = now
+            return false
+        }
+        restart(now)
+        return true
     }
 
     /// A ping is sent. Without a limit for its answer the next one follows after further silence.
@@ -79,8 +86,11 @@ struct PusherKeepAlive: Sendable {
 
 extension PusherSession {
     /// Anything has arrived on the socket, such as a pong frame. `received` includes this.
-    package mutating func activity(_ number: UInt64, now: Instant) {
-        if stage == .connected(number) { keepAlive.heard(now) }
+    /// - Returns: whether `wakeUp` may be earlier now.
+    @discardableResult
+    package mutating func activity(_ number: UInt64, now: Instant) -> Bool {
+        guard stage == .connected(number) else { return false }
+        return keepAlive.heard(now)
     }
 
     /// Receiving is paused, or continues. Silence during a pause does not count.
