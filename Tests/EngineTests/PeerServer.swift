@@ -40,6 +40,8 @@ final class PeerServer: Sendable {
         let builder = try RESTRequestBuilder(rest, "POST", path)
         try builder.setBody(Array(try body.text.utf8), type: "application/json")
         builder.policy.order = .never
+        // The server waits up to 30 s for what a test expects.
+        builder.policy.attemptTimeout = .seconds(60)
         var answer: RESTResult?
         builder.handlers.done = { answer = $0 }
         try builder.send()

@@ -1,4 +1,5 @@
 import Foundation
+import Realtime
 import Synchronization
 
 /// `Tests/Support/echo_server.py`, started once for all tests of the process.
@@ -76,5 +77,15 @@ enum Peer {
         }
         running.withLock { $0.append(process) }
         return line.split(whereSeparator: \.isWhitespace).map(String.init)
+    }
+}
+
+extension REST.Options {
+    /// Other suites run at the same time: for tests that do not check time limits.
+    static var patient: REST.Options {
+        var options = REST.Options()
+        options.attemptTimeout = .seconds(60)
+        options.deadline = nil
+        return options
     }
 }

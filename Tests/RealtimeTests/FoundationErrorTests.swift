@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func aRefusedRequestIsDescribed() async throws {
-        let rest = try REST(RESTServer.shared.url)
+        let rest = try REST(RESTServer.shared.url, options: .patient)
         do {
             _ = try await rest.get("status/404")
             Issue.record("404 is a failure")

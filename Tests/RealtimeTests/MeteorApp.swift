@@ -8,7 +8,7 @@ struct MeteorApp: Sendable {
     private static let server: (port: Int, rest: REST) = {
         let parts = Peer.start("Tests/Support/ddp_server")
         guard parts.count == 3, let port = Int(parts[0]),
-            let rest = try? REST("http://127.0.0.1:\(port)")
+            let rest = try? REST("http://127.0.0.1:\(port)", options: .patient)
         else {
             preconditionFailure("the Meteor server said: \(parts)")
         }

@@ -10,7 +10,7 @@ import Testing
         let url: String
 
         init(_ app: PusherApp) throws {
-            rest = try REST(app.authEndpoint)
+            rest = try REST(app.authEndpoint, options: .patient)
             url = app.authEndpoint
         }
 

@@ -130,7 +130,7 @@ import Testing
 
         let friend = app.pusher {
             $0.userAuthMethod = .authorizer { socketID in
-                let answer = try await REST(app.userAuthEndpoint).post(
+                let answer = try await REST(app.userAuthEndpoint, options: .patient).post(
                     app.userAuthEndpoint,
                     body: .bytes(
                         Array("socket_id=\(socketID)&user_id=u-3".utf8),

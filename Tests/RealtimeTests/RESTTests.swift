@@ -9,10 +9,7 @@ struct RESTTests {
     private let name = UUID().uuidString
 
     private func rest(_ change: (inout REST.Options) -> Void = { _ in }) throws -> REST {
-        var options = REST.Options()
-        // Other suites run at the same time: these tests do not check time limits.
-        options.attemptTimeout = .seconds(60)
-        options.deadline = nil
+        var options = REST.Options.patient
         options.backoff.initialDelay = .milliseconds(2)
         options.backoff.maxDelay = .milliseconds(10)
         change(&options)

@@ -9,9 +9,7 @@ struct RESTUploadTests {
     private struct Broken: Error {}
 
     private func rest() throws -> REST {
-        var options = REST.Options()
-        options.attemptTimeout = .seconds(60)
-        options.deadline = nil
+        var options = REST.Options.patient
         options.backoff.initialDelay = .milliseconds(2)
         return try REST(RESTServer.shared.url, options: options)
     }

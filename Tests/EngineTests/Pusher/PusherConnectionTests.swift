@@ -185,23 +185,34 @@ struct PusherConnectionTests {
         second.end()
     }
 
+    /// The server's log shows what the client did during the pause: subscriptions, which are sent
+    /// in a pause, too, are its first and its last message.
     @Test func aPauseHoldsEventsBackAndKeepsTheConnection() throws {
-        let pusher = try PusherHarness(["activity_timeout": 0.2])
-        try pusher.connection.configure { $0.pongTimeout = .milliseconds(200) }
+        let pusher = try PusherHarness(["activity_timeout": 0.1])
         let channel = try pusher.connection.subscribe("orders")
         _ = try channel.bind("paid") { [unowned pusher] view, _ in pusher.lines.append(view.text) }
         try pusher.connection.connect()
         try pusher.run(until: "subscribed orders")
         try pusher.connection.pause()
-        try pusher.settle()
+        _ = try pusher.connection.subscribe("first")
+        let entries = try pusher.wait(["what": "in", "channel": "first"])
+        let first = try #require(entries.first?["number"])
         pusher.lines = []
         try pusher.publish("orders", "paid", 1)
-        let end = ContinuousClock.now + .milliseconds(800)
-        while ContinuousClock.now < end { try pusher.loop.dispatch(timeout: 50) }
+        // This timer is due after that of the keep-alive, which would send a ping each time.
+        var isOver = false
+        _ = try pusher.loop.addTimer(after: .milliseconds(500), every: .zero) { isOver = true }
+        try pusher.run { isOver }
+        _ = try pusher.connection.subscribe("last")
+        try pusher.wait(["what": "in", "channel": "last"])
         #expect(pusher.lines == [])
+        let meanwhile = try pusher.control("log", ["what": "in", "after": first])
+        #expect(meanwhile.arrayValue?.map { $0["channel"] } == ["last"])
         try pusher.connection.resume()
         try pusher.run(until: "1")
         #expect(pusher.connection.state == .connected)
+        // The keep-alive continues.
+        try pusher.wait(["what": "in", "event": "pusher:ping", "after": first])
     }
 
     @Test func eventsComeInBatchesAtTheEndOfATurn() throws {
