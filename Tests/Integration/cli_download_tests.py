@@ -169,11 +169,18 @@ def test_attempts_are_limited(tool: Tool, servers: Servers, folder: pathlib.Path
     tool.run("delete", http(servers.script(server)), status=LOST)
     expect(len(server.asked) == 1, f"{server.asked}")
 
-    # There is no time for the delay before another attempt, which is at least half a second.
+
+def test_no_delay_exceeds_the_time_limit(
+    tool: Tool, servers: Servers, folder: pathlib.Path
+) -> None:
+    """When there is no time for the delay before another attempt, the last failure is the end."""
+
     def check(limit: str) -> None:
-        server = Broken(10)
-        said = tool.run("get", http(servers.script(server)), "--max-time", limit, status=LOST)
-        expect(len(server.asked) == 1 and "trying" not in said.stderr, said.stderr)
+        server = Broken(*range(10, 1000, 10))
+        command = ["get", http(servers.script(server)), "-o", str(folder / "body")]
+        said = tool.run(*command, "--max-time", limit, "--attempts", "20", status=LOST).stderr
+        expect(len(server.asked) < 20, f"{server.asked}")
+        expect(said.count("; trying") == len(server.asked) - 1, said)
 
     patiently(check)
 

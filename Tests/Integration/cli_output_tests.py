@@ -164,7 +164,7 @@ def test_a_signal_when_nobody_reads(tool: Tool, servers: Servers, arguments: lis
     def duration() -> float:
         with running(tool, *arguments, url) as process:
             assert process.stdout is not None
-            fills(process, process.stdout.fileno())
+            fills(process)
             process.send_signal(signal.SIGTERM)
             sent = time.monotonic()
             ends(process, INTERRUPTED)

@@ -1,11 +1,9 @@
 """The command-line tool in pipes: other programs read its output or write its input, or do not."""
 
-import fcntl
 import os
+import select
 import signal
 import subprocess
-import sys
-import termios
 import time
 
 from command_line import DONE, INTERRUPTED, OTHER, UNREAD, USAGE, Tool, ends, http, line_of, running
@@ -13,14 +11,16 @@ from harness import PATIENCE_S, expect
 from servers import Peer, Servers, frame
 
 
-def fills(process: subprocess.Popen[bytes], pipe: int) -> None:
-    """Waits until a pipe is full, of lines that fit into its sixteen pages."""
-    waiting = 0
-    while waiting < 60_000:
-        expect(process.poll() is None, "it has ended")
-        told = fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))
-        waiting = int.from_bytes(told, sys.byteorder)
-        time.sleep(0.01)
+def fills(process: subprocess.Popen[bytes]) -> None:
+    """Waits until the pipe of its standard output is full. How many bytes that are depends on the
+    sizes of its writes, because some do not fill their pages."""
+    pipe = os.open(f"/proc/{process.pid}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        while select.select([], [pipe], [], 0)[1]:
+            expect(process.poll() is None, "it has ended")
+            time.sleep(0.01)
+    finally:
+        os.close(pipe)
 
 
 def spent(process: subprocess.Popen[bytes]) -> float:
@@ -40,7 +40,7 @@ def test_interrupted_with_a_reader_that_does_not_read(tool: Tool, servers: Serve
 
     with running(tool, "ws", servers.script(flood)) as process:
         assert process.stdout is not None
-        fills(process, process.stdout.fileno())
+        fills(process)
         process.send_signal(signal.SIGTERM)
         ends(process, INTERRUPTED)
 
@@ -85,7 +85,7 @@ def test_output_that_does_not_block(tool: Tool, servers: Servers) -> None:
     arguments = ("ws", servers.script(script), "--count", "50")
     with running(tool, *arguments, stdout=writer) as process, open(reader) as output:
         os.close(writer)
-        fills(process, reader)
+        fills(process)
         before = spent(process)
         time.sleep(1)
         meanwhile = spent(process) - before

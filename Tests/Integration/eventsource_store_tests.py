@@ -254,14 +254,14 @@ async def test_locked(path: pathlib.Path) -> None:
 
 STORE = """
 import librealtime, os, sys
-url, path, name, count = sys.argv[1:]
+url, path, name, count, patience = sys.argv[1:]
 for number in range(int(count)):
     key = f"{name} {number}"
     stored = ""
     # Again when others had the lock for too long.
     while f"{name}%20{number} " not in stored:
         with librealtime.sync.EventSource(url, id_file=path, store_key=key) as source:
-            assert source.recv(60).data == "1"
+            assert source.recv(float(patience)).data == "1"
         if os.path.exists(path):
             stored = open(path).read()
 """
@@ -275,7 +275,15 @@ async def test_processes(path: pathlib.Path) -> None:
         arguments = [server.url(), str(path)]
         running = [
             subprocess.Popen(
-                [sys.executable, "-c", STORE, *arguments, f"process{number}", str(SOURCES)],
+                [
+                    sys.executable,
+                    "-c",
+                    STORE,
+                    *arguments,
+                    f"process{number}",
+                    str(SOURCES),
+                    str(PATIENCE_S),
+                ],
                 env=environment,
             )
             for number in range(PROCESSES)

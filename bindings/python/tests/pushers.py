@@ -24,7 +24,7 @@ __all__ = ["FACES", "TLS", "Heard", "PusherServer", "do", "opened", "options"]
 FACES = [librealtime.Pusher, sync.Pusher]
 
 #: A guard against hanging; tests wait for events, not for a time.
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 def options(server: PusherServer, **more: Any) -> dict[str, Any]:

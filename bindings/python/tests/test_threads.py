@@ -19,7 +19,7 @@ from librealtime._core.wheel import wait_for
 from librealtime.sync import Connection, connect
 
 # A guard against hanging.
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 class Worker(threading.Thread):
