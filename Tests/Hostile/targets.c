@@ -92,7 +92,8 @@ static void attack_websocket(struct victim *victim, const char *url) {
   check(rt_websocket_set_network(websocket, network), "rt_websocket_set_network");
   rt_network_free(network);
   long long timeout = number(victim, "timeout", 1000);
-  check(rt_websocket_set_open_timeout_ms(websocket, timeout), "open_timeout");
+  long long open_timeout = number(victim, "open_timeout", timeout);
+  check(rt_websocket_set_open_timeout_ms(websocket, open_timeout), "open_timeout");
   check(rt_websocket_set_close_timeout_ms(websocket, timeout), "close_timeout");
   if (option(victim, "max", NULL))
     check(rt_websocket_set_max_message_bytes(websocket, (size_t)number(victim, "max", 0)), "max");
@@ -241,9 +242,7 @@ static void send_request(struct victim *victim, unsigned index) {
   rt_rest_request_free(request);
 }
 
-/* Sends the last request later than the others, which have their attack by then. */
-static void on_time(void *user) {
-  struct victim *victim = user;
+void send_late(struct victim *victim) {
   send_request(victim, (unsigned)number(victim, "requests", 1));
 }
 
@@ -263,9 +262,7 @@ static void attack_rest(struct victim *victim, const char *url) {
     check(rt_rest_on_credentials(rest, on_rest_credentials, victim, NULL), "on_credentials");
   int count = (int)number(victim, "requests", 1), late = (int)number(victim, "late", 0);
   victim->unfinished = count;
-  for (int i = 1; i <= count - (late > 0); i++) send_request(victim, (unsigned)i);
-  if (late > 0)
-    check(rt_loop_add_timer(victim->loop, late, 0, on_time, victim, NULL, NULL), "timer");
+  for (int i = 1; i <= count - late; i++) send_request(victim, (unsigned)i);
 }
 
 /* Spreadbot. */

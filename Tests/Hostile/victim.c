@@ -6,7 +6,10 @@
  * TRANSPORT is websocket, events, poll, rest, spreadbot, pusher or ddp. The program drives the loop
  * like a host, by rt_loop_fd() and rt_loop_dispatch(). It ends SECONDS after the start, `tail`
  * milliseconds after the last object or request ended, or `settle` milliseconds after the first
- * outcome, and prints one line of JSON.
+ * outcome, and prints one line of JSON. But first it waits for `outcomes`, `messages` and, with
+ * `ends`, the end of everything: the server may need longer on a busy machine. With `late`, it
+ * sends the last request when standard input is readable, because the server has made its attack by
+ * then.
  *
  * Durations are those of this thread: time in which it was ready to run, but another process had
  * the processor, does not count (`run delay`, from /proc/thread-self/schedstat). The rest is
@@ -25,6 +28,8 @@
 #include <unistd.h>
 
 enum { TIMER_MS = 10 };
+/* A guard against hanging. */
+static const double PATIENCE_MS = 60e3;
 
 /* The longest duration of one kind, and the same without correction. */
 struct longest {
@@ -61,9 +66,16 @@ static double run_delay_ms(void) {
 }
 
 static struct instant now(void) {
-  struct instant instant = {.wall_ms = milliseconds(CLOCK_MONOTONIC),
-                            .cpu_ms = milliseconds(CLOCK_THREAD_CPUTIME_ID)};
-  instant.own_ms = instant.wall_ms - run_delay_ms();
+  struct instant instant;
+  double delay_ms = run_delay_ms(), before_ms;
+  /* Another process may get the processor between two of the calls. */
+  do {
+    before_ms = delay_ms;
+    instant.wall_ms = milliseconds(CLOCK_MONOTONIC);
+    instant.cpu_ms = milliseconds(CLOCK_THREAD_CPUTIME_ID);
+    delay_ms = run_delay_ms();
+  } while (delay_ms != before_ms);
+  instant.own_ms = instant.wall_ms - delay_ms;
   return instant;
 }
 
@@ -128,6 +140,7 @@ void report(struct victim *victim, const char *kind, rt_status status, int http_
   *outcome = (struct outcome){.kind = kind, .status = status, .http_status = http_status};
   outcome->is_final = is_final;
   outcome->at_ms = at - victim->began_ms;
+  outcome->cpu_ms = cpu_ms();
   snprintf(outcome->text, sizeof outcome->text, "%s", text);
 }
 
@@ -139,16 +152,29 @@ static void on_timer(void *user) {
   measurements->last_fired = instant;
 }
 
+/* Whether something is still expected. */
+static bool is_waiting(const struct victim *victim) {
+  return victim->outcome_count < number(victim, "outcomes", 0) ||
+         victim->messages < (unsigned long long)number(victim, "messages", 0) ||
+         (number(victim, "ends", 0) && victim->unfinished > 0);
+}
+
 static void drive(struct victim *victim, struct measurements *measurements, double seconds) {
   double tail = (double)number(victim, "tail", 400);
   double settle = (double)number(victim, "settle", 0);
-  struct pollfd watched = {.fd = rt_loop_fd(victim->loop), .events = POLLIN};
+  struct pollfd watched[2] = {{.fd = rt_loop_fd(victim->loop), .events = POLLIN},
+                              {.fd = number(victim, "late", 0) ? 0 : -1, .events = POLLIN}};
   for (;;) {
     double time = milliseconds(CLOCK_MONOTONIC);
-    if (time > victim->began_ms + seconds * 1e3) break;
+    bool is_over = time > victim->began_ms + seconds * 1e3;
+    is_over |= settle > 0 && victim->outcome_count && time > victim->first_outcome_ms + settle;
+    if (is_over && (!is_waiting(victim) || time > victim->began_ms + PATIENCE_MS)) break;
     if (victim->ended_ms > 0 && time > victim->ended_ms + tail) break;
-    if (settle > 0 && victim->outcome_count && time > victim->first_outcome_ms + settle) break;
-    poll(&watched, 1, TIMER_MS);
+    poll(watched, 2, TIMER_MS);
+    if (watched[1].revents) {
+      watched[1].fd = -1;
+      send_late(victim);
+    }
     struct instant before = now();
     check(rt_loop_dispatch(victim->loop, 0), "rt_loop_dispatch");
     keep_longest(&measurements->dispatch, before, now());
@@ -197,7 +223,7 @@ static void print(const struct victim *victim, const struct measurements *measur
     printf("%s{\"kind\": \"%s\", \"status\": \"%s\", \"http\": %d, \"final\": %s, ",
            i ? ", " : "", outcome->kind, rt_status_name(outcome->status), outcome->http_status,
            outcome->is_final ? "true" : "false");
-    printf("\"at_ms\": %.0f, \"text\": ", outcome->at_ms);
+    printf("\"at_ms\": %.0f, \"cpu_ms\": %.0f, \"text\": ", outcome->at_ms, outcome->cpu_ms);
     print_text(outcome->text);
     putchar('}');
   }

@@ -12,7 +12,8 @@ struct outcome {
   rt_status status;
   int http_status;
   bool is_final;
-  double at_ms;
+  /* When it was reported, and what processor time the process had spent by then. */
+  double at_ms, cpu_ms;
   char text[TEXT_BYTES];
 };
 
@@ -41,6 +42,8 @@ void report(struct victim *victim, const char *kind, rt_status status, int http_
 
 /** Creates and starts the object of a transport; false if there is none with this name. */
 bool attack(struct victim *victim, const char *transport, const char *url);
+/** With `late=1`: sends the last request, after the attack on the others. */
+void send_late(struct victim *victim);
 /** Frees what `attack` has created. */
 void release(void);
 

@@ -12,16 +12,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import resource
 import sys
 import time
-from collections.abc import Callable
 
 import librealtime
+from own_clock import own_clock
 
 HEARTBEAT_S = 0.01
 MAX_OUTCOMES = 24
+#: A guard against hanging.
+PATIENCE_S = 60
 
 
 class Victim:
@@ -30,6 +31,7 @@ class Victim:
         self.seconds = seconds
         self.options = options
         self.timeout = int(options.get("timeout", "1000")) / 1000
+        self.open_timeout = int(options.get("open_timeout", options.get("timeout", "1000"))) / 1000
         self.network = librealtime.Network(
             ca_file=options.get("ca"), proxy=options.get("proxy", True)
         )
@@ -40,6 +42,16 @@ class Victim:
         self.heartbeats = 0
         self.longest = self.longest_wall = 0.0
         self.began = time.monotonic()
+        self.cpu_began = cpu_s()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something is still expected, see victim.c."""
+        return (
+            self.outcome_count < int(self.options.get("outcomes", "0"))
+            or self.messages < int(self.options.get("messages", "0"))
+            or ("ends" in self.options and self.unfinished > 0)
+        )
 
     def report(self, kind: str, status: str, http: int, is_final: bool, text: str) -> None:
         if not self.outcomes:
@@ -48,6 +60,7 @@ class Victim:
         self.unfinished -= is_final
         outcome = {"kind": kind, "status": status, "http": http, "final": is_final, "text": text}
         outcome["at_ms"] = (time.monotonic() - self.began) * 1000
+        outcome["cpu_ms"] = (cpu_s() - self.cpu_began) * 1000
         self.outcomes[MAX_OUTCOMES - 1 :] = []
         self.outcomes.append(outcome)
 
@@ -85,7 +98,7 @@ class Victim:
         connecting = librealtime.connect(
             self.url,
             network=self.network,
-            open_timeout=self.timeout,
+            open_timeout=self.open_timeout,
             close_timeout=self.timeout,
         )
         async with connecting as websocket:
@@ -176,27 +189,6 @@ class Victim:
             self.raised(error)
 
 
-class own_clock:  # noqa: N801
-    """Seconds of this thread's own clock, see victim.c, and of the monotonic one."""
-
-    def __enter__(self) -> Callable[[], tuple[float, float]]:
-        try:
-            self._schedstat = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
-        except FileNotFoundError:
-            self._schedstat = -1
-        return self._now
-
-    def __exit__(self, *_: object) -> None:
-        if self._schedstat >= 0:
-            os.close(self._schedstat)
-
-    def _now(self) -> tuple[float, float]:
-        wall = time.monotonic()
-        if self._schedstat < 0:
-            return wall, wall
-        return wall - int(os.pread(self._schedstat, 128, 0).split()[1]) / 1e9, wall
-
-
 def cpu_s() -> float:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
@@ -211,9 +203,11 @@ async def main(transport: str, victim: Victim) -> dict[str, object]:
     heart = asyncio.create_task(victim.heartbeat())
     await asyncio.sleep(2 * HEARTBEAT_S)
     started_kib, victim.began, cpu = memory_kib("VmRSS:"), time.monotonic(), cpu_s()
+    victim.cpu_began = cpu
     attacked = asyncio.create_task(victim.attack(transport))
     settle, until = int(victim.options.get("settle", "0")) / 1000, victim.began + victim.seconds
-    while time.monotonic() < until:
+    given_up = victim.began + PATIENCE_S
+    while time.monotonic() < (given_up if victim.is_waiting else until):
         await asyncio.wait([attacked], timeout=0.05)
         if victim.outcomes and (settle or attacked.done()):
             until = min(until, victim.first_outcome + (settle or 0.4))

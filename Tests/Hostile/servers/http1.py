@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from servers.peer import Peer, attack
+from servers.peer import MARKS, Peer, attack
 
 EVENT = b"data: event\n\n"
 
@@ -361,6 +361,7 @@ def second_answer(peer: Peer) -> None:
         peer.request()
         answer(peer, b"right")
         answer(peer, b"wrong")
+        peer.server.count(MARKS)
 
 
 @attack
@@ -370,6 +371,7 @@ def second_answer_later(peer: Peer) -> None:
         answer(peer, b"right")
         time.sleep(0.1)
         answer(peer, b"wrong")
+        peer.server.count(MARKS)
 
 
 @attack

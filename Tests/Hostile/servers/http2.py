@@ -6,7 +6,7 @@ import struct
 import time
 
 from servers.http1 import EVENT
-from servers.peer import REQUESTS, Peer, attack
+from servers.peer import MARKS, REQUESTS, Peer, attack
 
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS = 0, 1, 2, 3, 4
 PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION, ALTSVC = 5, 6, 7, 8, 9, 10
@@ -387,3 +387,5 @@ def h2_six_streams(peer: Peer) -> None:
             peer.send(http2.head(stream) + frame(DATA, 0, stream, EVENT))
         else:
             http2.respond(stream)
+        if number == 6:
+            peer.server.count(MARKS)

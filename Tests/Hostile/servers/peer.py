@@ -25,11 +25,12 @@ from typing import Any, Protocol
 #: Floods are sent in pieces of about this size, so that Python's own cost does not matter.
 FLOOD_BYTES = 1 << 20
 #: A server never outlives its case by more than this, even if the runner is killed.
-MAX_SECONDS = 60
+MAX_SECONDS = 150
 #: How many connections are served at a time; further ones are closed at once.
 MAX_THREADS = 64
 
-#: The indices of the counters that server and runner share.
+#: The indices of the counters that server and runner share. An attack counts a mark when the victim
+#: may send its late request.
 CONNECTIONS, REQUESTS, MARKS = range(3)
 
 Attack = Callable[["Peer"], None]
