@@ -58,6 +58,11 @@ public func rt_eventsource_attempt_ready(
 /// Closes the event source for good. No callback reports this, and none begins after this returns;
 /// called on a thread other than the loop's, one that has begun may still be running. Further calls
 /// have no effect. Any thread. Since 0.1.
+///
+/// If ids are stored, and not confirmed, a call on another thread waits up to 500 ms for such a
+/// callback. So when this returns, the id of the last event whose callback has returned is in the
+/// file, or was passed to the store callback, and the program may exit. `rt_eventsource_free` does
+/// the same.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_close")
 public func rt_eventsource_close(_ eventsource: rt_eventsource?) -> rt_status {

@@ -21,7 +21,7 @@ MEMCHECK = [
 ]
 
 #: These end a process abruptly, or leave the parent's handles alone in a child, so they leak.
-KEEPS_MEMORY = {"contract_exit", "contract_fork"}
+KEEPS_MEMORY = {"contract_eventsource_exit", "contract_exit", "contract_fork"}
 
 #: These must be faster than the peer, or measure time.
 ALONE = {"contract_decoding", "contract_fairness", "contract_inflate", "contract_rest_turns"}

@@ -156,9 +156,23 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         let isFirst = gate.close()
         setState(.closed)
         guard isFirst else { return }
-        loop.perform { [self] in closeNow() }
+        if let patience = closePatience {
+            let waiter = Waiter<Bool>(on: loop)
+            let answer = Answer(waiter)
+            loop.perform { [self] in
+                closeNow()
+                answer.set(true)
+            }
+            // On the loop's thread `closeNow` has run by now.
+            _ = try? waiter.wait(patience)
+        } else {
+            loop.perform { [self] in closeNow() }
+        }
         closeReturns()
     }
+
+    /// How long the first call of `close` waits for `closeNow`; nil if it need not. Any thread.
+    var closePatience: Duration? { nil }
 
     /// The first call of `close` is about to return; `closeNow` may not have run yet. Any thread.
     func closeReturns() {}

@@ -275,6 +275,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         }
     }
 }
+            case .account(let event): keep(event)
 
 extension DDPStatus {
     fileprivate var name: String {

@@ -40,6 +40,8 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     var notedBytes: UInt64 = 0
     /// `EventStreamParser.idCount` when the id was last taken over.
     var knownIDs: UInt64 = 0
+    /// Ids are stored: each is taken over after its event's handlers, not at the end of a read.
+    var storesIDs = false
     /// True inside `read`. If `endsBody` is set, `read` ends the parser's body when it returns.
     var isReading = false
     var endsBody = false
@@ -156,6 +158,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         onMessage = handlers.message
         onAny = handlers.any
         onEvent = handlers.sink
+        storesIDs = handlers.storeID != nil || idLocation.path != nil
         handlersAge += 1
     }
 
@@ -336,6 +339,14 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     /// Writes an id that the loop has not written, because the program may end after this.
     override func closeReturns() {
         guard let location = shared.withLock({ $0.unwrittenID == nil ? nil : $0.idLocation }),
+    /// The loop's thread may be about to take over the id of an event whose handler has told this
+    /// thread to close, and the program may end after that.
+    override var closePatience: Duration? {
+        guard let location = shared.withLock({ $0.idLocation }), !confirmsIDs else { return nil }
+        let isStored = location.path != nil || sharedHandlers.current.value.storeID != nil
+        return isStored ? EventIDWriter.longLockTimeout : nil
+    }
+
             let path = location.path
         else { return }
         do throws(RealtimeError) {

@@ -62,9 +62,11 @@ extension EventSourceConnection {
                 switch try next(input, &used) {
                 case .needMoreBytes: return used
                 // Another thread may have closed the source while this was parsed.
-                case .event(_) where isClosed, .comment where isClosed, .retry where isClosed:
-                    return used
-                case .event(let event): deliver(event)
+                case .comment where isClosed, .retry where isClosed: return used
+                case .event(let event):
+                    // The id of an event that no handler gets must not be stored.
+                    if !deliver(event) { knownIDs = parser.pointee.idCount }
+                    noteIDOfEvent()
                 case .comment(let text): handlers.comment?(text)
                 case .retry(let milliseconds):
                     session?.setReconnectionTime(milliseconds: milliseconds)
@@ -103,6 +105,7 @@ extension EventSourceConnection {
             let step = try parser.pointee.next(input, &used)
             guard case .event(let event) = step, !isClosed, age == handlersAge else { return step }
             if event.isMessage { onMessage(event) }
+            noteIDOfEvent()
             guard mayDeliver, attempt == attemptNumber else { return .needMoreBytes }
         }
     }
@@ -119,30 +122,41 @@ extension EventSourceConnection {
                 let only = recent.only(of: event.type, in: listeners)
             else { return step }
             only(event)
+            noteIDOfEvent()
             guard mayDeliver, attempt == attemptNumber else { return .needMoreBytes }
         }
     }
 
-    private func deliver(_ event: StreamEvent) {
+    /// - Returns: false if the source was closed before any handler had the event.
+    private func deliver(_ event: StreamEvent) -> Bool {
+        guard !isClosed else { return false }
         eventCount &+= 1
         if !hasDispatched {
             hasDispatched = true
             session?.dispatched()
         }
-        var isTaken = onAny != nil || onEvent != nil
+        var isTaken = false
         if let onMessage, event.isMessage {
             onMessage(event)
             isTaken = true
         }
         if !listeners.isEmpty, callListeners(event) { isTaken = true }
-        if let onAny, !isClosed { onAny(event) }
-        if let onEvent, !isClosed { onEvent(event) }
-        if let inbox, !isTaken, !isClosed {
+        if let onAny, !isClosed {
+            onAny(event)
+            isTaken = true
+        }
+        if let onEvent, !isClosed {
+            onEvent(event)
+            isTaken = true
+        }
+        guard !isTaken, !isClosed else { return isTaken }
+        if let inbox, onAny == nil, onEvent == nil {
             keep(
                 ReceivedMemory(
                     id: event.id, hadID: event.hadID, event: event.type, data: event.data),
                 in: inbox)
         }
+        return true
     }
 
     /// - Returns: whether there is a listener for the event.

@@ -24,8 +24,8 @@ extension EventSourceConnection: EventIDSource {
         return id
     }
 
-    /// Takes over the last id after the handlers of its event have run: at the end of each read,
-    /// and when a handler asks for it or closes.
+    /// Takes over the last id after the handlers of its event have run: at once if ids are stored,
+    /// otherwise at the end of each read, and when a handler asks for it or closes.
     func noteID() {
         guard parser.pointee.idCount != knownIDs else { return }
         knownIDs = parser.pointee.idCount
@@ -36,6 +36,9 @@ extension EventSourceConnection: EventIDSource {
         handlers.idChanged?()
         if !confirmsIDs { keepID(id) }
     }
+
+    /// Call after the handlers of an event.
+    func noteIDOfEvent() { if storesIDs, !confirmsIDs { noteID() } }
 
     /// Inside the handlers of an event, that event's id is removed as well.
     func forgetID() {
