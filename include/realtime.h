@@ -4107,6 +4107,18 @@ rt_status rt_rest_request_on_progress(
     rt_rest_request *request, rt_rest_progress_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
+ * Sets a callback for each attempt that has failed and is followed by another: `retry_in_ms` is the
+ * delay before that, `attempt` its number, from 2, and `http_status` and `headers` are those of the
+ * response that refused the last one, if there was one; its body is not kept. An attempt that waits
+ * for a network is not reported. Runs on the loop's thread. NULL removes it.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_on_retry(
+    rt_rest_request *request, rt_failure_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
  * Sends the request. `fn` is called exactly once, on the loop's thread, never inside this call:
  * with the response, a failure, RT_ERROR_CANCELLED or RT_ERROR_CLOSED. Any thread.
  *

@@ -73,7 +73,8 @@ extension REST {
                     -> Void
             )?
         /// Called on the loop's thread when an attempt has failed and another follows: with the
-        /// cause, the delay before the next attempt, and its number.
+        /// cause, the delay before the next attempt, and its number. The cause has the response
+        /// that refused the last attempt, if there was one, without its body.
         public var onRetry:
             (@Sendable (_ cause: RealtimeError, _ delay: Duration, _ attempt: Int) -> Void)?
 

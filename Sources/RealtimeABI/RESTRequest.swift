@@ -233,6 +233,20 @@ public func rt_rest_request_on_progress(
     return builder(request) { $0.setProgress(box) }
 }
 
+/// Sets a callback for each attempt that has failed and is followed by another: `retry_in_ms` is
+/// the delay before that, `attempt` its number, from 2, and `http_status` and `headers` are those
+/// of the response that refused the last one, if there was one; its body is not kept. An attempt
+/// that waits for a network is not reported. Runs on the loop's thread. NULL removes it. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_rest_request_on_retry")
+public func rt_rest_request_on_retry(
+    _ request: rt_rest_request?, _ fn: rt_failure_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return builder(request) { $0.setRetry(box) }
+}
+
 /// Sends the request. `fn` is called exactly once, on the loop's thread, never inside this call:
 /// with the response, a failure, RT_ERROR_CANCELLED or RT_ERROR_CLOSED. Any thread. Since 0.1.
 /// - Parameter fn: NULL if the result does not matter.

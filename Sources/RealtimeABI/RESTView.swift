@@ -159,6 +159,19 @@ extension RESTRequestBuilder {
         }
     }
 
+    func setRetry(_ box: CallbackBox<rt_failure_fn>) {
+        changeHandlers {
+            $0.retry = box.function.map { function in
+                { retry in
+                    let failure = FailureView(
+                        error: retry.cause, httpStatus: retry.cause.response?.status ?? 0,
+                        retryIn: retry.delay, attempt: retry.attempt)
+                    failure.view { function($0, box.user) }
+                }
+            }
+        }
+    }
+
     func send(to box: CallbackBox<rt_rest_done_fn>) throws(RealtimeError) -> UInt64 {
         changeHandlers {
             $0.done = { result in

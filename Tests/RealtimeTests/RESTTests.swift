@@ -52,6 +52,7 @@ struct RESTTests {
         var request = REST.Request("GET", "flaky/\(name)/2")
         request.onRetry = { cause, delay, attempt in
             let isSoon = delay >= .zero && delay <= .milliseconds(10)
+            #expect(cause.response?.status == 503)
             retries.withLock { $0.append("\(cause.code) \(attempt) \(isSoon): \(cause.message)") }
         }
         #expect(try await rest().send(request).attempts == 3)

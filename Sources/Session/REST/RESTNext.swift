@@ -2,7 +2,8 @@ package import Wire
 
 /// The next step after a failed attempt, for the log and for the request's own handler.
 package enum RESTNext: Sendable {
-    /// Another attempt: its number, the most attempts, the delay before it, and why.
+    /// Another attempt: its number, the most attempts, the delay before it, and why, with the
+    /// response that refused the last one, without its body.
     case attempt(Int, of: Int, in: Duration, because: RealtimeError)
     case network
 }
@@ -13,7 +14,11 @@ extension RESTSession {
         guard let entry = entries[id] else { return nil }
         switch entry.state {
         case .waiting(let time):
-            guard let cause = entry.lastError ?? refusal(entry) else { return nil }
+            let response = entry.head.map { HTTPResponse($0, body: []) }
+            let refusal = refusal(entry).map {
+                RealtimeError($0.code, $0.message, response: response)
+            }
+            guard let cause = entry.lastError ?? refusal else { return nil }
             return .attempt(
                 entry.attempts + 1, of: entry.policy.attempts, in: max(time - now, .zero),
                 because: cause)

@@ -399,16 +399,18 @@ def test_process_exception_must_be_a_plain_function():
         connect("ws://127.0.0.1:1/", process_exception=coroutine)
 
 
-def test_on_progress_must_be_a_plain_function(run):
+@pytest.mark.parametrize("name", ["on_progress", "on_retry"])
+def test_handlers_of_requests_must_be_plain_functions(run, name):
+    match = f"{name} is a coroutine function"
+
     async def main():
         async with RESTClient("http://127.0.0.1:1/") as client:
-            with pytest.raises(TypeError, match="on_progress is a coroutine function"):
-                await client.get("x", on_progress=coroutine)
+            with pytest.raises(TypeError, match=match):
+                await client.get("x", **{name: coroutine})
 
     run(main())
-    client, match = sync.RESTClient("http://127.0.0.1:1/"), "on_progress is a coroutine function"
-    with client, pytest.raises(TypeError, match=match):
-        client.get("x", on_progress=coroutine)
+    with sync.RESTClient("http://127.0.0.1:1/") as client, pytest.raises(TypeError, match=match):
+        client.get("x", **{name: coroutine})
 
 
 @pytest.mark.parametrize("kind", ["WebSocket", "EventSource", "LongPoll"])

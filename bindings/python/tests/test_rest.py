@@ -236,6 +236,43 @@ def test_bodies_from_elsewhere(run: Any, rest_server: RESTServer) -> None:
     run(main())
 
 
+def test_retries_are_reported(run: Any, rest_server: RESTServer) -> None:
+    told: list[tuple[Any, float, int]] = []
+
+    def on_retry(*details: Any) -> None:
+        told.append(details)
+
+    async def main() -> None:
+        async with librealtime.RESTClient(rest_server.url, **QUICKLY) as client:
+            assert (await client.get("/flaky/r/2", on_retry=on_retry)).attempts == 3
+            check()
+            async with client.stream("GET", "/flaky/s/2", on_retry=on_retry) as response:
+                assert response.attempts == 3
+            check()
+            with pytest.raises(librealtime.ConnectFailed):
+                await client.get("http://127.0.0.1:1/", attempts=2, on_retry=on_retry)
+            ((error, _, attempt),) = told
+            assert isinstance(error, librealtime.ConnectFailed) and attempt == 2
+            assert getattr(error, "response", None) is None
+            told.clear()
+
+    def check() -> None:
+        assert [attempt for _, _, attempt in told] == [2, 3]
+        for error, delay, _ in told:
+            assert isinstance(error, librealtime.InvalidStatus)
+            assert error.response.status_code == 503 and "was answered with 503" in str(error)
+            assert 0 <= delay <= QUICKLY["max_delay"]
+        told.clear()
+
+    run(main())
+    with sync.RESTClient(rest_server.url, **QUICKLY) as client:
+        assert client.get("/flaky/u/2", on_retry=on_retry).attempts == 3
+        check()
+        # What it raises ends the request.
+        with pytest.raises(ZeroDivisionError):
+            client.get("/flaky/v/1", on_retry=lambda *_: 1 / 0)
+
+
 def test_credentials(run: Any, rest_server: RESTServer) -> None:
     async def main() -> None:
         asked = []

@@ -2249,6 +2249,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_rest_progress_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
+    "rt_rest_request_on_retry": (
+        (ctypes.c_void_p, rt_failure_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
     "rt_rest_request_send": (
         (
             ctypes.c_void_p,
@@ -4202,6 +4206,8 @@ class Library:
     rt_rest_request_on_body: Callable[[Any, Any, Any, Any], int]
     # (request, fn, user, destroy)
     rt_rest_request_on_progress: Callable[[Any, Any, Any, Any], int]
+    # (request, fn, user, destroy)
+    rt_rest_request_on_retry: Callable[[Any, Any, Any, Any], int]
     # (request, fn, user, destroy, out_id)
     rt_rest_request_send: Callable[[Any, Any, Any, Any, Any], int]
     # (request, time_ms)

@@ -225,7 +225,7 @@ class RESTClient(BaseRESTClient[Answer, Stream]):
 
     def _start(self, method: str, path: str, options: RequestOptions, streams: bool) -> Call:
         self._live()
-        call = self._new_call(lambda: self._changed(call), options.on_progress)
+        call = self._new_call(lambda: self._changed(call), options)
         self._send(call, method, path, options, streams)
         if isinstance(call.source, AwaitedSource):
             call.source.resume = lambda: self._resume_body(call)

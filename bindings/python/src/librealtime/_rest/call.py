@@ -14,12 +14,16 @@ from typing import Any, Optional
 
 from .._core.abi import rt_status
 from .._core.errors import InvalidState, RealtimeError, from_status
+from .._core.failure import Failure
 from .._core.uncopied import Uncopied
 from .._core.values import invalid
 from .response import RESTResponse
 
 #: (sent, to_send, received, to_receive): bytes of bodies; a total is 0 while it is unknown.
 OnProgress = Optional[Callable[[int, int, int, int], object]]
+
+#: (error, delay, attempt): why an attempt failed, the seconds before the next one, and its number.
+OnRetry = Optional[Callable[[RealtimeError, float, int], object]]
 
 #: Bytes of a streamed response that may be queued before receiving pauses.
 HIGH_WATER = 1 << 20
@@ -110,6 +114,7 @@ class Call:
         keep: Callable[[BaseException], None],
         source: Any = None,
         on_progress: OnProgress = None,
+        on_retry: OnRetry = None,
     ) -> None:
         #: The library writes the request's number here, so no interrupt can come in between. 0 for
         #: a request that has not been sent.
@@ -124,6 +129,7 @@ class Call:
         self.no_credentials: Callable[[], Exception | None] = lambda: None
         self.source = source
         self.on_progress = on_progress
+        self.on_retry = on_retry
         self.is_over = False
         self._began_at = time.monotonic()
         self.elapsed: timedelta | None = None
@@ -196,6 +202,10 @@ class Call:
     def progressed(self, sent: int, to_send: int, received: int, to_receive: int) -> None:
         if self.on_progress is not None:
             self.on_progress(sent, to_send, received, to_receive)
+
+    def retries(self, failure: Failure) -> None:
+        if self.on_retry is not None:
+            self.on_retry(failure.connection_error(), failure.retry_in or 0.0, failure.attempt)
 
     def more(self, capacity: int) -> bytes | None:
         data: bytes | None = self.source.more(capacity)

@@ -16,6 +16,7 @@ from typing import Any
 from .._core import abi
 from .._core.abi import rt_credentials, rt_rest_body, rt_status
 from .._core.errors import InvalidState
+from .._core.failure import Failure
 from .._core.kind import Kind, callback, trampoline
 from .._core.loader import lib
 from .._core.response import Opened
@@ -148,6 +149,7 @@ BODY = abi.rt_rest_body_fn(
     _of_request(lambda call, data, length: call.came(_string_at(data, length)))
 )
 PROGRESS = abi.rt_rest_progress_fn(_of_request(_progress))
+RETRY = abi.rt_failure_fn(_of_request(lambda call, view: call.retries(Failure.at(view))))
 SOURCE = abi.rt_rest_source_fn(_of_body(_source, rt_rest_body.FAIL))
 REWIND = abi.rt_rest_rewind_fn(_of_body(Call.rewind, False))
 ON_CREDENTIALS = callback(

@@ -15,7 +15,7 @@ from .._core.naming import kind_of
 from .._core.parameters import Configured, Setup
 from .._core.values import strings, text, user_and_password, without_userinfo
 from . import callbacks as c
-from .call import Call, OnProgress, Source, check_fresh
+from .call import Call, Source, check_fresh
 from .client_options import OPTIONS, Credential, Keywords
 from .options import ClientOptions, RequestKeywords, RequestOptions
 
@@ -130,6 +130,10 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
         :param content_type: the body's. Default: according to the kind of body, none for bytes.
         :param on_progress: called with the bytes of bodies sent, to send, received, to receive; a
             total is 0 while it is unknown.
+        :param on_retry: called when an attempt has failed and another follows: with the exception,
+            whose ``response`` is the one that refused the attempt, if any, without its body; the
+            delay in seconds before the next attempt; and its number, from 2. An attempt that waits
+            for a network is not reported.
         :param timeout: like ``deadline``, ``queue_ttl``, ``attempts``, ``ordered``,
             ``retry_unsafe``, ``max_redirects`` and ``max_body_size``: overrides the client's. A
             longer ``timeout`` without a ``deadline`` is also the deadline.
@@ -232,6 +236,8 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
             check(set_source(request, length, c.SOURCE, rewind, key, none))
         if call.on_progress is not None:
             check(lib.rt_rest_request_on_progress(request, c.PROGRESS, key, none))
+        if call.on_retry is not None:
+            check(lib.rt_rest_request_on_retry(request, c.RETRY, key, none))
         if streams:
             check(lib.rt_rest_request_on_head(request, c.HEAD, key, none))
             check(lib.rt_rest_request_on_body(request, c.BODY, key, none))
@@ -288,8 +294,8 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
     def _keep(self, error: BaseException) -> None:
         raise NotImplementedError
 
-    def _new_call(self, changed: Callable[[], None], on_progress: OnProgress) -> Call:
-        call = Call(changed, self._keep, on_progress=on_progress)
+    def _new_call(self, changed: Callable[[], None], options: RequestOptions) -> Call:
+        call = Call(changed, self._keep, on_progress=options.on_progress, on_retry=options.on_retry)
         call.is_refused = lambda: self._has_none
         call.no_credentials = lambda: self._no_credentials
         return call

@@ -24,7 +24,7 @@ from .._core.loader import lib
 from .._core.naming import kind_of
 from .._core.option_tables import REST_REQUEST_OPTIONS, RESTRequestKeywords
 from .._core.values import encode, invalid, pairs, text
-from .call import OnProgress
+from .call import OnProgress, OnRetry
 from .origin import is_trusted
 
 #: A query: a mapping, whose values may be lists, pairs, or an encoded query.
@@ -58,6 +58,7 @@ class RequestKeywords(RESTRequestKeywords, total=False):
     data: Params
     content_type: str | None
     on_progress: OnProgress
+    on_retry: OnRetry
     idempotency_key: str | bool | None
 
 
@@ -75,6 +76,7 @@ class RequestOptions:
     data: Params = None
     content_type: str | None = None
     on_progress: OnProgress = None
+    on_retry: OnRetry = None
     idempotency_key: str | bool | None = None
     plain: Mapping[str, Any] = field(default_factory=dict)
 
@@ -95,6 +97,7 @@ class RequestOptions:
 
     def __post_init__(self) -> None:
         plain(self.on_progress, "on_progress")
+        plain(self.on_retry, "on_retry")
 
     def apply(self, request: Handle, client: ClientOptions, path: str) -> None:
         """Sets everything but the body."""

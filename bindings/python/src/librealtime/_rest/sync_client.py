@@ -113,7 +113,7 @@ class RESTClient(Driven, BaseRESTClient[RESTResponse, Stream]):
 
     def _new(self, options: RequestOptions) -> Call:
         """A call that is not yet sent, so that an interrupt cannot leave a call that never ends."""
-        call = self._new_call(lambda: None, options.on_progress)
+        call = self._new_call(lambda: None, options)
         # Weak references: no cycle keeps the data of an interrupted request.
         weakly = weakref.ref(call)
         call.keep = lambda error: self._call_failed(weakly(), error)
