@@ -51,6 +51,24 @@ private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) 
         #expect(box.put(.text("1234567")))
     }
 
+    /// The loop pauses a mailbox at the same moment as its task takes the last message and waits.
+    @Test(arguments: 1...4) func aPauseAlwaysEnds(limit: Int) async {
+        let box = Mailbox<WebSocket.Message>(limit, .max)
+        let count = 100_000
+        let producer = Task.detached {
+            for number in 0..<count where box.put(.binary([UInt8(truncatingIfNeeded: number)])) {
+                while box.isPaused { await Task.yield() }
+            }
+        }
+        var wrong = 0
+        for number in 0..<count {
+            let expected = WebSocket.Message.binary([UInt8(truncatingIfNeeded: number)])
+            if await take(box) != .message(expected) { wrong += 1 }
+        }
+        await producer.value
+        #expect(wrong == 0)
+    }
+
     @Test func receivingResumesOnceWhenItIsHalfEmpty() async {
         let box = Mailbox<WebSocket.Message>(4, 1000)
         for _ in 0..<4 { _ = box.put(.text("x")) }
