@@ -98,8 +98,8 @@ struct PackedMessages: MailboxStore {
         defer { if head == records.count { reset() } }
         guard let kind = record.kind else { return long.popLast() }
         return packed.withUnsafeBytes {
-            WebSocket.Message(
-                kind, UnsafeRawBufferPointer(rebasing: $0[record.start...].prefix(record.length)))
+            let bytes = $0[record.start..<record.start + record.length]
+            return WebSocket.Message(kind, UnsafeRawBufferPointer(rebasing: bytes))
         }
     }
 

@@ -42,23 +42,33 @@ extension WebSocket {
 
         public struct Iterator: AsyncIteratorProtocol {
             private let socket: WebSocket
+            private let box: Mailbox<Message>?
             private let reader: MailboxReader<Message>?
 
             init(_ socket: WebSocket) {
                 self.socket = socket
-                reader = socket.mailbox.map { MailboxReader($0) }
+                box = socket.mailbox
+                reader = box.map { MailboxReader($0) }
             }
 
             /// Waits for the next message, on the caller's actor; nil at the end.
+            @inlinable
             public mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws -> Message? {
-                if let message = socket.takeNow(reader?.mailbox) { return message }
-                return try await socket.next(of: reader?.mailbox, reader)
+                // In the caller's loop: no call of an async function for a message that is there.
+                if let message = takeNow() { return message }
+                return try await wait()
             }
 
             public mutating func next() async throws -> Message? {
                 try await next(isolation: #isolation)
+            }
+
+            @usableFromInline func takeNow() -> Message? { socket.takeNow(box) }
+
+            @usableFromInline func wait() async throws -> Message? {
+                try await socket.next(of: box, reader)
             }
         }
     }
@@ -73,23 +83,33 @@ extension WebSocket {
 
         public struct Iterator: AsyncIteratorProtocol {
             private let socket: WebSocket
+            private let box: Mailbox<Piece>?
             private let reader: MailboxReader<Piece>?
 
             init(_ socket: WebSocket) {
                 self.socket = socket
-                reader = socket.pieceBox.map { MailboxReader($0) }
+                box = socket.pieceBox
+                reader = box.map { MailboxReader($0) }
             }
 
             /// Waits for the next piece, on the caller's actor; nil at the end.
+            @inlinable
             public mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws -> Piece? {
-                if let piece = socket.takeNow(reader?.mailbox) { return piece }
-                return try await socket.next(of: reader?.mailbox, reader)
+                // In the caller's loop: no call of an async function for a piece that is there.
+                if let piece = takeNow() { return piece }
+                return try await wait()
             }
 
             public mutating func next() async throws -> Piece? {
                 try await next(isolation: #isolation)
+            }
+
+            @usableFromInline func takeNow() -> Piece? { socket.takeNow(box) }
+
+            @usableFromInline func wait() async throws -> Piece? {
+                try await socket.next(of: box, reader)
             }
         }
     }
