@@ -44,6 +44,12 @@ package struct Handler<Function: Sendable>: Sendable {
         self.init(function.isolation, unsafeBitCast(function, to: Function.self))
     }
 
+    package init?<A, B, C, D>(_ function: (@Sendable @isolated(any) (A, B, C, D) -> Void)?)
+    where Function == @Sendable (A, B, C, D) -> Void {
+        guard let function else { return nil }
+        self.init(function.isolation, unsafeBitCast(function, to: Function.self))
+    }
+
     package init?<A, B, C>(_ function: (@Sendable @isolated(any) (A, B, C) -> Void)?)
     where Function == @Sendable (A, B, C) -> Void {
         guard let function else { return nil }

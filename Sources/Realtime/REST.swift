@@ -73,7 +73,7 @@ public final class REST: Sendable {
     let client: RESTClient
     /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
-    private let queues: HandlerQueues
+    let queues: HandlerQueues
 
     /// - Parameter baseURL: the URL to which paths are appended, `http://` or `https://` without a
     ///   query; nil if all requests have absolute URLs.
@@ -88,10 +88,10 @@ public final class REST: Sendable {
     }
 
     /// Wraps an existing client.
-    init(_ client: RESTClient, on loop: Loop) {
+    init(_ client: RESTClient, on loop: Loop, executor: Spreadbot.Executor) {
         self.client = client
         self.loop = loop
-        queues = HandlerQueues(on: .main, loop: loop.engine)
+        queues = HandlerQueues(on: executor, loop: loop.engine)
     }
 
     deinit { client.close() }
@@ -149,7 +149,7 @@ public final class REST: Sendable {
     ///   `CancellationError`.
     @discardableResult
     public func send(_ request: Request) async throws -> Response {
-        let builder = try request.builder(client)
+        let builder = try request.builder(client, queues)
         let number = Mutex<UInt64?>(nil)
         do {
             return try await withTaskCancellationHandler {
@@ -199,7 +199,7 @@ public final class REST: Sendable {
     func sendOnLoop(
         _ request: Request, done: @escaping @Sendable (Result<Response, Failure>) -> Void
     ) throws -> ID {
-        let builder = try request.builder(client)
+        let builder = try request.builder(client, queues)
         builder.handlers.done = { done(REST.result($0)) }
         return ID(number: try builder.send())
     }

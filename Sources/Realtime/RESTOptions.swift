@@ -35,9 +35,10 @@ extension REST {
         /// otherwise it waits for a refused ordered request.
         public var freshToken: (@Sendable () async throws -> String?)?
 
-        /// Where the callback of `send(_:done:)` runs: on the main actor by default. One that is
-        /// isolated to an actor, for example in main-actor code, runs on that actor, whatever the
-        /// executor. With `.loop` it runs on the loop's thread, and must not block.
+        /// Where the callback of `send(_:done:)` runs, and `onProgress` and `onRetry` of requests:
+        /// on the main actor by default. One that is isolated to an actor, for example in
+        /// main-actor code, runs on that actor, whatever the executor. With `.loop` it runs on the
+        /// loop's thread, and must not block.
         public var executor = Spreadbot.Executor.main
 
         /// The delays between attempts; its `maxAttempts` and `stableTime` are not used.

@@ -63,20 +63,26 @@ extension REST {
             set { hiddenHeaders.value = newValue }
         }
         private var hiddenHeaders: Hidden<[(name: String, value: String)]>
-        /// Called on the loop's thread with the bytes of the bodies; a total is 0 if it is not
-        /// known.
+        /// Called with the bytes of the bodies; a total is 0 if it is not known. It runs as
+        /// `onRetry` does; one that is slow gets only the newest.
         public var onProgress:
             (
-                @Sendable (
+                @Sendable @isolated(any) (
                     _ sent: UInt64, _ toSend: UInt64, _ received: UInt64, _ toReceive: UInt64
                 )
                     -> Void
             )?
-        /// Called on the loop's thread when an attempt has failed and another follows: with the
-        /// cause, the delay before the next attempt, and its number. The cause has the response
-        /// that refused the last attempt, if there was one, without its body.
+        /// Called when an attempt has failed and another follows: with the cause, the delay before
+        /// the next attempt, and its number. The cause has the response that refused the last
+        /// attempt, if there was one, without its body. It runs on the main actor, on the actor to
+        /// which it is isolated, or where the client's `Options.executor` says, perhaps after the
+        /// request's end was reported elsewhere.
         public var onRetry:
-            (@Sendable (_ cause: RealtimeError, _ delay: Duration, _ attempt: Int) -> Void)?
+            (
+                @Sendable @isolated(any) (
+                    _ cause: RealtimeError, _ delay: Duration, _ attempt: Int
+                ) -> Void
+            )?
 
         // abigen: the options of RESTPolicy
         /// The time limit of one attempt, from name resolution to the last byte of its response,
@@ -137,19 +143,30 @@ extension REST {
             hiddenHeaders = Hidden(headers)
         }
 
-        func builder(_ client: RESTClient) throws -> RESTRequestBuilder {
+        /// - Parameter queues: where handlers run.
+        func builder(
+            _ client: RESTClient, _ queues: HandlerQueues
+        ) throws -> RESTRequestBuilder {
             let builder = try RESTRequestBuilder(client, method, path)
             for (name, value) in query { builder.addQuery(name, value) }
             for (name, value) in headers { try builder.addHeader(name, value) }
             try setBody(of: builder)
             try applyPlain(to: &builder.policy)
-            if let onProgress {
-                builder.handlers.progress = {
-                    onProgress($0.sent, $0.toSend, $0.received, $0.toReceive)
+            if let onProgress = Handler(onProgress) {
+                let newest = NewestProgress()
+                builder.handlers.progress = { progress in
+                    guard newest.put(progress) else { return }
+                    _ = queues.run(on: onProgress.isolation) {
+                        guard let now = newest.take() else { return }
+                        onProgress.call(now.sent, now.toSend, now.received, now.toReceive)
+                    }
                 }
             }
-            if let onRetry {
-                builder.handlers.retry = { onRetry($0.cause, $0.delay, $0.attempt) }
+            if let onRetry = Handler(onRetry) {
+                builder.handlers.retry = { retry in
+                    let (cause, delay, attempt) = (retry.cause, retry.delay, retry.attempt)
+                    _ = queues.run(on: onRetry.isolation) { onRetry.call(cause, delay, attempt) }
+                }
             }
             return builder
         }
@@ -202,6 +219,26 @@ extension REST {
                         return true
                     })
             }
+        }
+    }
+}
+
+/// The progress that a handler has yet to receive.
+private final class NewestProgress: Sendable {
+    private let newest = Mutex<RESTProgress?>(nil)
+
+    /// - Returns: whether the handler must be called for it; otherwise a call waits already.
+    func put(_ progress: RESTProgress) -> Bool {
+        newest.withLock { newest in
+            defer { newest = progress }
+            return newest == nil
+        }
+    }
+
+    func take() -> RESTProgress? {
+        newest.withLock { newest in
+            defer { newest = nil }
+            return newest
         }
     }
 }

@@ -31,11 +31,14 @@ public final class Reachability: Sendable {
     private let loop: Loop
     private let listeners: Listeners
 
+    /// - Parameter executor: where the handler runs; one that is isolated to an actor runs there.
     /// - Throws: `.closed` if the loop has ended.
-    public init(_ mode: Mode = .auto, on loop: Loop = .shared) throws(RealtimeError) {
+    public init(
+        _ mode: Mode = .auto, on loop: Loop = .shared, executor: Spreadbot.Executor = .main
+    ) throws(RealtimeError) {
         engine = try Engine.Reachability(on: loop.engine, mode: mode.engine)
         self.loop = loop
-        let listeners = Listeners()
+        let listeners = Listeners(HandlerQueues(on: executor, loop: loop.engine))
         self.listeners = listeners
         try engine.setOnChange { listeners.notify($0) }
     }
@@ -60,9 +63,12 @@ public final class Reachability: Sendable {
     /// read. Ends with this object.
     public var changes: AsyncStream<Bool> { listeners.stream() }
 
-    /// Calls `handler` on the loop's thread with each change of `isOnline`; nil removes it.
-    public func onChange(_ handler: (@Sendable (_ isOnline: Bool) -> Void)?) {
-        listeners.setHandler(handler)
+    /// Calls `handler` with each change of `isOnline`; nil removes it. It runs on the main actor, on
+    /// the actor to which it is isolated, or where the executor of this object says.
+    public func onChange(
+        @_inheritActorContext _ handler: (@Sendable @isolated(any) (_ isOnline: Bool) -> Void)?
+    ) {
+        listeners.setHandler(Handler(handler))
     }
 }
 
@@ -79,15 +85,18 @@ extension Reachability.Mode {
 /// The listeners to changes.
 private final class Listeners: Sendable {
     private struct Contents {
-        var handler: (@Sendable (Bool) -> Void)?
+        var handler: Handler<@Sendable (Bool) -> Void>?
         var streams: [UInt64: AsyncStream<Bool>.Continuation] = [:]
         var lastNumber: UInt64 = 0
         var isOver = false
     }
 
     private let contents = Mutex(Contents())
+    private let queues: HandlerQueues
 
-    func setHandler(_ handler: (@Sendable (Bool) -> Void)?) {
+    init(_ queues: HandlerQueues) { self.queues = queues }
+
+    func setHandler(_ handler: Handler<@Sendable (Bool) -> Void>?) {
         // The old handler's captures are released outside the lock.
         let old = contents.withLock { contents in
             defer { contents.handler = handler }
@@ -118,10 +127,12 @@ private final class Listeners: Sendable {
     func notify(_ isOnline: Bool) {
         let (handler, streams) = contents.withLock { ($0.handler, Array($0.streams.values)) }
         for stream in streams { stream.yield(isOnline) }
-        handler?(isOnline)
+        guard let handler else { return }
+        _ = queues.run(on: handler.isolation) { handler.call(isOnline) }
     }
 
     func finish() {
+        queues.close()
         let streams = contents.withLock { contents in
             contents.isOver = true
             defer { contents.streams = [:] }

@@ -32,7 +32,7 @@ public final class SpreadbotREST: Sendable {
         owner = try config.connection(on: loop)
         ownsConnection = true
         queues = HandlerQueues(on: config.executor)
-        client = REST(try owner.makeClient(), on: loop)
+        client = REST(try owner.makeClient(), on: loop, executor: config.executor)
     }
 
     /// Creates a client from a dictionary; see `Spreadbot.Configuration.init(_:)` for its keys.
@@ -45,7 +45,8 @@ public final class SpreadbotREST: Sendable {
         owner = spreadbot.connection
         ownsConnection = false
         queues = HandlerQueues(on: spreadbot.executor)
-        client = REST(try owner.makeClient(), on: spreadbot.loop)
+        client = REST(
+            try owner.makeClient(), on: spreadbot.loop, executor: spreadbot.executor)
     }
 
     deinit { if ownsConnection { owner.close() } }

@@ -228,6 +228,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
 
     private func options() throws -> REST.Options {
         var options = REST.Options()
+        options.executor = .loop
         options.network = try shared.network.network()
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")
         // The response is streamed, so this limits only the time without a byte.

@@ -1,5 +1,6 @@
+import Dispatch
 import Foundation
-import Realtime
+import RealtimeFoundation
 import Synchronization
 import Testing
 
@@ -55,11 +56,51 @@ struct RESTTests {
             #expect(cause.response?.status == 503)
             retries.withLock { $0.append("\(cause.code) \(attempt) \(isSoon): \(cause.message)") }
         }
-        #expect(try await rest().send(request).attempts == 3)
+        // So that the handler has run when the request ends.
+        let rest = try rest { $0.executor = .loop }
+        #expect(try await rest.send(request).attempts == 3)
         let told = retries.withLock { $0 }
         #expect(told.count == 2 && told[0].hasPrefix("httpStatus 2 true: GET "), "\(told)")
         #expect(told.last?.hasPrefix("httpStatus 3 true: ") == true)
         #expect(told.allSatisfy { $0.contains(" was answered with 50") })
+    }
+
+    /// A handler that blocks delays neither its request nor others, and gets the newest progress.
+    @Test(.timeLimit(.minutes(5))) func handlersOfARequestRunOnTheExecutor() async throws {
+        let rest = try rest { $0.executor = .queue(DispatchQueue(label: "handlers")) }
+        let (calls, continuation) = AsyncStream.makeStream(of: Int.self)
+        let block = DispatchSemaphore(value: 0)
+        var request = REST.Request("GET", "flaky/\(name)/1")
+        request.onRetry = { _, _, attempt in
+            continuation.yield(-attempt)
+            block.wait()
+        }
+        request.onProgress = { _, _, received, _ in continuation.yield(Int(received)) }
+        #expect(try await rest.send(request).attempts == 2)
+        request = REST.Request("GET", "bytes/3000000")
+        request.onProgress = { _, _, received, _ in continuation.yield(Int(received)) }
+        #expect(try await rest.send(request).body.count == 3_000_000)
+        block.signal()
+        var (hasRetried, count) = (false, 0)
+        for await call in calls {
+            count += 1
+            if call == -2 { hasRetried = true }
+            // The first response is short.
+            if hasRetried, call > 100_000 { break }
+        }
+        // Those that waited are one call.
+        #expect(hasRetried && count < 10, "\(count) calls")
+    }
+
+    @Test(.timeLimit(.minutes(5))) func handlersOfARequestRunOnTheMainActor() async throws {
+        let (calls, continuation) = AsyncStream.makeStream(of: Void.self)
+        var request = REST.Request("GET", "flaky/\(name)/1")
+        request.onRetry = { _, _, _ in
+            MainActor.assertIsolated()
+            continuation.yield()
+        }
+        _ = try await rest().send(request)
+        for await _ in calls { break }
     }
 
     @Test func allButSuccessThrows() async throws {

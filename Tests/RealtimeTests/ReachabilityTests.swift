@@ -19,7 +19,10 @@ import Testing
         let reachability = try Reachability(.manual)
         let (told, report) = AsyncStream.makeStream(of: Bool.self)
         let kept = reachability.changes
-        reachability.onChange { report.yield($0) }
+        reachability.onChange {
+            MainActor.assertIsolated()
+            report.yield($0)
+        }
         var iterator = told.makeAsyncIterator()
         for expected in [false, true, false] {
             try reachability.setOnline(expected)
