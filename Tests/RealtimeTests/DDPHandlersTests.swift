@@ -23,7 +23,7 @@ private final class Probe: Sendable {
 
 /// The handlers of a client and of what belongs to it.
 private enum Kind: CaseIterable {
-    case status, changes, account, current, query, list, stream, stopped, loader, objects, models
+    case status, changes, account, refused, query, list, stream, stopped, loader, objects, models
 
     /// Sets the handler, and lets the server cause a call of it.
     /// - Returns: what must be kept for that.
@@ -35,7 +35,7 @@ private enum Kind: CaseIterable {
         case .status: client.onStatus { _ in handle() }
         case .changes: client.onChanges { _ in handle() }
         case .account: client.onAccount { _ in handle() }
-        case .current: client.onRefused { _, _ in handle() }
+        case .refused: client.onRefused { _, _ in handle() }
         case .query: kept.append(try players.observe { _ in handle() })
         case .list: kept.append(try players.observeList { _ in handle() })
         case .stream: try client.setStream("players") { _ in handle() }
@@ -55,7 +55,10 @@ private enum Kind: CaseIterable {
     func cause(_ client: DDPClient, _ app: MeteorApp) async throws {
         switch self {
         case .account: try client.setUserID("ada")
-        case .current: try await app.control("send", ["text": #"{"msg":"error","reason":"no"}"#])
+        case .refused:
+            // The server sends it on the connections that there are.
+            for await status in client.states where status == .connected { break }
+            try await app.control("send", ["text": #"{"msg":"error","reason":"no"}"#])
         default: break
         }
     }

@@ -111,6 +111,38 @@ struct ReleaseTests {
         await #expect(throws: (any Error).self) { try await closed.getData(path: "a") }
     }
 
+    private func meteorClient() throws -> Held {
+        let probe = Probe()
+        let client = try DDPClient("ws://127.0.0.1:1")
+        let models = try DDPModels(client, Player.self)
+        client.onStatus { _ in _ = (client, probe) }
+        client.onOpen { _ = (client, probe) }
+        client.onChanges { _ in _ = (client, probe) }
+        client.onCurrent { _ = (client, probe) }
+        client.onRefused { _, _ in _ = (client, probe) }
+        client.onDebug { _ in _ = (client, probe) }
+        client.onAccount { _ in _ = (client, probe) }
+        try client.setStream("events") { _ in _ = (client, probe) }
+        try client.setStub("m") { _, _ in
+            _ = (client, probe)
+            return .null
+        }
+        models.onMisfit { _ in _ = (models, probe) }
+        let loader = try SubscriptionLoader(client)
+        try loader.add("a")
+        try loader.whenReady { _ in _ = (client, probe) }
+        _ = try client.subscribe("b") { _ in _ = (client, probe) }
+        client.close()
+        client.close()
+        return Held(object: models, probe: probe)
+    }
+
+    @Test func closingAMeteorClientReleasesWhatItsHandlersCapture() async throws {
+        let held = try meteorClient()
+        try await settle()
+        #expect(held.object == nil && held.probe == nil)
+    }
+
     @Test func aSpreadbotThatIsClosedCannotConnect() async throws {
         let spreadbot = try Spreadbot(config: .init(baseURL: "http://127.0.0.1:1"))
         spreadbot.close()

@@ -55,8 +55,8 @@ public final class DDPModels: Sendable {
         }
         self.client = client
         self.types = types
-        hub = ObjectChangeHub(map, client)
         misfits = Misfits(client.dispatcher)
+        hub = ObjectChangeHub(map, client, misfits)
     }
 
     /// - Throws: `.invalidArgument` for a model that was not named when this was created.

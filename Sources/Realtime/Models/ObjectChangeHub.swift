@@ -34,11 +34,14 @@ final class ObjectChangeHub: Sendable {
 
     private let map: ModelMap
     private let client: DDPClient
+    private let misfits: Misfits
     private let state = Mutex(State())
 
-    init(_ map: ModelMap, _ client: DDPClient) {
+    /// - Parameter misfits: whose handler is released when the client is closed.
+    init(_ map: ModelMap, _ client: DDPClient, _ misfits: Misfits) {
         self.map = map
         self.client = client
+        self.misfits = misfits
         let number = client.changeObservers.add { [weak self] in self?.receive($0) }
         state.withLock { $0.registration = number }
     }
@@ -107,5 +110,6 @@ final class ObjectChangeHub: Sendable {
             return exchange(&state.observers, with: [:])
         }
         for (_, observer) in observers.sorted(by: { $0.key < $1.key }) { observer(nil) }
+        misfits.setHandler(nil)
     }
 }
