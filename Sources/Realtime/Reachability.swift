@@ -63,8 +63,8 @@ public final class Reachability: Sendable {
     /// read. Ends with this object.
     public var changes: AsyncStream<Bool> { listeners.stream() }
 
-    /// Calls `handler` with each change of `isOnline`; nil removes it. It runs on the main actor, on
-    /// the actor to which it is isolated, or where the executor of this object says.
+    /// Calls `handler` with each change of `isOnline`; nil removes it. It runs on the main actor,
+    /// on the actor to which it is isolated, or where the executor of this object says.
     public func onChange(
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (_ isOnline: Bool) -> Void)?
     ) {
