@@ -83,6 +83,7 @@ extension RealtimeError {
         switch code {
         case _ where isFromProxy && response?.status == 407: RealtimeError.proxyAdvice
         case .resolve: "Check the host name; --resolve HOST:PORT:ADDRESS avoids the lookup."
+        case .connect where message.contains(" for the interface "): "See --interface."
         case .connect: "Check host and port, and whether the server is running."
         case .proxy: "Check the proxy's URL and credentials; --proxy none connects without a proxy."
         case .timeout where message.contains("TLS"): "See --timeout."

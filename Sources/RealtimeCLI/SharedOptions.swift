@@ -120,6 +120,12 @@ struct NetworkOptions: ParsableArguments {
     var unixSocket: String?
 
     @Option(
+        help: ArgumentHelp(
+            "Connect from this interface or local address.", valueName: "eth1|address"),
+        completion: .shellCommand("ls /sys/class/net"))
+    var interface: String?
+
+    @Option(
         parsing: .singleValue,
         help: ArgumentHelp("Use this address instead of a lookup.", valueName: "host:port:address"),
         transform: parseResolve)
@@ -150,6 +156,7 @@ struct NetworkOptions: ParsableArguments {
         network.insecureSkipVerification = insecure
         if let proxy { network.proxy = proxy == "none" ? .none : .url(proxy) }
         network.unixSocket = unixSocket
+        network.interface = interface
         network.resolves = resolve
         if ipv4 != ipv6 { network.ipVersion = ipv4 ? .v4 : .v6 }
         return network
@@ -171,6 +178,7 @@ struct NetworkOptions: ParsableArguments {
 
     func validate() throws {
         _ = try duration(timeout, "--timeout")
+        try SharedOptions.refuse(empty: interface, "--interface")
         if certificateKey != nil, certificate == nil {
             throw ValidationError("--certificate-key needs --certificate.")
         }

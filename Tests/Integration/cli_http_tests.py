@@ -18,7 +18,7 @@ from command_line import (
     says,
 )
 from harness import PATIENCE_S, expect
-from servers import Peer, Servers
+from servers import Peer, Servers, frame
 
 # Events
 
@@ -233,3 +233,36 @@ def test_a_server_that_answers_407(tool: Tool, servers: Servers) -> None:
     ):
         said = tool.run(*command, status=REFUSED).stderr
         expect("407" in said and "proxy" not in said, said)
+
+
+def test_it_connects_from_an_address(tool: Tool, servers: Servers) -> None:
+    """Of every command the server sees the address that was chosen."""
+    seen: list[str] = []
+
+    async def script(peer: Peer) -> None:
+        seen.append(peer.writer.get_extra_info("peername")[0])
+        if peer.header("Upgrade"):
+            await peer.send(peer.answer() + frame(1, b"hello"))
+            return await peer.read_to_end()
+        kind = "text/event-stream" if "event-stream" in peer.header("Accept") else "text/plain"
+        body = b"data: hello\n\n"
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+        await peer.send(head.encode() + body)
+
+    url = servers.script(script)
+    web = http(url)
+    commands = [
+        ["ws", url, "--count", "1"],
+        ["sse", web, "--count", "1"],
+        ["poll", web, "--count", "1"],
+        ["get", web],
+        ["listen", web, "--count", "1"],
+    ]
+    for index, command in enumerate(commands, 2):
+        tool.run(*command, "--interface", f"127.0.0.{index}")
+        expect(seen == [f"127.0.0.{index}"], f"{command[0]} came from {seen}")
+        seen.clear()
+    said = tool.run("get", web, "--interface", "nothing0", status=UNREACHABLE).stderr
+    expect('no such device for the interface "nothing0"' in said, said)
+    expect("See --interface" in said, said)
+    expect("--interface" in tool.run("get", web, "--interface", "", status=USAGE).stderr, "usage")

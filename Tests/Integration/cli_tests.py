@@ -77,6 +77,7 @@ def test_shells_complete(tool: Tool, tmp_path: pathlib.Path) -> None:
         (["dd"], "ddp"),
         (["ddp", "http://127.0.0.1", ""], "sub call"),
         (["ddp", "--wat"], "--watch"),
+        (["get", "--interface", "lo"], "lo"),
         *([[*words, begin], str(file)] for words in FILES),
     ]:
         result = subprocess.run(
