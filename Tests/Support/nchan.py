@@ -68,11 +68,15 @@ http {{
       nchan_eventsource_ping_interval 1; }}
     location = /protocol {{ default_type text/event-stream;
       return 200 "data: $server_protocol\n\n"; }}
+    location = /host {{ default_type text/event-stream;
+      return 200 "data: $server_protocol $http_host\n\n"; }}
     location ~ ^/moved/(\w+)$ {{ return 307 /ps/$1; }}
     location = /busy {{ add_header Retry-After 2 always; return 503; }}
     location = /stop {{ return 204; }}
     location = /rest/who {{ default_type text/plain; return 200 "$connection"; }}
     location = /rest/protocol {{ default_type text/plain; return 200 "$server_protocol"; }}
+    location = /rest/host {{ default_type text/plain;
+      return 200 "$server_protocol $http_host"; }}
     location = /rest/moved {{ return 301 /rest/who; }}
     location = /rest/large {{ gzip on; gzip_min_length 0; gzip_types text/plain;
       access_log coding.log coding; default_type text/plain; return 200 "{large}"; }}
