@@ -270,12 +270,12 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         while let action = shared.nextAction() {
             switch action {
             case .send, .close, .drop: perform(action)
+            case .account(let event): keep(event)
             default: break
             }
         }
     }
 }
-            case .account(let event): keep(event)
 
 extension DDPStatus {
     fileprivate var name: String {

@@ -336,9 +336,6 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         }
     }
 
-    /// Writes an id that the loop has not written, because the program may end after this.
-    override func closeReturns() {
-        guard let location = shared.withLock({ $0.unwrittenID == nil ? nil : $0.idLocation }),
     /// The loop's thread may be about to take over the id of an event whose handler has told this
     /// thread to close, and the program may end after that.
     override var closePatience: Duration? {
@@ -347,6 +344,9 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         return isStored ? EventIDWriter.longLockTimeout : nil
     }
 
+    /// Writes an id that the loop has not written, because the program may end after this.
+    override func closeReturns() {
+        guard let location = shared.withLock({ $0.unwrittenID == nil ? nil : $0.idLocation }),
             let path = location.path
         else { return }
         do throws(RealtimeError) {
