@@ -1394,9 +1394,9 @@ rt_status rt_websocket_set_pong_timeout_ms(rt_websocket *websocket, int64_t time
 rt_status rt_websocket_set_require_pong(rt_websocket *websocket, bool enabled);
 
 /**
- * How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and close
- * code 1001. Pings, pongs and time during a pause of receiving do not count. For feeds that are
- * never silent for long. Default: 0 (no limit). Before start.
+ * How long the peer may send no message, nor a part of one, before the connection fails with
+ * RT_ERROR_TIMEOUT and close code 1001. Pings, pongs and time during a pause of receiving do not
+ * count. For feeds that are never silent for long. Default: 0 (no limit). Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.

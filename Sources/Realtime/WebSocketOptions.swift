@@ -89,9 +89,9 @@ extension WebSocket {
         /// else arrives. For peers whose program may hang while the rest still works, at the price
         /// that a large message over a slow link may delay the pong for too long.
         public var requirePong = false
-        /// How long the peer may send no message before the connection fails with `.timeout` and
-        /// close code 1001. Pings, pongs and time during a pause of receiving do not count. For
-        /// feeds that are never silent for long. nil means no limit.
+        /// How long the peer may send no message, nor a part of one, before the connection fails
+        /// with `.timeout` and close code 1001. Pings, pongs and time during a pause of receiving
+        /// do not count. For feeds that are never silent for long. nil means no limit.
         public var idleTimeout: Duration?
         /// The largest message that is received, after decompression. A larger one fails the
         /// connection with close code 1009. 0 means no limit.

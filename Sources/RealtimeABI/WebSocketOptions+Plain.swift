@@ -243,9 +243,9 @@ public func rt_websocket_set_require_pong(
     websocketOptions(websocket) { $0.requiresPong = enabled }
 }
 
-/// How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and
-/// close code 1001. Pings, pongs and time during a pause of receiving do not count. For feeds that
-/// are never silent for long. Default: 0 (no limit). Before start. Since 0.1.
+/// How long the peer may send no message, nor a part of one, before the connection fails with
+/// RT_ERROR_TIMEOUT and close code 1001. Pings, pongs and time during a pause of receiving do not
+/// count. For feeds that are never silent for long. Default: 0 (no limit). Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_idle_timeout_ms")
 public func rt_websocket_set_idle_timeout_ms(

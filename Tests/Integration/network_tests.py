@@ -369,6 +369,24 @@ def test_socket_options_are_set_under_tls(make: Callable[..., Probe], servers: S
         check_options(probe, 30_000)
 
 
+def test_a_slow_message_is_not_idle(make: Callable[..., Probe], servers: Servers) -> None:
+    """Each byte of a small message counts, whatever the pings do."""
+    count = 10
+
+    async def script(peer: Peer) -> None:
+        await peer.send(peer.answer())
+        for byte in bytes((0x82, count)) + bytes(count):
+            # About three times as long as the peer may be idle, in all.
+            await peer.read_frame()
+            await peer.send(bytes((byte,)))
+        await peer.send(frame(8, await peer.read_until_close()))
+
+    with make(servers.script(script), ping_interval_ms=300, idle_timeout_ms=1200) as probe:
+        probe.expect("open .*")
+        probe.expect(f"binary {count} .*")
+        probe.close()
+
+
 def test_idle_timeout(make: Callable[..., Probe], servers: Servers) -> None:
     """Messages reset the timeout, pings do not."""
     codes: list[int] = []

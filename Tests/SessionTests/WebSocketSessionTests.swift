@@ -118,6 +118,43 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(peer.written().map(\.first) == [0x8A, 0x88])
     }
 
+    /// Each byte of a message that comes slowly, also of its header, proves that the peer is not
+    /// idle, whatever its size.
+    @Test(arguments: [
+        [0x81, 3, 0x61, 0x62, 0x63], [0x82, 126, 0, 126] + [UInt8](repeating: 0, count: 126),
+        [0x01, 1, 0x61, 0x80, 0],
+    ])
+    func aPartOfAMessageIsNotIdle(_ bytes: [UInt8]) throws {
+        var peer = try Peer { $0.idleTimeout = .seconds(5) }
+        for (index, byte) in bytes.enumerated() {
+            let now = at(UInt64(index + 1) * 4000)
+            #expect(peer.session.timeReached(now) == .nothing)
+            _ = peer.receives([byte], at: now)
+            peer.session.discardDelivered()
+        }
+        let end = at(UInt64(bytes.count) * 4000)
+        #expect(peer.session.state == .open && peer.session.wakeUp == end + .seconds(5))
+    }
+
+    /// A server that only pings is idle, also inside a message, and if the frames come in parts.
+    @Test func partsOfControlFramesAreNoMessages() throws {
+        var peer = try Peer { $0.idleTimeout = .seconds(5) }
+        _ = peer.receives([0x01, 1, 0x61], at: at(1000))
+        for (index, byte) in ([0x89, 2, 1, 2, 0x8A, 0] as [UInt8]).enumerated() {
+            _ = peer.receives([byte], at: at(2000 + UInt64(index) * 100))
+        }
+        #expect(peer.session.wakeUp == at(6000))
+    }
+
+    /// A part of a TLS record may be a part of a message, until the rest shows that it was a ping.
+    @Test func aPartOfARecordIsNotIdleUntilItsContentIsKnown() throws {
+        var peer = try Peer { $0.idleTimeout = .seconds(5) }
+        peer.session.received(unknownAt: at(4000))
+        #expect(peer.session.wakeUp == at(9000))
+        _ = peer.receives([0x89, 0], at: at(4500))
+        #expect(peer.session.wakeUp == at(5000))
+    }
+
     @Test func aMessageIsSplitByMaxFrameBytes() throws {
         var peer = try Peer { $0.maxFrameBytes = 2 }
         try peer.send("hello")

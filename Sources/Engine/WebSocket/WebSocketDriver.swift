@@ -349,7 +349,9 @@ extension WebSocketConnection: LoopSource {
         if events & ~PollEvents.writable != 0 {
             // Even if they are only a part of a TLS record, which cannot be read yet.
             session?.pointee.receivedBytes()
+            let count = counters.wireBytesReceived.current
             receive()
+            if counters.wireBytesReceived.current == count { receivedPartOfRecord() }
         }
         settle()
     }

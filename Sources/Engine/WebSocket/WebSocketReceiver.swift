@@ -56,6 +56,13 @@ extension WebSocketConnection: WebSocketWalker {
         }
     }
 
+    /// Bytes have arrived, but none can be read: they are a part of a TLS record.
+    func receivedPartOfRecord() {
+        guard let transport = readable, transport.isBuffered, life.stage == .open else { return }
+        session?.pointee.received(unknownAt: Loop.now())
+        handlers.activity?()
+    }
+
     /// Reads the rest of a large frame directly into the message's storage.
     /// - Returns: how many bytes arrived, 0 if there are none for now, nil if there is no such
     ///   frame.

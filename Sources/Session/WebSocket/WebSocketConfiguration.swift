@@ -73,9 +73,9 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     /// large message over a slow link may delay the pong for too long.
     /// - Option: require_pong, flag
     package var requiresPong = false
-    /// How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and
-    /// close code 1001. Pings, pongs and time during a pause of receiving do not count. For feeds
-    /// that are never silent for long.
+    /// How long the peer may send no message, nor a part of one, before the connection fails with
+    /// RT_ERROR_TIMEOUT and close code 1001. Pings, pongs and time during a pause of receiving do
+    /// not count. For feeds that are never silent for long.
     /// - Option: idle_timeout, limit
     package var idleTimeout: Duration = .zero
 

@@ -23,8 +23,10 @@ package struct WebSocketSession: ~Copyable {
     private var heartbeat: Heartbeat
     private let keys: MaskKeys
     private var closeDeadline: Instant?
-    /// When the last message came, or receiving began; nil if there is no idle timeout.
+    /// When the last part of a message came, or receiving began; nil if there is no idle timeout.
     private var lastMessage: Instant?
+    /// When bytes came whose meaning is not known yet, because they are a part of a TLS record.
+    private var lastUnknown: Instant?
     /// The end that `deliverFirst` announced.
     private var pendingEnd: PendingEnd?
     /// The payload of a ping that came while `outgoing` was crowded. Answered once it is empty.
@@ -118,7 +120,9 @@ package struct WebSocketSession: ~Copyable {
             return pendingEnd == nil ? .needMoreBytes : .deliverFirst
         }
         do throws(ProtocolFailure) {
-            return try step(reader.next(input, &offset), now)
+            let event = try reader.next(input, &offset)
+            if lastMessage != nil, reader.tookData() { lastMessage = now }
+            return try step(event, now)
         } catch {
             offset = input.count
             return end(.failed(error), now)
@@ -172,12 +176,20 @@ package struct WebSocketSession: ~Copyable {
     /// Bytes of any kind arrived, possibly a part of a message or of a TLS record.
     package mutating func receivedBytes() { heartbeat.receivedBytes() }
 
+    /// A part of a TLS record arrived. Until the rest shows that it belongs to a control frame, the
+    /// peer is not idle.
+    package mutating func received(unknownAt now: Instant) {
+        if lastMessage != nil { lastUnknown = now }
+    }
+
     /// Notes that messages came, so the peer is not idle. One call per read is enough.
     package mutating func received(messagesAt now: Instant) {
         if lastMessage != nil { lastMessage = now }
     }
 
-    private var idleDeadline: Instant? { lastMessage.map { $0 + idleTimeout } }
+    private var idleDeadline: Instant? {
+        lastMessage.map { max($0, lastUnknown ?? $0) + idleTimeout }
+    }
 
     /// Finds messages that lie whole in the input, many at once. `next` reads anything else.
     /// - Returns: how many `messages` it filled in.
@@ -198,6 +210,7 @@ package struct WebSocketSession: ~Copyable {
     private mutating func received(
         _ opcode: Opcode, _ now: Instant
     ) throws(ProtocolFailure) -> Step {
+        lastUnknown = nil
         switch opcode {
         case .ping:
             answerPing()

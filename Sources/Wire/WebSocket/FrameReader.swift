@@ -14,6 +14,10 @@ package struct FrameReader: Sendable {
     package let allowsCompression: Bool
     /// Payload bytes of the current frame still to arrive; nil between frames.
     private var remaining: Int?
+    /// Whether the current frame is a data frame.
+    private var isData = false
+    /// Bytes of a data frame were read, possibly of its header.
+    private var hasReadData = false
     /// The part of a header with which the last input ended.
     private var held = InlineArray<10, UInt8>(repeating: 0)
     private var heldCount = 0
@@ -27,6 +31,12 @@ package struct FrameReader: Sendable {
     /// Payload bytes of the current frame that have not arrived.
     package var missingPayload: Int { remaining ?? 0 }
 
+    /// Whether bytes of a data frame were read since the last call.
+    mutating func tookData() -> Bool {
+        defer { hasReadData = false }
+        return hasReadData
+    }
+
     /// Reads from `offset`, which it advances.
     /// - Parameter pieceLimit: the most payload bytes in one piece.
     package mutating func next(
@@ -37,11 +47,14 @@ package struct FrameReader: Sendable {
             let piece = min(remaining, input.count - offset, pieceLimit)
             let range = offset..<(offset + piece)
             offset += piece
+            if isData, piece > 0 { hasReadData = true }
             self.remaining = piece == remaining ? nil : remaining - piece
             return .payload(range, isLast: piece == remaining)
         }
         guard let header = try readHeader(input, &offset) else { return .needMoreBytes }
         remaining = header.payloadLength
+        isData = !header.opcode.isControl
+        if isData { hasReadData = true }
         return .header(header)
     }
 
@@ -56,8 +69,11 @@ package struct FrameReader: Sendable {
         return false
     }
 
-    /// Puts back the last payload bytes; the next input must begin with them.
-    mutating func unread(_ count: Int) { remaining = (remaining ?? 0) + count }
+    /// Puts back the last payload bytes of a data frame; the next input must begin with them.
+    mutating func unread(_ count: Int) {
+        remaining = (remaining ?? 0) + count
+        isData = true
+    }
 
     private mutating func readHeader(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int
@@ -75,6 +91,8 @@ package struct FrameReader: Sendable {
             held[heldCount] = input[offset]
             heldCount += 1
             offset += 1
+            // The opcodes of control frames have this bit (RFC 6455 §5.5).
+            if held[0] & 0x08 == 0 { hasReadData = true }
             if let header = try parseHeld() {
                 heldCount = 0
                 return header

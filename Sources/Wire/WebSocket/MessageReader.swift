@@ -110,6 +110,10 @@ package struct MessageReader: ~Copyable {
         return (messageCount, payloadBytes)
     }
 
+    /// Whether `next` has read bytes of a message since the last call, even if only a few. Messages
+    /// that it found whole may not count.
+    package mutating func tookData() -> Bool { frames.tookData() }
+
     /// Sets whether messages are returned in pieces, starting with the next message.
     package mutating func setStreams(_ streams: Bool) {
         willStream = streams

@@ -65,7 +65,7 @@ extension Client: WebSocketWalker {
             session.pointee.receivedBytes()
             guardian.read(UnsafeRawBufferPointer(rebasing: space[..<count]))
             session.pointee.received(messagesAt: world.now)
-            guardian.messagesCame()
+            guardian.usedDirectly(count)
             took(session.pointee.direct(count, now: world.now))
             return count < space.count ? 0 : count
         case .wouldBlock: return 0
@@ -110,7 +110,9 @@ extension Client: WebSocketWalker {
         session?.pointee.exchangeStorage(&spareAssembly)
         defer { session?.pointee.exchangeStorage(&spareAssembly) }
         idleSteps = 0
-        return walk(over: input, from: start, now: world.now, whole)
+        let used = walk(over: input, from: start, now: world.now, whole)
+        guardian.used(UnsafeRawBufferPointer(rebasing: input[min(start, used)..<used]))
+        return used
     }
 
     /// One user receives everything.

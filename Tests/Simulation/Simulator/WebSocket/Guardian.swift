@@ -36,8 +36,9 @@ final class Guardian {
     private var wasPingDelayed = false
     /// When the peer last took bytes.
     private var lastProgress: Instant
-    /// When the last message came, or receiving resumed.
+    /// When the last part of a message came, or receiving resumed.
     private var lastMessage: Instant
+    private var parts = FrameParts()
     private var pingCount = 0
     private var largestSend = 0
 
@@ -63,6 +64,19 @@ final class Guardian {
     }
 
     func messagesCame() { lastMessage = world.now }
+
+    /// The session has read these bytes of frames.
+    func used(_ bytes: UnsafeRawBufferPointer) {
+        guard parts.take(bytes) else { return }
+        if world.now > lastMessage { world.count("part of a message") }
+        lastMessage = world.now
+    }
+
+    /// The session has read so many bytes of a message in another way.
+    func usedDirectly(_ count: Int) {
+        parts.skip(count)
+        lastMessage = world.now
+    }
 
     func sent(_ bytes: Int) { largestSend = max(largestSend, bytes) }
 

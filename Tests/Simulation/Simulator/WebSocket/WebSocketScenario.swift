@@ -18,7 +18,7 @@ package enum WebSocketScenario: Scenario {
                 "ended with 1000, clean", "ended with 1005, clean", "ended with 1002",
                 "ended with 1006", "ended with 1007", "ended with 1009", "ended with 1011",
                 "ended before its transport", "close timeout", "pong timeout",
-                "silence after a ping", "idle timeout", "ping flood", "pause",
+                "silence after a ping", "part of a message", "idle timeout", "ping flood", "pause",
                 "user closes",
                 "peer closes", "peer resets", "garbage", "deliver first", "write failed",
                 "user closes before a pending end", "send refused bufferFull", "gentle", "piece",

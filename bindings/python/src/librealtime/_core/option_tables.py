@@ -1735,10 +1735,10 @@ WEBSOCKET_OPTIONS = Table(
         "idle_timeout_ms",
         None,
         doc=(
-            "How long the peer may send no message before the connection fails with "
-            "``ConnectionClosedError`` (``RT_ERROR_TIMEOUT``) and close code 1001. Pings, pongs "
-            "and time during a pause of receiving do not count. For feeds that are never silent "
-            "for long. Default None: no limit."
+            "How long the peer may send no message, nor a part of one, before the connection fails "
+            "with ``ConnectionClosedError`` (``RT_ERROR_TIMEOUT``) and close code 1001. Pings, "
+            "pongs and time during a pause of receiving do not count. For feeds that are never "
+            "silent for long. Default None: no limit."
         ),
     ),
     Bytes(
