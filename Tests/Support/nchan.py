@@ -107,7 +107,7 @@ def free_port() -> int:
 class Nchan:
     """A running nginx with Nchan; a context manager that removes all its files."""
 
-    def __init__(self, tls: bool = False, start_timeout: float = 20) -> None:
+    def __init__(self, tls: bool = False, start_timeout: float = 60) -> None:
         self.tls = tls
         self.port = 0
         self.tls_port = 0

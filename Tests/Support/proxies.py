@@ -12,7 +12,7 @@ import tempfile
 import time
 
 #: A program that does not accept connections within this time has failed.
-START_S = 20
+START_S = 60
 
 
 class ProxyError(Exception):
