@@ -118,6 +118,9 @@ class Sizes(unittest.TestCase):
         self.assertRegex(complaint, r"^a.py:451: the file has 451 lines")
         self.assertEqual(said(rules.sizes([Source("a.py", "pass\n" * 450)])), [])
 
+    def test_long_page(self) -> None:
+        self.assertEqual(said(rules.sizes([Source("a.md", "text\n" * 451)])), [])
+
     def test_long_example(self) -> None:
         (complaint,) = said(rules.sizes([Source("examples-c/a.c", "int a;\n" * 121)]))
         self.assertRegex(complaint, r"^examples-c/a.c:121: the file has 121 lines, 120 are")
