@@ -18,15 +18,14 @@ MESSAGE = "client-message"
 
 
 class Program:
-    """A running example in one of the languages."""
+    """A running example in one of the languages. It writes lines at once, also into a pipe."""
 
     def __init__(self, build: Build, language: str, name: str, *arguments: str) -> None:
         program: list[str | pathlib.Path] = [sys.executable, PYTHON / "examples" / f"{name}.py"]
         if language != "python":
             program = [build.example(name) if language == "c" else build.swift_example(name)]
         self.process = subprocess.Popen(
-            # Swift's print buffers unless it writes to a terminal.
-            ["stdbuf", "-oL", *program, *arguments],
+            [*program, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

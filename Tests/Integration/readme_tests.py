@@ -29,13 +29,12 @@ def arguments(program: str, demo: DemoProcess) -> list[str]:
 def first_lines(
     build: Build, language: str, name: str, *arguments: str, count: int = 1
 ) -> list[str]:
-    """Returns the program's first lines, then ends it."""
+    """Returns the program's first lines, which it writes into a pipe at once; then ends it."""
     program: list[str | pathlib.Path] = [sys.executable, PYTHON / "examples" / f"{name}.py"]
     if language != "python":
         program = [build.example(name) if language == "c" else build.swift_example(name)]
-    # Swift's print buffers unless it writes to a terminal.
     process = subprocess.Popen(
-        ["stdbuf", "-oL", *program, *arguments],
+        [*program, *arguments],
         stdout=subprocess.PIPE,
         text=True,
         env={**build.environment(False), "PYTHONPATH": str(PYTHON / "src")},

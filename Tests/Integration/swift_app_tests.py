@@ -19,7 +19,7 @@ def running(
 ) -> Iterator[subprocess.Popen[str]]:
     """A program whose lines can be read; it is killed at the end."""
     process = subprocess.Popen(
-        ["stdbuf", "-oL", program, *arguments],
+        [program, *arguments],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, **environment},

@@ -95,7 +95,7 @@ def chat(commands: dict[str, list[str]], library: pathlib.Path, folder: pathlib.
             ):
                 arguments = ["demo", CHANNEL, "127.0.0.1", str(server.port), name]
                 process = subprocess.Popen(
-                    ["stdbuf", "-oL", *command, *arguments],
+                    [*command, *arguments],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,

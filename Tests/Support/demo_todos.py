@@ -73,7 +73,7 @@ def run(language: str, command: list[str], environment: dict[str, str]) -> list[
     """Runs a program to its end and prints its lines as they come."""
     lines = []
     process = subprocess.Popen(
-        ["stdbuf", "-oL", *command],
+        command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,7 +1,7 @@
 // Prints the members and prices of a presence channel, with PusherSwift's names.
 //
 //     pusher_app KEY CHANNEL HOST PORT TOKEN
-import Foundation
+@preconcurrency import Foundation
 import FoundationNetworking
 import RealtimeFoundation
 
@@ -46,6 +46,7 @@ struct RequestBuilder: AuthRequestBuilderProtocol {
     }
 }
 
+setlinebuf(stdout)
 let words = CommandLine.arguments
 let builder = RequestBuilder(
     url: "http://\(words[3]):\(words[4])/pusher/auth", token: words[5])

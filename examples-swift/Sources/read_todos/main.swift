@@ -1,8 +1,10 @@
 // Prints a list of todos on a Meteor server, and again after each change. Reconnects by itself.
 //
 //     read_todos URL LIST
+@preconcurrency import Glibc
 import Realtime
 
+setlinebuf(stdout)
 let words = CommandLine.arguments
 let client = try DDPClient(words[1])
 try client.connect()
