@@ -258,7 +258,7 @@ final class Mailbox<Element: MailboxElement>: Sendable {
                 continue
             }
             switch endIfEmpty {
-            case nil: try await wait(until: deadline, onResume: onResume)
+            case nil: try await wait(until: deadline)
             case .normal: return nil
             case .failed(let error): throw error
             }
@@ -322,7 +322,7 @@ final class Mailbox<Element: MailboxElement>: Sendable {
     }
 
     /// Returns when there may be a message, or the end.
-    private func wait(until deadline: Instant?, onResume: () -> Void) async throws {
+    private func wait(until deadline: Instant?) async throws {
         let ticket = arrived.withLock { arrived -> UInt64 in
             arrived.lastTicket += 1
             arrived.starting.updateValue(nil, forKey: arrived.lastTicket)
@@ -336,17 +336,13 @@ final class Mailbox<Element: MailboxElement>: Sendable {
         }
         defer { timer?.cancel() }
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { waiter in
-                if begin(ticket, waiter) { onResume() }
-            }
+            try await withCheckedThrowingContinuation { waiter in begin(ticket, waiter) }
         } onCancel: {
             end(ticket, CancellationError())
         }
     }
 
-    /// - Returns: whether receiving was paused and may continue now.
-    private func begin(_ ticket: UInt64, _ waiter: Waiter) -> Bool {
-        var mayResume = false
+    private func begin(_ ticket: UInt64, _ waiter: Waiter) {
         let known = arrived.withLock { arrived -> Result<Void, any Error>? in
             if let error = arrived.starting.removeValue(forKey: ticket) ?? nil {
                 return .failure(error)
@@ -355,13 +351,9 @@ final class Mailbox<Element: MailboxElement>: Sendable {
                 return .success(())
             }
             arrived.waiting.append((ticket, waiter))
-            // The loop may have found it full, by a number of fetched messages that was out of
-            // date, when this task had already looked.
-            mayResume = isFull.exchange(false, ordering: .acquiringAndReleasing)
             return nil
         }
         if let known { waiter.resume(with: known) }
-        return mayResume
     }
 
     /// Ends a wait, unless it has ended.
