@@ -1,95 +1,191 @@
 internal import Engine
 internal import Session
+import Synchronization
 import Wire
 
-/// Answers the engine's requests for authorization as the options say.
+/// Answers the engine's requests for authorization as the options say. The objects of the program
+/// are called on the main actor.
 struct PusherAuthorizer: Sendable {
-    private let channels: (any Authorizer)?
-    private let user: (@Sendable (_ socketID: String) async throws -> PusherUserAuth)?
-    private let builder: (any PusherAuthRequestBuilder)?
-    private let headers: (@Sendable () -> [(name: String, value: String)])?
-    private let parameters: (@Sendable () -> [(name: String, value: String)])?
+    /// How the engine's requests of one kind are answered.
+    private enum Method {
+        case object(any Authorizer & Sendable)
+        case function(PusherAuthFunction)
+        case user(@Sendable (_ socketID: String) async throws -> PusherUserAuth)
+        /// The request to the endpoint, after the program has changed it.
+        case request((any PusherAuthRequestBuilder & Sendable)?)
+        /// The secret signs, for the user that the program names.
+        case secret
+    }
 
-    init(_ options: PusherClientOptions) {
-        channels =
-            if case .authorizer(let authorizer) = options.authMethod { authorizer } else { nil }
-        builder =
-            if case .authRequestBuilder(let builder) = options.authMethod { builder } else { nil }
-        user =
-            if case .authorizer(let fetch) = options.userAuthMethod { fetch } else { nil }
+    /// nil if the engine needs no help.
+    private let channels: Method?
+    private let user: Method?
+    private let headers: PusherClientOptions.Provider?
+    private let parameters: PusherClientOptions.Provider?
+    private let dispatcher: PusherDispatcher
+
+    init(_ options: PusherClientOptions, _ dispatcher: PusherDispatcher) {
+        self.dispatcher = dispatcher
         headers = options.authHeadersProvider
         parameters = options.authParamsProvider
+        let endpoint = headers == nil && parameters == nil ? nil : Method.request(nil)
+        switch options.authMethod {
+        case .authorizer(let function as PusherAuthFunction): channels = .function(function)
+        case .authorizer(let authorizer): channels = .object(authorizer)
+        case .authRequestBuilder(let builder): channels = .request(builder)
+        case .endpoint: channels = endpoint
+        case .inline: channels = .secret
+        case .noMethod: channels = nil
+        }
+        switch (options.userAuthMethod, options.authMethod) {
+        case (.authorizer(let fetch), _): user = .user(fetch)
+        case (_, .inline): user = .secret
+        case (.endpoint, _): user = endpoint
+        case (nil, _): user = nil
+        }
     }
 
     func addHandlers(to handlers: inout PusherHandlers) {
-        if channels != nil || user != nil {
-            handlers.authorize = { [self] request in
-                if request.isUser { authorizeUser(request) } else { authorizeChannels(request) }
-            }
-            handlers.authorizesChannels = channels != nil
-            handlers.authorizesUser = user != nil
+        handlers.authorize = { [self] authorization in
+            guard let method = authorization.isUser ? user : channels else { return }
+            authorize(authorization, method)
         }
-        guard builder != nil || headers != nil || parameters != nil else { return }
-        handlers.prepareAuthorization = { [self] (request, http) throws(RealtimeError) in
-            do {
-                return try prepare(request, http)
-            } catch {
-                throw .refusal(error)
+        handlers.authorizesChannels = channels != nil
+        handlers.authorizesUser = user != nil
+    }
+
+    private func authorize(_ authorization: PusherAuthorization, _ method: Method) {
+        switch method {
+        case .object(let authorizer): ask(authorizer, authorization)
+        case .function(let function): ask(function, authorization)
+        case .user(let fetch):
+            authorization.answering { authorization in
+                let auth = try await fetch(authorization.request.socketID)
+                authorization.answer(PusherUserAnswer(auth: auth.auth, userData: auth.userData))
+            }
+        case .request(let builder): prepare(authorization, builder)
+        case .secret: sign(authorization)
+        }
+    }
+
+    // MARK: The program's answer
+
+    private func ask(
+        _ authorizer: any Authorizer & Sendable, _ authorization: PusherAuthorization
+    ) {
+        dispatcher.run(on: MainActor.shared) {
+            MainActor.assumeIsolated {
+                for channel in authorization.request.channels {
+                    authorizer.fetchAuthValue(
+                        socketID: authorization.request.socketID, channelName: channel.text
+                    ) { auth in
+                        let refused = RealtimeError(
+                            .auth, "the authorizer refused the channel \"\(channel.text)\"")
+                        authorization.answer(
+                            auth.map { .success($0) } ?? .failure(refused), for: channel)
+                    }
+                }
             }
         }
     }
 
-    private func authorizeUser(_ authorization: PusherAuthorization) {
-        guard let user else { return }
+    private func ask(_ function: PusherAuthFunction, _ authorization: PusherAuthorization) {
+        for channel in authorization.request.channels {
+            Task {
+                do {
+                    let auth = try await function.fetch(
+                        authorization.request.socketID, channel.text)
+                    authorization.answer(.success(auth), for: channel)
+                } catch {
+                    authorization.answer(.failure(.refusal(error)), for: channel)
+                }
+            }
+        }
+    }
+
+    // MARK: The endpoint's answer
+
+    private func prepare(
+        _ authorization: PusherAuthorization, _ builder: (any PusherAuthRequestBuilder & Sendable)?
+    ) {
+        let (socketID, channel) = (
+            authorization.request.socketID, authorization.request.channels.first?.text
+        )
+        do throws(RealtimeError) {
+            // Only this thread can make it.
+            _ = try authorization.endpointRequest()
+        } catch {
+            authorization.fail(error)
+            return
+        }
+        guard let builder, let channel else { return complete(authorization, with: nil) }
+        dispatcher.run(on: MainActor.shared) {
+            let request = MainActor.assumeIsolated {
+                builder.authorizationRequest(socketID: socketID, channelName: channel)
+            }
+            guard let request else {
+                let error = "the request for authorization could not be built"
+                authorization.fail(RealtimeError(.auth, error))
+                return
+            }
+            complete(authorization, with: request)
+        }
+    }
+
+    /// Sends the request to the endpoint.
+    /// - Parameter made: the builder's request instead; nil without a builder.
+    private func complete(_ authorization: PusherAuthorization, with made: REST.Request?) {
+        authorization.answering { authorization in
+            try made?.apply(to: authorization.endpointRequest())
+            for (name, value) in try await headers?() ?? [] {
+                try authorization.endpointRequest().setHeader(name, value)
+            }
+            for (name, value) in try await parameters?() ?? [] {
+                try authorization.endpointRequest().addFormParameter(name, value)
+            }
+            _ = try authorization.send()
+        }
+    }
+
+    // MARK: The secret
+
+    private func sign(_ authorization: PusherAuthorization) {
+        let fetch = dispatcher.state.withLock { $0.userDataFetcher }
+        guard let fetch, authorization.needsMember else {
+            authorization.sign(as: nil)
+            return
+        }
+        dispatcher.run(on: MainActor.shared) {
+            let member = MainActor.assumeIsolated { fetch() }
+            authorization.sign(as: member.engine)
+        }
+    }
+}
+
+extension PusherAuthorization {
+    /// Runs a function of the program, whose error fails the authorization.
+    fileprivate func answering(
+        _ body: @escaping @Sendable (PusherAuthorization) async throws -> Void
+    ) {
         Task {
             do {
-                let auth = try await user(authorization.request.socketID)
-                authorization.answer(
-                    PusherUserAnswer(auth: auth.auth, userData: auth.userData))
+                try await body(self)
             } catch {
-                authorization.fail(.refusal(error))
+                fail(.refusal(error))
             }
         }
     }
 
-    private func authorizeChannels(_ authorization: PusherAuthorization) {
-        let socketID = authorization.request.socketID
-        for channel in authorization.request.channels {
-            let answer: @Sendable (Result<PusherAuth, RealtimeError>) -> Void = { result in
-                _ = try? authorization.answer(
-                    result.flatMap { $0.answer(for: channel.kind) }, for: channel.text)
-            }
-            if let channels = channels as? AsyncAuthorizer {
-                channels.fetch(socketID, channel.text) { answer($0.mapError { .refusal($0) }) }
-                continue
-            }
-            channels?.fetchAuthValue(socketID: socketID, channelName: channel.text) { auth in
-                let refused = RealtimeError(
-                    .auth, "the authorizer refused the channel \"\(channel.text)\"")
-                answer(auth.map { .success($0) } ?? .failure(refused))
-            }
-        }
-    }
-
-    /// - Returns: false if there can be no request.
-    private func prepare(
-        _ request: PusherAuthorizationRequest, _ target: RESTRequestBuilder
-    ) throws -> Bool {
-        if let builder, let channel = request.channels.first {
-            guard
-                let made = builder.authorizationRequest(
-                    socketID: request.socketID, channelName: channel.text)
-            else { return false }
-            try made.apply(to: target)
-        }
-        for (name, value) in headers?() ?? [] { try target.setHeader(name, value) }
-        for (name, value) in parameters?() ?? [] { try target.addFormParameter(name, value) }
-        return true
+    /// Has no effect if the channel was answered before.
+    fileprivate func answer(
+        _ result: Result<PusherAuth, RealtimeError>, for channel: PusherChannelName
+    ) {
+        _ = try? answer(result.flatMap { $0.answer(for: channel.kind) }, for: channel.text)
     }
 }
 
 extension RealtimeError {
-    /// The error of an authorizer that threw.
+    /// The error of a function of the program that threw.
     fileprivate static func refusal(_ error: any Error) -> RealtimeError {
         error as? RealtimeError ?? RealtimeError(.auth, "the authorizer failed: \(error)")
     }

@@ -40,7 +40,7 @@ public final class PusherConnection: Sendable {
             }
         stateHub = StateHub(.disconnected)
         dispatcher = PusherDispatcher(engine, options, stateHub)
-        dispatcher.addHandlers(PusherAuthorizer(options))
+        dispatcher.addHandlers(PusherAuthorizer(options, dispatcher))
     }
 
     deinit { close() }
@@ -71,15 +71,10 @@ public final class PusherConnection: Sendable {
     }
 
     /// Returns the user's id and data for presence channels, when `AuthMethod.inline` signs. Called
-    /// on the loop's thread. Without it the socket id is the user's id.
-    public var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)? {
+    /// on the main actor. Without it the socket id is the user's id.
+    public var userDataFetcher: (@MainActor @Sendable () -> PusherPresenceChannelMember)? {
         get { dispatcher.state.withLock { $0.userDataFetcher } }
-        set {
-            dispatcher.state.withLock { $0.userDataFetcher = newValue }
-            try? engine?.setHandlers { handlers in
-                handlers.userData = newValue.map { fetch in { .success(fetch().engine) } }
-            }
-        }
+        set { dispatcher.state.withLock { $0.userDataFetcher = newValue } }
     }
 
     /// How many reconnects in a row may fail before the connection gives up; nil means no limit.

@@ -21,7 +21,7 @@ final class PusherDispatcher: Sendable {
         var watchlist: Handler<@Sendable (PusherUser.WatchlistEvent) -> Void>?
         var registration: Handler<@Sendable (Result<String, RealtimeError>) -> Void>?
         var interests: Handler<@Sendable (NativePusher.Change, RealtimeError?) -> Void>?
-        var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
+        var userDataFetcher: (@MainActor @Sendable () -> PusherPresenceChannelMember)?
         /// By the numbers of their handles.
         var channels: [UInt64: PusherChannel] = [:]
     }

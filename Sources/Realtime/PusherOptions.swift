@@ -15,6 +15,10 @@ public enum PusherHost: Sendable, Hashable {
 /// The options of a Pusher connection. The initializers have PusherSwift's parameters; everything
 /// else is set afterwards.
 public struct PusherClientOptions: Sendable {
+    /// Returns headers or form fields for a request to an endpoint. An error that it throws fails
+    /// the subscription or sign-in.
+    public typealias Provider = @Sendable () async throws -> [(name: String, value: String)]
+
     /// How the connection gets permission for private, encrypted and presence channels.
     public var authMethod = AuthMethod.noMethod
     /// How `Pusher.signIn` signs the user in; nil if it is not used.
@@ -26,8 +30,8 @@ public struct PusherClientOptions: Sendable {
     }
     private var hiddenAuthHeaders = Hidden<[(name: String, value: String)]>([])
     /// Returns further headers for each request to an endpoint, such as a token that changes. They
-    /// replace those of the same names. Called on the loop's thread.
-    public var authHeadersProvider: (@Sendable () -> [(name: String, value: String)])?
+    /// replace those of the same names.
+    public var authHeadersProvider: Provider?
     /// Further form fields of each request to an endpoint.
     public var authParams: [(name: String, value: String)] {
         get { hiddenAuthParams.value }
@@ -35,9 +39,8 @@ public struct PusherClientOptions: Sendable {
     }
     private var hiddenAuthParams = Hidden<[(name: String, value: String)]>([])
     /// Returns further form fields for each request to an endpoint, also for one that an
-    /// `AuthMethod.authRequestBuilder` makes, whose body must then be a form. Called on the loop's
-    /// thread.
-    public var authParamsProvider: (@Sendable () -> [(name: String, value: String)])?
+    /// `AuthMethod.authRequestBuilder` makes, whose body must then be a form.
+    public var authParamsProvider: Provider?
     /// The key of which the keys of encrypted channels are derived, 32 bytes. Only for
     /// `AuthMethod.inline`.
     public var encryptionMasterKey: [UInt8]? {
@@ -61,8 +64,8 @@ public struct PusherClientOptions: Sendable {
     /// The longest delay between attempts; nil means no limit. Can be changed later, by
     /// `PusherConnection.maxReconnectGapInSeconds`.
     public var maxReconnectGapInSeconds: Double? = 120
-    /// Where handlers run. Closures that are isolated to an actor run there, delegates on the main
-    /// actor.
+    /// Where handlers run. Closures that are isolated to an actor run there. The delegate, the
+    /// authorizer, the request builder and `userDataFetcher` are called on the main actor.
     public var executor = Spreadbot.Executor.main
     /// How many events may wait for an iteration or the executor, before the server is slowed down.
     public var maxBufferedEvents = 1024

@@ -189,7 +189,7 @@ struct PusherAuthorizationOptions: ParsableArguments {
         }
     }
 
-    var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)? {
+    var userDataFetcher: (@MainActor @Sendable () -> PusherPresenceChannelMember)? {
         guard let userID else { return nil }
         return { PusherPresenceChannelMember(userId: userID) }
     }

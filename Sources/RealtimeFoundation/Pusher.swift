@@ -7,14 +7,16 @@ public import Realtime
 
 /// Makes the request that asks for permission to subscribe to a channel.
 public protocol AuthRequestBuilderProtocol: PusherAuthRequestBuilder {
-    /// Called on the loop's thread for each channel that needs permission, again after each
-    /// reconnect. A body must be `httpBody`; a stream is not sent.
+    /// Called on the main actor for each channel that needs permission, again after each reconnect.
+    /// A body must be `httpBody`; a stream is not sent.
     /// - Returns: nil fails the subscription.
-    func requestFor(socketID: String, channelName: String) -> URLRequest?
+    @MainActor func requestFor(socketID: String, channelName: String) -> URLRequest?
 }
 
 extension AuthRequestBuilderProtocol {
-    public func authorizationRequest(socketID: String, channelName: String) -> REST.Request? {
+    @MainActor public func authorizationRequest(
+        socketID: String, channelName: String
+    ) -> REST.Request? {
         requestFor(socketID: socketID, channelName: channelName).flatMap { REST.Request($0) }
     }
 }

@@ -190,7 +190,7 @@ private final class AppAuthorizer: Authorizer {
         pusher.connection.userDataFetcher = { () -> PusherPresenceChannelMember in
             PusherPresenceChannelMember(userId: "123", userInfo: ["twitter": "someone"])
         }
-        let onMemberChange = { @MainActor @Sendable (member: PusherPresenceChannelMember) in
+        let onMemberChange = { (member: PusherPresenceChannelMember) in
             screen.add("member \(member.userId)")
         }
         let channel = pusher.subscribeToPresenceChannel(

@@ -13,6 +13,8 @@ protocol PusherAuthorizationOwner: AnyObject, Sendable {
     ) throws(RealtimeError) -> RESTRequestBuilder
     /// Sends it; its response is the answer. Any thread.
     func send(_ prepared: PusherPreparedRequest, for request: PusherAuthorizationRequest)
+    /// Answers with the secret's signature. Any thread.
+    func sign(_ request: PusherAuthorizationRequest, as member: PusherMember?)
 }
 
 /// A request to the endpoint. Unchecked because one thread at a time changes it, and none any more
@@ -90,6 +92,21 @@ package final class PusherAuthorization: Sendable {
         }
         guard let owner = take()?.owner else { return false }
         owner.send(prepared, for: request)
+        return true
+    }
+
+    // MARK: The secret
+
+    /// Whether the signature names the user.
+    package var needsMember: Bool { request.needsMember }
+
+    /// Answers with the secret's signature; fails if there is no secret.
+    /// - Parameter member: the user, if the signature names one; nil for the socket id.
+    /// - Returns: false if it was answered before.
+    @discardableResult
+    package func sign(as member: PusherMember?) -> Bool {
+        guard let owner = take()?.owner else { return false }
+        owner.sign(request, as: member)
         return true
     }
 
@@ -186,6 +203,9 @@ extension PusherAuthorizationRequest {
         case .user: []
         }
     }
+
+    /// Whether the secret's signature names the user.
+    var needsMember: Bool { channels.isEmpty || channels.contains { $0.kind == .presence } }
 }
 
 extension PusherAuthorizationOutcome {

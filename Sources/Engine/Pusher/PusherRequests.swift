@@ -11,7 +11,12 @@ extension PusherConnection {
             return authorize(PusherAuthorization(request, isBatch: isBatch, for: self))
         }
         if let secret = configuration.secret {
-            return finish(request, sign(request, with: secret))
+            do throws(RealtimeError) {
+                let member = request.needsMember ? try handlers.userData?().get() : nil
+                return finish(request, sign(request, as: member, with: secret))
+            } catch {
+                return finish(request, .failed(error))
+            }
         }
         let isUser = request.channels.isEmpty
         let endpoint = isUser ? configuration.userAuthEndpoint : configuration.authEndpoint
@@ -41,13 +46,22 @@ extension PusherConnection {
 
     // MARK: The secret
 
+    func sign(_ request: PusherAuthorizationRequest, as member: PusherMember?) {
+        guard !loop.isForked else { return }
+        onLoop { [self] in
+            guard let secret = configuration.secret else {
+                let error = RealtimeError(.auth, "there is no secret that could sign")
+                return session.authorized(request.number, .failed(error), now: Loop.now())
+            }
+            let outcome = sign(request, as: member, with: secret)
+            session.authorized(request.number, outcome, now: Loop.now())
+        }
+    }
+
     private func sign(
-        _ request: PusherAuthorizationRequest, with secret: SecretBytes
+        _ request: PusherAuthorizationRequest, as user: PusherMember?, with secret: SecretBytes
     ) -> PusherAuthorizationOutcome {
-        let isUser = request.channels.isEmpty
-        let needsUser = isUser || request.channels.contains(where: { $0.kind == .presence })
         do throws(RealtimeError) {
-            let user = needsUser ? try handlers.userData?().get() : nil
             if let user, user.id.utf8.isEmpty {
                 throw RealtimeError(.auth, "the user's id is empty")
             }
@@ -55,7 +69,7 @@ extension PusherConnection {
             let info = try user?.info.map { (text) throws(RealtimeError) in
                 try JSONText(checking: text)
             }
-            guard !isUser else {
+            guard !request.channels.isEmpty else {
                 let data = PusherSignature.userData(id: id, userInfo: info)
                 let auth = try PusherSignature.user(
                     data, socketID: request.socketID, key: configuration.key, secret: secret)

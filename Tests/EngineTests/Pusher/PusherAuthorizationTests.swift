@@ -255,6 +255,41 @@ struct PusherAuthorizationTests {
         #expect(!pusher.lines.contains { $0.contains("too late") })
     }
 
+    /// The function names the user, later and on another thread, and the secret signs.
+    @Test(arguments: [true, false]) func aFunctionMayLetTheSecretSign(hasSecret: Bool) throws {
+        let pusher = try PusherHarness()
+        if hasSecret {
+            try pusher.connection.configure { $0.setSecret(SecretBytes(pusher.secret)) }
+        }
+        var asked: [PusherAuthorization] = []
+        try pusher.connection.setHandlers { $0.authorize = { asked.append($0) } }
+        _ = try pusher.connection.subscribe("presence-a")
+        _ = try pusher.connection.subscribe("private-a")
+        try pusher.connection.connect()
+        try pusher.run { asked.count == 2 }
+        #expect(asked.map(\.needsMember) == [true, false])
+        let requests = asked
+        let signed = Atomic<Int>(0)
+        let thread = Thread {
+            for request in requests + requests
+            where request.sign(as: PusherMember(id: "u-1", info: nil)) {
+                signed.add(1, ordering: .relaxed)
+            }
+        }
+        thread.join()
+        #expect(signed.load(ordering: .relaxed) == 2)
+        guard hasSecret else {
+            let reason = "there is no secret that could sign"
+            return try pusher.run(until: "failed presence-a: \(reason)")
+        }
+        try pusher.run {
+            pusher.lines.contains("subscribed presence-a")
+                && pusher.lines.contains("subscribed private-a")
+        }
+        let lobby = try #require(pusher.connection.channel(named: "presence-a"))
+        #expect(lobby.members.myID == "u-1")
+    }
+
     @Test func droppingTheRequestIsAFailure() throws {
         let pusher = try PusherHarness()
         try pusher.connection.setHandlers { $0.authorize = { _ in } }
