@@ -65,10 +65,15 @@ public final class EventSource: Sendable, AsyncSequence {
     /// - Parameter url: `http://` or `https://`; user and password become a basic Authorization
     ///   header.
     /// - Throws: `RealtimeError` for an invalid URL or option.
-    public init(
+    public convenience init(
         _ url: String, options: Options = Options(), on loop: Loop = .shared, start: Bool = true
     ) throws {
-        let connection = try EventSourceConnection(url: url, on: loop.engine)
+        let connection = try options.connection(to: url, on: loop)
+        self.init(connection, options, on: loop)
+        if start { try self.start() }
+    }
+
+    private init(_ connection: EventSourceConnection, _ options: Options, on loop: Loop) {
         self.connection = connection
         self.loop = loop
         let mailbox = Mailbox<Mail>(
@@ -91,12 +96,8 @@ public final class EventSource: Sendable, AsyncSequence {
         } resume: { [weak connection] in
             if !mailbox.isPaused { try? connection?.resume() }
         }
-        try connection.configure { (target) throws(RealtimeError) in
-            try options.apply(to: &target)
-        }
-        try connection.setReachability(options.reachability?.engine)
-        try options.addHandlers(to: connection) { mailbox.finish(.normal) }
-        try connection.setHandlers { [unowned connection] handlers in
+        set { [unowned connection] handlers in
+            options.addHandlers(to: connection, &handlers) { mailbox.finish(.normal) }
             if let unfinished {
                 handlers.idChanged = { unfinished.endDelivery(connection.lastEventID) }
             }
@@ -106,11 +107,10 @@ public final class EventSource: Sendable, AsyncSequence {
                 mailbox.finish(isEnd ? .normal : .failed(failure.error))
             }
         }
-        try connection.pause()
+        try? connection.pause()
         connection.observeState { [stateHub, unowned connection] in
             stateHub.update { ReadyState(connection.state) }
         }
-        if start { try self.start() }
     }
 
     /// Where `EventSource(url:headers:)` keeps the last event id for the next run of the program.
@@ -127,15 +127,15 @@ public final class EventSource: Sendable, AsyncSequence {
     }
 
     /// Creates an event source with these headers, as IKEventSource does, and connects. It
-    /// continues after the last event that an earlier run of the program handled.
+    /// continues after the last event that an earlier run of the program handled. An invalid URL or
+    /// header is a fatal error, which `onError` and the iteration report.
     /// - Parameters:
     ///   - url: `http://` or `https://`.
     ///   - idFile: where the last event id is kept for the next run; `resetStoredID` deletes it.
-    /// - Throws: `RealtimeError` for an invalid URL or header.
     public convenience init(
         url: String, headers: [String: String] = [:], idFile: IDFile = .standard,
         on loop: Loop = .shared
-    ) throws {
+    ) {
         var options = Options()
         options.headers = headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
         switch idFile {
@@ -143,7 +143,14 @@ public final class EventSource: Sendable, AsyncSequence {
         case .path(let path): options.idFile = path
         case .none: break
         }
-        try self.init(url, options: options, on: loop)
+        let connection: EventSourceConnection
+        do throws(RealtimeError) {
+            connection = try options.connection(to: url, on: loop)
+        } catch {
+            connection = EventSourceConnection(failing: error, on: loop.engine)
+        }
+        self.init(connection, options, on: loop)
+        try? start()
     }
 
     deinit {

@@ -153,7 +153,17 @@ extension EventSource {
         /// 503, 504, and Cloudflare's 520 to 524 and 530.
         public static let resilient = Set(EventSourceConfiguration.resilientStatuses)
 
-        func apply(to target: inout EventSourceConfiguration) throws(RealtimeError) {
+        /// - Throws: `RealtimeError` for an invalid URL or option.
+        func connection(
+            to url: String, on loop: Loop
+        ) throws(RealtimeError) -> EventSourceConnection {
+            let connection = try EventSourceConnection(url: url, on: loop.engine)
+            try connection.configure { (target) throws(RealtimeError) in try apply(to: &target) }
+            try connection.setReachability(reachability?.engine)
+            return connection
+        }
+
+        private func apply(to target: inout EventSourceConfiguration) throws(RealtimeError) {
             try target.setMethod(method)
             target.body = body
             if let lastEventID { try target.setLastEventID(lastEventID) }
@@ -169,14 +179,13 @@ extension EventSource {
 
         /// - Parameter end: called when an attempt is declined.
         func addHandlers(
-            to connection: EventSourceConnection, _ end: @escaping () -> Void
-        ) throws(RealtimeError) {
+            to connection: EventSourceConnection, _ handlers: inout EventSourceHandlers,
+            _ end: @escaping () -> Void
+        ) {
             let attempts = attempts(of: connection, end)
-            try connection.setHandlers { handlers in
-                handlers.storeID = onStore
-                handlers.request = attempts.request
-                handlers.credentials = attempts.credentials
-            }
+            handlers.storeID = onStore
+            handlers.request = attempts.request
+            handlers.credentials = attempts.credentials
         }
     }
 }

@@ -36,8 +36,8 @@ extension EventSource {
     public convenience init(
         url: URL, headers: [String: String] = [:], idFile: IDFile = .standard,
         on loop: Loop = .shared
-    ) throws {
-        try self.init(url: url.absoluteString, headers: headers, idFile: idFile, on: loop)
+    ) {
+        self.init(url: url.absoluteString, headers: headers, idFile: idFile, on: loop)
     }
 }
 

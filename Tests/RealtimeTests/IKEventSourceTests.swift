@@ -1,5 +1,5 @@
 import Foundation
-import Realtime
+import RealtimeFoundation
 import Testing
 
 /// Programs in the style of IKEventSource.
@@ -8,7 +8,7 @@ import Testing
 
     @Test func eachNameIsThere() async throws {
         let basicAuth = try EventSource.basicAuth("user", "password")
-        let source = try EventSource(
+        let source = EventSource(
             url: server.url("events/4"), headers: ["Authorization": basicAuth], idFile: .none)
         let (calls, continuation) = AsyncStream.makeStream(of: String.self)
         source.onOpen { continuation.yield("open") }
@@ -40,7 +40,7 @@ import Testing
             for name in [path, path + ".lock"] { try? FileManager.default.removeItem(atPath: name) }
         }
         for expected in [["1", "2", "3"], ["4", "5"]] {
-            let source = try EventSource(url: server.url("events/9"), idFile: .path(path))
+            let source = EventSource(url: server.url("events/9"), idFile: .path(path))
             let (ids, continuation) = AsyncStream.makeStream(of: String.self)
             source.onAny { [weak source] event in
                 // First, so that no further event is handled.
@@ -56,10 +56,37 @@ import Testing
         }
     }
 
-    @Test func badHeadersAreRefused() {
-        let error = #expect(throws: RealtimeError.self) {
-            try EventSource(url: server.url("events/1"), headers: ["no token": "x"], idFile: .none)
+    /// The initializer does not throw: what cannot be used is a fatal error.
+    @Test(arguments: [("", "no token", "invalidHeader"), ("ws", "X-Token", "unsupportedScheme")])
+    func whatCannotBeUsedIsReported(scheme: String, header: String, code: String) async throws {
+        let url = scheme + server.url("events/1").dropFirst(scheme.isEmpty ? 0 : 4)
+        let source = EventSource(url: url, headers: [header: "x"], idFile: .none)
+        let (errors, continuation) = AsyncStream.makeStream(of: String.self)
+        source.onOpen { continuation.yield("open") }
+        source.onError { error in
+            MainActor.assertIsolated()
+            continuation.yield("\(error.isFatal) \(error.error.code)")
         }
-        #expect(error?.code == .invalidHeader)
+        var iterator = errors.makeAsyncIterator()
+        #expect(await iterator.next() == "true \(code)")
+        #expect(source.readyState == EventSourceState.closed)
+        let error = await #expect(throws: RealtimeError.self) {
+            for try await _ in source {}
+        }
+        #expect(error.map { "\($0.code)" } == code)
+        source.close()
+    }
+
+    @Test func urlsAreThoseOfFoundation() async throws {
+        let url = try #require(URL(string: server.url("events/2")))
+        let source = EventSource(url: url, headers: [:], idFile: .none)
+        let (ids, continuation) = AsyncStream.makeStream(of: String.self)
+        source.onMessage { (id: String?, event: String?, data: String?) in
+            continuation.yield(id ?? "")
+        }
+        var iterator = ids.makeAsyncIterator()
+        #expect(await iterator.next() == "2")
+        #expect(source.readyState != .closed)
+        source.close()
     }
 }

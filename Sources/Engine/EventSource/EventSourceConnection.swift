@@ -46,6 +46,8 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     var isReading = false
     var endsBody = false
     var writer: EventIDWriter?
+    /// Why the source cannot be used. Set before the start.
+    private(set) var unusable: RealtimeError?
     var unstored = UnstoredID()
 
     struct HeldEnd {
@@ -80,6 +82,12 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     package convenience init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
         self.init(try EventSourceConfiguration(url: url), on: loop)
+    }
+
+    /// A source that cannot be used: once started, it ends with this error.
+    package convenience init(failing error: RealtimeError, on loop: Loop) {
+        self.init(EventSourceConfiguration(), on: loop)
+        unusable = error
     }
 
     private override init(_ configuration: EventSourceConfiguration, on loop: Loop) {

@@ -27,6 +27,7 @@ extension EventSourceConnection {
         session.setPaused(!mayDeliver, now: Loop.now())
         session.start(now: Loop.now())
         self.session = session
+        if let unusable { return giveUp(unusable) }
         logWait()
         updateTimer()
     }

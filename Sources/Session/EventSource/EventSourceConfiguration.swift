@@ -86,6 +86,9 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
         self.url = try HTTPURL(parsing: url, as: .http)
     }
 
+    /// The options of a source that cannot be used.
+    package init() { url = .unusable }
+
     package static func check(_ name: String, _ value: String) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value)
     }

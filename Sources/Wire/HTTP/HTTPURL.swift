@@ -101,6 +101,15 @@ package struct HTTPURL: Equatable, Sendable {
         ) { isPlain($0) || $0 == UInt8(ascii: "%") }
     }
 
+    /// The URL of an object that cannot be used: no server has it (RFC 6761 §6.4).
+    package static let unusable = HTTPURL(
+        server: Server(.http, false, host: "invalid", port: 80, zone: nil), target: "/")
+
+    private init(server: Server, target: String) {
+        self.server = server
+        self.target = target
+    }
+
     /// Whether scheme, host and port are the same (RFC 6454 §4).
     package func hasSameOrigin(as other: HTTPURL) -> Bool {
         if server === other.server { return true }
@@ -321,13 +330,8 @@ func isScheme(_ bytes: Substring.UTF8View) -> Bool {
     return bytes.allSatisfy { isAlphanumeric($0) || "+-.".utf8.contains($0) }
 }
 
-private func isAlphanumeric(_ byte: UInt8) -> Bool {
+func isAlphanumeric(_ byte: UInt8) -> Bool {
     byte.isASCIIDigit || (0x61...0x7A).contains(byte.asciiLowercased)
-}
-
-/// An unreserved character (RFC 3986 §2.3).
-func isUnreserved(_ byte: UInt8) -> Bool {
-    isAlphanumeric(byte) || "-._~".utf8.contains(byte)
 }
 
 /// Whether path and query may contain the byte unencoded. Not "%", because encoded bytes are not
@@ -341,47 +345,6 @@ private func isPlain(_ byte: UInt8) -> Bool {
         true
     default: false
     }
-}
-
-package let formMediaType = "application/x-www-form-urlencoded"
-
-/// Encodes a form's name or value. A space becomes %20, which
-/// every server understands, in a query and in a body.
-package func formEncoded(_ text: String) -> String { percentEncoded(text, keeping: isUnreserved) }
-
-/// Decodes a form's name. A percent sign without two digits is kept.
-private func formDecoded(_ text: Substring) -> [UInt8] {
-    var result: [UInt8] = []
-    var rest = text.utf8[...]
-    while let byte = rest.popFirst() {
-        let digits = rest.prefix(2).compactMap { $0.hexDigitValue }
-        if byte == UInt8(ascii: "%"), digits.count == 2 {
-            rest = rest.dropFirst(2)
-            result.append(digits[0] << 4 | digits[1])
-        } else {
-            result.append(byte == UInt8(ascii: "+") ? 0x20 : byte)
-        }
-    }
-    return result
-}
-
-private func percentEncoded(_ text: String, keeping isKept: (UInt8) -> Bool) -> String {
-    text.hasBytes(only: isKept) ? text : percentEncoded(text.utf8, keeping: isKept)
-}
-
-private func percentEncoded(
-    _ bytes: some Collection<UInt8>, keeping isKept: (UInt8) -> Bool
-) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var result: [UInt8] = []
-    for byte in bytes {
-        if isKept(byte) {
-            result.append(byte)
-        } else {
-            result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-        }
-    }
-    return String(decoding: result, as: UTF8.self)
 }
 
 /// A URL parsed by libcurl.

@@ -7,7 +7,7 @@ import Realtime
 
 setlinebuf(stdout)
 Log.send(upTo: .warning) { _, line in print(line) }
-let source = try EventSource(
+let source = EventSource(
     url: CommandLine.arguments[1],
     headers: ["Authorization": try EventSource.basicAuth("user", "password")])
 source.onOpen { print("open") }
