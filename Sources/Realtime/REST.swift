@@ -70,7 +70,8 @@ public final class REST: Sendable {
         let number: UInt64
     }
 
-    let client: RESTClient
+    /// Or why there can be none.
+    let client: Result<RESTClient, RealtimeError>
     /// Retained, because a loop ends, with everything on it, when its last reference is released.
     private let loop: Loop
     let queues: HandlerQueues
@@ -81,20 +82,21 @@ public final class REST: Sendable {
     public init(
         _ baseURL: String? = nil, options: Options = Options(), on loop: Loop = .shared
     ) throws {
-        client = try RESTClient(base: baseURL, on: loop.engine)
+        let client = try RESTClient(base: baseURL, on: loop.engine)
+        self.client = .success(client)
         self.loop = loop
         queues = HandlerQueues(on: options.executor, loop: loop.engine)
         try options.apply(to: client)
     }
 
-    /// Wraps an existing client.
-    init(_ client: RESTClient, on loop: Loop, executor: Spreadbot.Executor) {
+    /// Wraps an existing client, or fails all requests with this error.
+    init(_ client: Result<RESTClient, RealtimeError>, on loop: Loop, executor: Spreadbot.Executor) {
         self.client = client
         self.loop = loop
         queues = HandlerQueues(on: executor, loop: loop.engine)
     }
 
-    deinit { client.close() }
+    deinit { close() }
 
     // MARK: Requests
 
@@ -149,7 +151,7 @@ public final class REST: Sendable {
     ///   `CancellationError`.
     @discardableResult
     public func send(_ request: Request) async throws -> Response {
-        let builder = try request.builder(client, queues)
+        let builder = try request.builder(client.get(), queues)
         let number = Mutex<UInt64?>(nil)
         do {
             return try await withTaskCancellationHandler {
@@ -174,7 +176,7 @@ public final class REST: Sendable {
     }
 
     private func cancel(_ number: borrowing Mutex<UInt64?>) {
-        if let number = number.withLock({ $0 }) { try? client.cancel(number) }
+        if let number = number.withLock({ $0 }) { try? client.get().cancel(number) }
     }
 
     /// Sends a request.
@@ -199,14 +201,14 @@ public final class REST: Sendable {
     func sendOnLoop(
         _ request: Request, done: @escaping @Sendable (Result<Response, Failure>) -> Void
     ) throws -> ID {
-        let builder = try request.builder(client, queues)
+        let builder = try request.builder(client.get(), queues)
         builder.handlers.done = { done(REST.result($0)) }
         return ID(number: try builder.send())
     }
 
     /// Cancels a request that was sent with a callback, which receives `.cancelled`. Has no effect
     /// on a request that has ended.
-    public func cancel(_ id: ID) throws(RealtimeError) { try client.cancel(id.number) }
+    public func cancel(_ id: ID) throws(RealtimeError) { try client.get().cancel(id.number) }
 
     // MARK: State
 
@@ -215,18 +217,19 @@ public final class REST: Sendable {
     public func setBearerToken(_ token: String?) throws(RealtimeError) {
         var value: String?
         if let token { value = try HeaderField.bearerAuthorization(token) }
-        try client.setCredential(value)
+        try client.get().setCredential(value)
     }
 
     /// Sets a basic Authorization header (RFC 7617) for the same requests.
     public func setBasicAuthorization(
         user: String, password: String
     ) throws(RealtimeError) {
-        try client.setCredential(HeaderField.basicAuthorization(user: user, password: password))
+        try client.get().setCredential(
+            HeaderField.basicAuthorization(user: user, password: password))
     }
 
     /// Ends all requests with `.closed`.
-    public func close() { client.close() }
+    public func close() { (try? client.get())?.close() }
 
     // MARK: What came
 

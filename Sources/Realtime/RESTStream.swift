@@ -80,6 +80,7 @@ extension REST {
     /// - Throws: `RealtimeError` for a request that cannot be sent, `Failure` without a response,
     ///   `CancellationError`.
     public func stream(_ request: Request) async throws -> Stream {
+        let client = try client.get()
         let builder = try request.builder(client, queues)
         let mailbox = Mailbox<Piece>(256, 1 << 20, on: client.loop)
         let exchange = Exchange(client)

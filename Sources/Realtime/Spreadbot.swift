@@ -6,9 +6,10 @@ public import Wire
 /// The messages of a path, each once and in order, whatever happens to the network: by WebSocket,
 /// server-sent events or long polls, whichever works. Sends arrive in order, or fail.
 ///
-///     let spreadbot = try Spreadbot(config: ["baseURL": "https://example.org"])
+///     let spreadbot = Spreadbot(config: ["baseURL": "https://example.org"])
 ///     spreadbot.onMessage { id, event, data in print(id, event, data.count) }
-///     try spreadbot.establishConnection(path: "news")
+///     spreadbot.onError { error in print(error) }
+///     spreadbot.establishConnection(path: "news")
 ///
 /// or with await:
 ///
@@ -76,6 +77,13 @@ public final class Spreadbot: Sendable {
             retryIn = failure.retryIn
             attempt = failure.attempt
         }
+
+        /// The error of a call.
+        init(_ error: RealtimeError, isFatal: Bool) {
+            self.error = error
+            self.isFatal = isFatal
+            (transport, httpStatus, retryIn, attempt) = (nil, 0, nil, 0)
+        }
     }
 
     /// Receives the result of a send: an error if the server does not have it, or may not have it.
@@ -84,31 +92,46 @@ public final class Spreadbot: Sendable {
     let connection: SpreadbotConnection
     /// Retained, because a loop ends, with everything on it, when its last reference is released.
     let loop: Loop
-    fileprivate let dispatcher: SpreadbotDispatcher
+    let dispatcher: SpreadbotDispatcher
     let executor: Executor
     private let stateHub = StateHub<State>(.disconnected)
     private let maxBufferedMessages: Int
     private let maxBufferedBytes: Int
+    /// Why the configuration cannot be used; nil if it can.
+    public let configurationError: RealtimeError?
 
     /// - Throws: `RealtimeError` for an invalid URL or option.
-    public init(config: Configuration, on loop: Loop = .shared) throws {
-        connection = try config.connection(on: loop)
+    public convenience init(config: Configuration, on loop: Loop = .shared) throws {
+        self.init(try config.connection(on: loop), config, nil, on: loop)
+    }
+
+    /// Creates a connection from a dictionary; see `Configuration.init(_:)` for its keys. If it
+    /// cannot be used, `configurationError` says why, and each use of the connection reports that.
+    public convenience init(config: [String: any Sendable], on loop: Loop = .shared) {
+        do throws(RealtimeError) {
+            let config = try Configuration(config)
+            self.init(try config.connection(on: loop), config, nil, on: loop)
+        } catch {
+            let config = (try? Configuration(config)) ?? Configuration(baseURL: "")
+            self.init(SpreadbotConnection(unusableOn: loop.engine), config, error, on: loop)
+        }
+    }
+
+    private init(
+        _ connection: SpreadbotConnection, _ config: Configuration, _ error: RealtimeError?,
+        on loop: Loop
+    ) {
+        self.connection = connection
         self.loop = loop
         dispatcher = SpreadbotDispatcher(connection, config)
         executor = config.executor
         maxBufferedMessages = config.maxBufferedMessages
         maxBufferedBytes = config.maxBufferedBytes
-        try dispatcher.addHandlers()
+        configurationError = error
+        dispatcher.addHandlers()
         connection.observeState { [stateHub, unowned connection] in
             stateHub.update { State(connection.state) }
         }
-    }
-
-    /// Creates a connection from a dictionary; see `Configuration.init(_:)` for its keys.
-    public convenience init(
-        config: [String: any Sendable], on loop: Loop = .shared
-    ) throws {
-        try self.init(config: Configuration(config), on: loop)
     }
 
     deinit { close() }
@@ -136,11 +159,12 @@ public final class Spreadbot: Sendable {
         }
     }
 
+    /// Called when a transport fails or tokens are refused, and with errors of calls without
+    /// `throws`. Such an error that occurs before the handler is set is kept for it.
     public func onError(
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (ErrorEvent) -> Void)?
     ) {
-        let handler = Handler(handler)
-        dispatcher.state.withLock { $0.error = handler }
+        dispatcher.setErrorHandler(Handler(handler))
     }
 
     public func onMessage(
@@ -214,16 +238,26 @@ public final class Spreadbot: Sendable {
     // MARK: The connection
 
     /// Connects to a path, replacing the current connection. The cursor and the tokens are kept,
-    /// but a different path starts without a cursor.
-    /// - Throws: `RealtimeError` for a path that does not give a valid URL.
-    public func establishConnection(path: String) throws(RealtimeError) {
-        try connection.establish(path: path)
+    /// but a different path starts without a cursor. A path that does not give a valid URL is
+    /// reported by `onError`; if nothing is connected, the error is fatal.
+    public func establishConnection(path: String) {
+        do throws(RealtimeError) {
+            try checkUsable()
+            try connection.establish(path: path)
+        } catch {
+            dispatcher.report(error)
+        }
+    }
+
+    func checkUsable() throws(RealtimeError) {
+        if let configurationError { throw configurationError }
     }
 
     /// Connects to a path and waits until it is connected.
     /// - Throws: `RealtimeError`: the fatal error, or `.closed` if it was closed meanwhile;
     ///   `CancellationError`, which does not end the connection.
     public func connect(path: String) async throws {
+        try checkUsable()
         let ticket = dispatcher.newTicket()
         try await withTaskCancellationHandler {
             try Task.checkCancellation()
@@ -249,6 +283,7 @@ public final class Spreadbot: Sendable {
     /// `RealtimeError` for a fatal error. It replaces `onMessage`. If several tasks iterate, each
     /// message goes to one of them. Cancelling the only task that iterates ends the connection.
     public func messages(path: String) throws(RealtimeError) -> Messages {
+        try checkUsable()
         let mailbox = Mailbox<Message>(
             maxBufferedMessages, maxBufferedBytes, on: loop.engine)
         var old: Mailbox<Message>?
@@ -342,60 +377,6 @@ public final class Spreadbot: Sendable {
                 continuation.resume()
             }
         }
-    }
-
-    // MARK: Sending
-
-    /// Sends a text, in order with the other sends. It goes by the WebSocket while that is
-    /// connected, otherwise by a POST; without a network it waits.
-    /// - Parameter completion: called once with the result, never inside this call.
-    /// - Throws: `RealtimeError(.closed)`.
-    public func sendMessageString(
-        message: String, @_inheritActorContext completion: Completion? = nil
-    ) throws(RealtimeError) {
-        try send(.text, Array(message.utf8), completion)
-    }
-
-    /// Sends a text and waits until the server has it.
-    /// - Throws: `RealtimeError`: `.connectionLost` if it may or may not have arrived;
-    ///   `CancellationError` if the task was cancelled before sending began.
-    public func sendMessageString(message: String) async throws {
-        try await send(.text, Array(message.utf8))
-    }
-
-    /// Sends bytes; otherwise like `sendMessageString`.
-    public func sendMessageBinary(
-        message: [UInt8], @_inheritActorContext completion: Completion? = nil
-    ) throws(RealtimeError) {
-        try send(.binary, message, completion)
-    }
-
-    public func sendMessageBinary(message: [UInt8]) async throws {
-        try await send(.binary, message)
-    }
-
-    private func send(
-        _ kind: MessageKind, _ bytes: [UInt8], _ completion: Completion?
-    ) throws(RealtimeError) {
-        let done = Handler(completion).map { completion in
-            { [dispatcher] (sent: SpreadbotSent) in
-                let result = sent.outcome
-                dispatcher.run(on: completion.isolation, isOwed: true) { completion.call(result) }
-            }
-        }
-        do {
-            try bytes.withUnsafeBytes { try connection.send(kind, $0, done: done) }
-        } catch {
-            throw error as? RealtimeError ?? RealtimeError(.system, "\(error)")
-        }
-    }
-
-    private func send(_ kind: MessageKind, _ bytes: [UInt8]) async throws {
-        try await connection.sending { assigned, done in
-            try bytes.withUnsafeBytes {
-                try connection.send(kind, $0, assigned: assigned, done: done)
-            }
-        }.outcome.get()
     }
 
     // MARK: State

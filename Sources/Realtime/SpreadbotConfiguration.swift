@@ -203,7 +203,7 @@ extension Spreadbot {
 
         public init(baseURL: String) { hiddenBaseURL = HiddenURL(baseURL) }
 
-        func connection(on loop: Loop) throws -> SpreadbotConnection {
+        func connection(on loop: Loop) throws(RealtimeError) -> SpreadbotConnection {
             let connection = try SpreadbotConnection(base: baseURL, on: loop.engine)
             try connection.configure { (target) throws(RealtimeError) in
                 try apply(to: &target)

@@ -10,6 +10,8 @@ final class SpreadbotDispatcher: Sendable {
         var open: Handler<@Sendable (Spreadbot.Transport, Bool, Opened) -> Void>?
         var error: Handler<@Sendable (Spreadbot.ErrorEvent) -> Void>?
         var disconnected: Handler<@Sendable (RealtimeError?) -> Void>?
+        /// The last error of a call, until there is a handler for it.
+        var unreported: Spreadbot.ErrorEvent?
         /// The tasks that wait for the connection.
         var waiters: [UInt64: Waiter] = [:]
         var lastTicket: UInt64 = 0
@@ -37,8 +39,9 @@ final class SpreadbotDispatcher: Sendable {
         ) { [weak connection] in try? connection?.resume() }
     }
 
-    func addHandlers() throws(RealtimeError) {
-        try connection.setHandlers { handlers in
+    func addHandlers() {
+        // Fails if the loop has ended; then no handler is called anyway.
+        try? connection.setHandlers { handlers in
             handlers.open = { [self] in notifyOpen(Spreadbot.Transport($0), $1, $2) }
             handlers.error = { [self] failure in
                 guard let handler = state.withLock({ $0.error }) else { return }
@@ -60,6 +63,31 @@ final class SpreadbotDispatcher: Sendable {
         try? connection.pause()
         // If the queue was emptied meanwhile, `resume` was called before there was a pause.
         if !full.isPaused { try? connection.resume() }
+    }
+
+    func setErrorHandler(_ handler: Handler<@Sendable (Spreadbot.ErrorEvent) -> Void>?) {
+        let event = state.withLock { state in
+            state.error = handler
+            guard handler != nil else { return Spreadbot.ErrorEvent?.none }
+            defer { state.unreported = nil }
+            return state.unreported
+        }
+        guard let handler, let event else { return }
+        run(on: handler.isolation) { handler.call(event) }
+    }
+
+    /// Reports the error of a call without `throws`; its handlers do not run inside the call.
+    func report(_ error: RealtimeError) {
+        Engine.Log.write(.error, error.message)
+        let event = Spreadbot.ErrorEvent(error, isFatal: connection.state == .disconnected)
+        try? connection.loop.post { [self] in
+            let (errorHandler, disconnected) = state.withLock { state in
+                if state.error == nil { state.unreported = event }
+                return (state.error, event.isFatal ? state.disconnected : nil)
+            }
+            if let errorHandler { run(on: errorHandler.isolation) { errorHandler.call(event) } }
+            if let disconnected { run(on: disconnected.isolation) { disconnected.call(error) } }
+        }
     }
 
     private func notifyOpen(_ transport: Spreadbot.Transport, _ resumed: Bool, _ opened: Opened) {

@@ -5,7 +5,7 @@ public import Wire
 /// refreshed when the server refuses them.
 ///
 ///     let config = ["baseURL": "https://example.org", "accessToken": token]
-///     let rest = try SpreadbotREST(config: config)
+///     let rest = SpreadbotREST(config: config)
 ///     rest.getData(path: "users/1", onSuccess: { print($0.json ?? "") }, onError: { print($0) })
 ///     let response = try await rest.postData(path: "users", payload: .json(#"{"name": "Ada"}"#))
 ///
@@ -26,18 +26,37 @@ public final class SpreadbotREST: Sendable {
     private let ownsConnection: Bool
     /// Queued handler calls; also retained by the handlers of unfinished requests.
     private let queues: HandlerQueues
+    /// Why the configuration cannot be used; nil if it can.
+    public let configurationError: RealtimeError?
 
     /// - Throws: `RealtimeError` for an invalid URL or option.
-    public init(config: Spreadbot.Configuration, on loop: Loop = .shared) throws {
-        owner = try config.connection(on: loop)
-        ownsConnection = true
-        queues = HandlerQueues(on: config.executor)
-        client = REST(try owner.makeClient(), on: loop, executor: config.executor)
+    public convenience init(config: Spreadbot.Configuration, on loop: Loop = .shared) throws {
+        let owner = try config.connection(on: loop)
+        self.init(owner, .success(try owner.makeClient()), config.executor, on: loop)
     }
 
-    /// Creates a client from a dictionary; see `Spreadbot.Configuration.init(_:)` for its keys.
-    public convenience init(config: [String: any Sendable], on loop: Loop = .shared) throws {
-        try self.init(config: Spreadbot.Configuration(config), on: loop)
+    /// Creates a client from a dictionary; see `Spreadbot.Configuration.init(_:)` for its keys. If
+    /// it cannot be used, `configurationError` says why, and all requests fail with that.
+    public convenience init(config: [String: any Sendable], on loop: Loop = .shared) {
+        do throws(RealtimeError) {
+            let config = try Spreadbot.Configuration(config)
+            let owner = try config.connection(on: loop)
+            self.init(owner, .success(try owner.makeClient()), config.executor, on: loop)
+        } catch {
+            self.init(
+                SpreadbotConnection(unusableOn: loop.engine), .failure(error), .main, on: loop)
+        }
+    }
+
+    private init(
+        _ owner: SpreadbotConnection, _ client: Result<RESTClient, RealtimeError>,
+        _ executor: Spreadbot.Executor, on loop: Loop
+    ) {
+        self.owner = owner
+        ownsConnection = true
+        queues = HandlerQueues(on: executor)
+        self.client = REST(client, on: loop, executor: executor)
+        configurationError = if case .failure(let error) = client { error } else { nil }
     }
 
     /// Creates a client that shares the tokens of a connection; a refresh by one serves both.
@@ -45,8 +64,10 @@ public final class SpreadbotREST: Sendable {
         owner = spreadbot.connection
         ownsConnection = false
         queues = HandlerQueues(on: spreadbot.executor)
+        if let error = spreadbot.configurationError { throw error }
         client = REST(
-            try owner.makeClient(), on: spreadbot.loop, executor: spreadbot.executor)
+            .success(try owner.makeClient()), on: spreadbot.loop, executor: spreadbot.executor)
+        configurationError = nil
     }
 
     deinit { if ownsConnection { owner.close() } }

@@ -98,7 +98,7 @@ struct ListenCommand: AsyncParsableCommand {
             let interruption = Interruption { spreadbot.closeConnection() }
             addHandlers(to: spreadbot, Attempts(endsUnreached: maxRounds == nil), completion)
             try shared.console.reportOffline()
-            try spreadbot.establishConnection(path: path)
+            spreadbot.establishConnection(path: path)
             let sending = send ? Task { await sendLines(by: spreadbot) } : nil
             defer { sending?.cancel() }
             try await completion.wait()

@@ -20,8 +20,8 @@ extension Spreadbot {
     /// Sends bytes; see `sendMessageString`.
     public func sendMessageBinary(
         message: Data, @_inheritActorContext completion: Completion? = nil
-    ) throws(RealtimeError) {
-        try sendMessageBinary(message: [UInt8](message), completion: completion)
+    ) {
+        sendMessageBinary(message: [UInt8](message), completion: completion)
     }
 
     /// Sends bytes, and waits until the server has them.

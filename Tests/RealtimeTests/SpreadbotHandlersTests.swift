@@ -14,7 +14,7 @@ import Testing
         spreadbot = try Spreadbot(config: config)
     }
 
-    func show() throws {
+    func show() {
         spreadbot.onOpen {
             self.add("open")
             self.greet()
@@ -27,15 +27,13 @@ import Testing
             self.spreadbot.closeConnection()
         }
         spreadbot.onDisconnected { self.add($0 == nil ? "over" : "failed") }
-        try spreadbot.establishConnection(path: "echo")
+        spreadbot.establishConnection(path: "echo")
     }
 
     private func greet() {
-        #expect(throws: Never.self) {
-            try self.spreadbot.sendMessageString(message: "hello") { result in
-                // Before the echo, or after it.
-                if case .success = result { self.isSent = true }
-            }
+        spreadbot.sendMessageString(message: "hello") { result in
+            // Before the echo, or after it.
+            if case .success = result { self.isSent = true }
         }
     }
 
@@ -75,13 +73,13 @@ private actor Counter {
     @Test(arguments: [nil, Spreadbot.Executor.loop, .actor(Counter())])
     @MainActor func handlersOfTheMainActorRunThere(executor: Spreadbot.Executor?) async throws {
         let screen = try Screen(executor)
-        try screen.show()
+        screen.show()
         await screen.wait(5)
         #expect(screen.lines == ["by webSocket", "open", "echo hello", "none", "over"])
     }
 
     @Test func handlersRunOnTheMainActorByDefault() async throws {
-        let spreadbot = try Spreadbot(config: ["baseURL": StreamServer.shared.url("")])
+        let spreadbot = Spreadbot(config: ["baseURL": StreamServer.shared.url("")])
         let (calls, continuation) = AsyncStream.makeStream(of: String.self)
         // Without isolation: each traps elsewhere.
         spreadbot.onOpen { transport, _, _ in
@@ -92,11 +90,11 @@ private actor Counter {
             MainActor.assumeIsolated { _ = continuation.yield(text) }
         }
         try await spreadbot.connect(path: "echo")
-        try spreadbot.sendMessageString(message: "hello") { _ in MainActor.assertIsolated() }
+        spreadbot.sendMessageString(message: "hello") { _ in MainActor.assertIsolated() }
         var iterator = calls.makeAsyncIterator()
         #expect(await iterator.next() == "webSocket")
         #expect(await iterator.next() == "hello")
-        let rest = try SpreadbotREST(config: ["baseURL": RESTServer.shared.url])
+        let rest = SpreadbotREST(config: ["baseURL": RESTServer.shared.url])
         let answer = await withCheckedContinuation { answered in
             rest.getData(path: "status/204") { answer in
                 MainActor.assertIsolated()

@@ -11,27 +11,27 @@ import Testing
     private(set) var answers: [Int] = []
     private let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
 
-    init() throws {
-        bot = try Spreadbot(config: [
+    init() {
+        bot = Spreadbot(config: [
             "baseURL": StreamServer.shared.url(""), "transports": ["webSocket"], "maxRounds": 3,
             "log": false,
         ])
-        rest = try SpreadbotREST(config: ["baseURL": RESTServer.shared.url])
+        rest = SpreadbotREST(config: ["baseURL": RESTServer.shared.url])
     }
 
     /// Called in async code, without await.
-    func open() throws {
+    func open() {
         bot.onOpen { self.note("open") }
         bot.onMessage(as: Data.self) { id, event, data in
             self.note(event + " " + String(decoding: data, as: UTF8.self))
         }
         bot.onError { error in self.note("\(error)") }
         bot.onDisconnected { _ in self.note("closed") }
-        try bot.establishConnection(path: "echo")
+        bot.establishConnection(path: "echo")
     }
 
-    func say(_ text: String) throws {
-        try bot.sendMessageBinary(message: Data(text.utf8)) { result in
+    func say(_ text: String) {
+        bot.sendMessageBinary(message: Data(text.utf8)) { result in
             if case .failure(let error) = result { self.note("not sent: \(error)") }
         }
     }
@@ -71,10 +71,10 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct SpreadbotIOSTests {
     @MainActor @Test func aConnectionIsUsedWithoutAwait() async throws {
-        let chat = try Chat()
-        try chat.open()
+        let chat = Chat()
+        chat.open()
         await chat.wait(for: "open")
-        try chat.say("hello")
+        chat.say("hello")
         await chat.wait(for: "echo hello")
         chat.close()
         await chat.wait(for: "closed")
@@ -82,7 +82,7 @@ import Testing
     }
 
     @MainActor @Test func requestsAnswerOnTheMainActor() async throws {
-        let chat = try Chat()
+        let chat = Chat()
         chat.ask()
         for line in ["GET", "POST", "refused"] { await chat.wait(for: line) }
         #expect(chat.answers.sorted() == [200, 200, 404])
@@ -93,12 +93,85 @@ import Testing
             var method: String
             var body: String
         }
-        let rest = try SpreadbotREST(config: ["baseURL": RESTServer.shared.url])
+        let rest = SpreadbotREST(config: ["baseURL": RESTServer.shared.url])
         #expect(try await rest.getData(path: "echo", as: Echo.self).method == "GET")
         let posted = try await rest.postData(path: "echo", json: ["a": 1]).decoded(as: Echo.self)
         #expect(posted.body == #"{"a":1}"#)
         let raw = try await rest.postData(path: "echo", payload: Data("[]".utf8))
         #expect(try raw.decoded(as: Echo.self).body == "[]")
         #expect(raw.text.contains("application/json"))
+    }
+
+    /// Calls without `throws` report to `onError`, also if that is set later.
+    @MainActor @Test func anUnusableConfigurationIsReported() async throws {
+        let bot = Spreadbot(config: ["baseURL": "ws://127.0.0.1"])
+        #expect(bot.configurationError?.code == .unsupportedScheme)
+        let notes = Notes()
+        bot.onDisconnected { error in notes.add("over \(error?.code == .unsupportedScheme)") }
+        bot.establishConnection(path: "news")
+        await notes.wait(for: "over true")
+        bot.onError { error in notes.add("fatal \(error.isFatal) \(error.error.code)") }
+        await notes.wait(for: "fatal true unsupportedScheme")
+        bot.sendMessageString(message: "hello") { result in
+            if case .failure(let error) = result { notes.add("not sent \(error.code)") }
+        }
+        await notes.wait(for: "not sent unsupportedScheme")
+        func send() { bot.sendMessageBinary(message: Data("hello".utf8)) }
+        send()
+        await notes.wait { $0.filter { $0.hasPrefix("fatal") }.count == 2 }
+        await #expect(throws: RealtimeError.self) { try await bot.connect(path: "news") }
+        #expect(throws: RealtimeError.self) { try bot.messages(path: "news") }
+        await #expect(throws: RealtimeError.self) {
+            try await bot.sendMessageString(message: "hello")
+        }
+        #expect(bot.state == .disconnected)
+        #expect(throws: RealtimeError.self) { try SpreadbotREST(sharing: bot) }
+        #expect(Spreadbot(config: ["baseURL": "http://h"]).configurationError == nil)
+    }
+
+    @MainActor @Test func aPathThatIsNoURLIsReported() async throws {
+        let bot = Spreadbot(config: ["baseURL": StreamServer.shared.url("")])
+        let notes = Notes()
+        bot.onError { error in notes.add("fatal \(error.isFatal) \(error.error.code)") }
+        bot.onDisconnected { _ in notes.add("over") }
+        try await bot.connect(path: "echo")
+        let path = String(repeating: "x", count: 70_000)
+        bot.establishConnection(path: path)
+        await notes.wait(for: "fatal false invalidURL")
+        #expect(bot.state == .connected)
+        bot.closeConnection()
+        await notes.wait(for: "over")
+        bot.establishConnection(path: path)
+        await notes.wait { $0.last == "over" && $0.count == 4 }
+        #expect(notes.all[2] == "fatal true invalidURL")
+    }
+
+    @MainActor @Test func sendsAfterTheEndComplete() async {
+        let bot = Spreadbot(config: ["baseURL": StreamServer.shared.url("")])
+        bot.close()
+        let result = await withCheckedContinuation { answer in
+            bot.sendMessageString(message: "late") { answer.resume(returning: $0) }
+        }
+        guard case .failure(let error) = result else {
+            Issue.record("it was sent")
+            return
+        }
+        #expect(error.code == .closed)
+    }
+
+    @MainActor @Test func requestsOfAnUnusableConfigurationFail() async throws {
+        let rest = SpreadbotREST(config: ["baseURL": "http://127.0.0.1", "colour": "red"])
+        #expect(rest.configurationError?.message.contains("colour") == true)
+        let notes = Notes()
+        rest.getData(path: "a", onSuccess: { _ in }, onError: { notes.add("get \($0.code)") })
+        rest.postData(
+            path: "a", payload: Data(), onSuccess: { _ in },
+            onError: { failure in notes.add("post \(failure.code)") })
+        await notes.wait(count: 2)
+        #expect(Set(notes.all) == ["get invalidArgument", "post invalidArgument"])
+        let error = await #expect(throws: RealtimeError.self) { try await rest.getData(path: "a") }
+        #expect(error == rest.configurationError)
+        await #expect(throws: RealtimeError.self) { try await rest.client.get("http://h/") }
+        rest.close()
     }
 }

@@ -95,7 +95,7 @@ private final class QueueExecutor: TaskExecutor {
         for await call in calls {
             told.append(call)
             if call == "echo two" {
-                try spreadbot.sendMessageString(message: "three") { result in
+                spreadbot.sendMessageString(message: "three") { result in
                     if case .success = result { done.withLock { $0 = true } }
                 }
                 spreadbot.closeConnection()
@@ -223,7 +223,7 @@ private final class QueueExecutor: TaskExecutor {
         let spreadbot = try spreadbot { $0.accessToken = "good" }
         let rest = try SpreadbotREST(sharing: spreadbot)
         #expect(try await rest.getData(path: "poll/3").text == "message 1")
-        let own = try SpreadbotREST(config: ["baseURL": RESTServer.shared.url])
+        let own = SpreadbotREST(config: ["baseURL": RESTServer.shared.url])
         let posted = try await own.postData(path: "/echo", payload: ["a": [1, nil]])
         let headers = posted.json?["headers"]
         #expect(posted.json?["method"] == "POST", "\(posted.text)")
@@ -298,7 +298,7 @@ private final class QueueExecutor: TaskExecutor {
                 return again
             }
             guard count == 1, let spreadbot else { return }
-            try? spreadbot.establishConnection(path: "echo")
+            spreadbot.establishConnection(path: "echo")
         }
         await spreadbot.disconnect()
         #expect(spreadbot.state != .disconnected)
@@ -333,7 +333,7 @@ private final class QueueExecutor: TaskExecutor {
         for _ in 0..<5 {
             var spreadbot: Spreadbot? = try spreadbot { $0.executor = .actor(recorder) }
             try await spreadbot?.connect(path: "echo")
-            try spreadbot?.sendMessageString(message: "last") { _ in continuation.yield() }
+            spreadbot?.sendMessageString(message: "last") { _ in continuation.yield() }
             spreadbot = nil
         }
         var count = 0

@@ -66,6 +66,11 @@ package final class SpreadbotConnection:
         self.init(try SpreadbotConfiguration(base: base), on: loop)
     }
 
+    /// A connection that is never established, because its options cannot be used.
+    package convenience init(unusableOn loop: Loop) {
+        self.init(SpreadbotConfiguration(), on: loop)
+    }
+
     private init(_ configuration: SpreadbotConfiguration, on loop: Loop) {
         super.init(SpreadbotSession(configuration), configuration, on: loop)
     }

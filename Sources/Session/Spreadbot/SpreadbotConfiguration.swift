@@ -136,6 +136,9 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
         }
     }
 
+    /// The options of a connection that cannot be used.
+    package init() { base = .unusable }
+
     /// Sets the transports to try, in this order.
     package mutating func setTransports(_ list: [SpreadbotTransport]) throws(RealtimeError) {
         guard !list.isEmpty, Set(list).count == list.count else {

@@ -1,32 +1,32 @@
 // Prints the messages of a path, with handlers as the code of a user interface has them.
 //
 //     spreadbot_app https://example.org news
-import Foundation
+@preconcurrency import Foundation
 import RealtimeFoundation
 
 @MainActor final class Screen {
     private let spreadbot: Spreadbot
     private var count = 0
 
-    init(_ baseURL: String) throws {
-        spreadbot = try Spreadbot(config: ["baseURL": baseURL, "maxRounds": 3])
+    init(_ baseURL: String) {
+        spreadbot = Spreadbot(config: ["baseURL": baseURL, "maxRounds": 3])
     }
 
-    func show(_ path: String) throws {
+    func show(_ path: String) {
         spreadbot.onMessage(as: Data.self) { [weak self] id, event, data in
             self?.add(String(decoding: data, as: UTF8.self))
         }
         spreadbot.onError { error in print("error: \(error)") }
-        try spreadbot.establishConnection(path: path)
+        spreadbot.establishConnection(path: path)
     }
 
     private func add(_ text: String) {
         count += 1
         print("\(count): \(text)")
-        fflush(nil)
     }
 }
 
-let screen = try Screen(CommandLine.arguments[1])
-try screen.show(CommandLine.arguments[2])
+setlinebuf(stdout)
+let screen = Screen(CommandLine.arguments[1])
+screen.show(CommandLine.arguments[2])
 dispatchMain()
