@@ -5365,7 +5365,8 @@ rt_status rt_pusher_set_activity_timeout_ms(rt_pusher *pusher, int64_t time_ms);
 
 /**
  * How long the server may stay silent after it was asked for a sign of life, before the connection
- * counts as lost. Default: 30,000; 0 means no limit.
+ * counts as lost. While bytes that were sent before arrive, over a slow link, the time begins anew.
+ * Default: 30,000; 0 means no limit.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -7656,7 +7657,8 @@ rt_status rt_ddp_set_heartbeat_interval_ms(rt_ddp *ddp, int64_t time_ms);
 
 /**
  * How long the server may stay silent after it was asked for a sign of life. Then the connection is
- * given up. Default: 15,000; 0 means no limit. Before the client is used.
+ * given up, unless some of the bytes that were sent before have arrived since: over a slow link the
+ * question comes after them. Default: 15,000; 0 means no limit. Before the client is used.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.

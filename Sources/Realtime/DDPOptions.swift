@@ -86,7 +86,8 @@ extension DDPClient {
         /// means no limit.
         public var heartbeatInterval: Duration? = .milliseconds(17500)
         /// How long the server may stay silent after it was asked for a sign of life. Then the
-        /// connection is given up. nil means no limit.
+        /// connection is given up, unless some of the bytes that were sent before have arrived
+        /// since: over a slow link the question comes after them. nil means no limit.
         public var heartbeatTimeout: Duration? = .seconds(15)
         /// Documents that arrive are applied together, this long after the last of them. Zero
         /// applies each at once.

@@ -122,7 +122,8 @@ public struct PusherClientOptions: Sendable {
     /// nil means the server's choice.
     public var activityTimeout: Duration?
     /// How long the server may stay silent after it was asked for a sign of life, before the
-    /// connection counts as lost. nil means no limit.
+    /// connection counts as lost. While bytes that were sent before arrive, over a slow link, the
+    /// time begins anew. nil means no limit.
     public var pongTimeout: Duration? = .seconds(30)
     /// Whether the server is asked for a sign of life by a ping frame of WebSocket, and not by the
     /// event `pusher:ping`. Some servers, such as soketi, end connections that use only frames.

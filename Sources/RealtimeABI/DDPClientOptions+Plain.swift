@@ -276,7 +276,9 @@ public func rt_ddp_set_heartbeat_interval_ms(
 }
 
 /// How long the server may stay silent after it was asked for a sign of life. Then the connection
-/// is given up. Default: 15,000; 0 means no limit. Before the client is used. Since 0.1.
+/// is given up, unless some of the bytes that were sent before have arrived since: over a slow link
+/// the question comes after them. Default: 15,000; 0 means no limit. Before the client is used.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_ddp_set_heartbeat_timeout_ms")
 public func rt_ddp_set_heartbeat_timeout_ms(

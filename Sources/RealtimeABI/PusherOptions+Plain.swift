@@ -221,7 +221,8 @@ public func rt_pusher_set_activity_timeout_ms(
 }
 
 /// How long the server may stay silent after it was asked for a sign of life, before the connection
-/// counts as lost. Default: 30,000; 0 means no limit. Since 0.1.
+/// counts as lost. While bytes that were sent before arrive, over a slow link, the time begins
+/// anew. Default: 30,000; 0 means no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_pusher_set_pong_timeout_ms")
 public func rt_pusher_set_pong_timeout_ms(

@@ -71,8 +71,8 @@ private func pong(_ heartbeat: inout Heartbeat, _ payload: [UInt8], _ now: Insta
 /// A large message over a slow link: the ping waits behind it in the kernel's buffer.
 @Test func aPingBehindOtherBytesIsAwaitedWhileTheseArrive() {
     var heartbeat = Heartbeat(interval: .seconds(100), timeout: .seconds(20), now: at(0))
-    func sent(_ queued: UInt64, _ acknowledged: UInt64) -> Heartbeat.Sent {
-        Heartbeat.Sent(queued: queued, acknowledged: acknowledged)
+    func sent(_ queued: UInt64, _ arrived: UInt64) -> SentBytes {
+        SentBytes(queued: queued, arrived: arrived)
     }
     guard case .ping = heartbeat.timeReached(at(100), sent: sent(1000, 100)) else {
         Issue.record("no ping")
@@ -89,8 +89,8 @@ private func pong(_ heartbeat: inout Heartbeat, _ payload: [UInt8], _ now: Insta
     for requiresPong in [false, true] {
         var heartbeat = Heartbeat(
             interval: .seconds(100), timeout: .seconds(20), requiresPong: requiresPong, now: at(0))
-        _ = heartbeat.timeReached(at(100), sent: Heartbeat.Sent(queued: 1000, acknowledged: 100))
-        let later = Heartbeat.Sent(queued: 1010, acknowledged: requiresPong ? 500 : 100)
+        _ = heartbeat.timeReached(at(100), sent: SentBytes(queued: 1000, arrived: 100))
+        let later = SentBytes(queued: 1010, arrived: requiresPong ? 500 : 100)
         #expect(heartbeat.timeReached(at(120), sent: later) == .timedOut)
     }
 }
@@ -98,9 +98,9 @@ private func pong(_ heartbeat: inout Heartbeat, _ payload: [UInt8], _ now: Insta
 /// A kernel that acknowledges each ping for a program that hangs proves nothing.
 @Test func acknowledgedPingsAloneProveNothing() {
     var heartbeat = Heartbeat(interval: .seconds(10), timeout: .seconds(20), now: at(0))
-    _ = heartbeat.timeReached(at(10), sent: Heartbeat.Sent(queued: 0, acknowledged: 0))
-    _ = heartbeat.timeReached(at(20), sent: Heartbeat.Sent(queued: 14, acknowledged: 14))
-    let sent = Heartbeat.Sent(queued: 28, acknowledged: 28)
+    _ = heartbeat.timeReached(at(10), sent: SentBytes(queued: 0, arrived: 0))
+    _ = heartbeat.timeReached(at(20), sent: SentBytes(queued: 14, arrived: 14))
+    let sent = SentBytes(queued: 28, arrived: 28)
     #expect(heartbeat.timeReached(at(30), sent: sent) == .timedOut)
 }
 
@@ -133,6 +133,17 @@ private func pong(_ heartbeat: inout Heartbeat, _ payload: [UInt8], _ now: Insta
     #expect(heartbeat.timeReached(at(80), isCrowded: true) == .nothing)
     #expect(heartbeat.timeReached(at(100), isCrowded: true) == .timedOut)
     #expect(heartbeat.isPingOwed)
+}
+
+/// The kernel has taken much, and takes more only when a third of it has arrived.
+@Test func whileMuchWaitsSomeOfTheKernelsBytesMayArriveInstead() {
+    var heartbeat = Heartbeat(interval: .seconds(20), timeout: .seconds(20), now: at(0))
+    for step in 1...10 as ClosedRange<UInt64> {
+        let sent = SentBytes(queued: 1_000_000, arrived: step * 1000)
+        #expect(heartbeat.timeReached(at(step * 20), isCrowded: true, sent: sent) == .nothing)
+    }
+    let sent = SentBytes(queued: 1_000_000, arrived: 10_000)
+    #expect(heartbeat.timeReached(at(220), isCrowded: true, sent: sent) == .timedOut)
 }
 
 @Test func aDelayedPingIsSentWhenLittleWaits() {

@@ -36,6 +36,9 @@ package class ActionDriver<
     /// Called before the first action of `act`, and after each.
     func acted() {}
 
+    /// Called before the machine's `timeReached`.
+    func willReachTime() {}
+
     /// The loop has ended and will run nothing more.
     func loopClosed() {}
 
@@ -87,6 +90,7 @@ package class ActionDriver<
 
     final func timeReached(_ now: Instant) {
         armedAt = nil
+        willReachTime()
         session.timeReached(now)
         act()
     }

@@ -47,6 +47,8 @@ package final class DDPConnection:
 
     override var mayAct: Bool { !isClosed }
 
+    override func willReachTime() { noteSentBytes() }
+
     override func performNext() -> Bool {
         guard let action = shared.nextAction() else { return false }
         perform(action)

@@ -31,6 +31,11 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         schedule()
     }
 
+    func noteSentBytes() {
+        let sent = socket?.sentBytes ?? SentBytes()
+        shared.locked { shared.session.sentBytes = sent }
+    }
+
     func perform(_ action: DDPSession.Action) {
         switch action {
         case .connect(let number): open(number)

@@ -11,6 +11,8 @@ protocol DDPSocket: AnyObject {
     func send(_ text: [UInt8])
     /// Stops receiving, so that the server is slowed down, or continues. Only on an open socket.
     func setPaused(_ isPaused: Bool)
+    /// What was sent so far.
+    var sentBytes: SentBytes { get }
     /// Ends it once all messages are sent, or some seconds later; then `ended` is called.
     func close()
     /// Ends it at once, without a further call.

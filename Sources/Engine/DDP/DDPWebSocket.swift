@@ -111,6 +111,8 @@ final class DDPWebSocket: DDPSocket {
         if isPaused { try? webSocket.pause() } else { try? webSocket.resume() }
     }
 
+    var sentBytes: SentBytes { webSocket.sentBytes }
+
     func close() {
         try? webSocket.close(code: CloseCode.normal.rawValue, reason: "")
     }

@@ -47,6 +47,8 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
         schedule()
     }
 
+    var sentBytes: SentBytes { session.sentBytes }
+
     func close() {
         session.close(now: Loop.now())
         schedule()

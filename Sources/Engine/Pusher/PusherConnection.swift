@@ -74,6 +74,8 @@ package final class PusherConnection:
 
     override var mayAct: Bool { !isClosed }
 
+    override func willReachTime() { noteSentBytes() }
+
     override func performNext() -> Bool {
         guard let action = session.nextAction() else { return false }
         perform(action)
@@ -148,7 +150,10 @@ package final class PusherConnection:
     package func networkChanged(isReachable: Bool) throws(RealtimeError) {
         try checkOpen()
         guard wasStarted else { return }
-        onLoop { [self] in session.hostReportsNetwork(isReachable: isReachable, now: Loop.now()) }
+        onLoop { [self] in
+            noteSentBytes()
+            session.hostReportsNetwork(isReachable: isReachable, now: Loop.now())
+        }
     }
 
     /// Changes the limits of reconnecting, at any time.

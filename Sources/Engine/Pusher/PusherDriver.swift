@@ -23,9 +23,13 @@ extension PusherConnection: ReachabilityObserver {
 
     func reachabilityChanged() {
         guard !isClosed else { return }
+        noteSentBytes()
         session.networkChanged(isOnline: isReachable, now: Loop.now(), random: randomFraction())
         act()
     }
+
+    /// To be called before the session may send a ping.
+    func noteSentBytes() { session.sentBytes = socket?.webSocket.sentBytes ?? SentBytes() }
 
     func publishState() {
         guard !isClosed else { return }

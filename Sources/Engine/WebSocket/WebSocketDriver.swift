@@ -32,6 +32,14 @@ extension WebSocketConnection {
 
     // MARK: Sending
 
+    /// How many of the written bytes the peer's kernel has not acknowledged.
+    private var unacknowledgedBytes: Int { openTransport?.unacknowledgedBytes ?? 0 }
+
+    /// Counts of the bytes sent on the open connection. The loop's owner only.
+    var sentBytes: SentBytes {
+        session?.pointee.sentBytes(unacknowledged: unacknowledgedBytes) ?? SentBytes()
+    }
+
     func sendNow(
         _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer, _ compression: CompressionChoice
     ) throws(RealtimeError) {
@@ -402,8 +410,7 @@ extension WebSocketConnection: TimerTarget {
     }
 
     private func sessionTimeReached(_ now: Instant) {
-        let unacknowledged = openTransport?.unacknowledgedBytes ?? 0
-        switch session?.pointee.timeReached(now, unacknowledged: unacknowledged) {
+        switch session?.pointee.timeReached(now, unacknowledged: unacknowledgedBytes) {
         case nil, .nothing: break
         case .pinged:
             Log.write(.debug, "\(currentURL.displayName): sent a ping")

@@ -42,7 +42,8 @@ package struct DDPConfiguration: Sendable {
     /// - Option: heartbeat_interval, limit
     package var heartbeatInterval = Duration.milliseconds(17_500)
     /// How long the server may stay silent after it was asked for a sign of life. Then the
-    /// connection is given up.
+    /// connection is given up, unless some of the bytes that were sent before have arrived since:
+    /// over a slow link the question comes after them.
     /// - Option: heartbeat_timeout, limit
     package var heartbeatTimeout = Duration.seconds(15)
 

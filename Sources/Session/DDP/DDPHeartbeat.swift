@@ -18,6 +18,8 @@ struct DDPHeartbeat: Sendable {
     private var tick: Instant?
     /// Until when the server must answer; nil if it was not asked.
     private var answerDue: Instant?
+    /// The bytes that were on their way before the ping that must be answered.
+    private var before: BytesBefore?
     /// Something has come since the last tick.
     private var hasHeard = false
     private var sentAt = Instant(nanoseconds: 0)
@@ -60,11 +62,17 @@ struct DDPHeartbeat: Sendable {
     }
 
     /// To be called again until it returns `.nothing`.
-    mutating func check(_ now: Instant) -> Step {
+    /// - Parameters:
+    ///   - sent: the counts of the socket.
+    ///   - pending: bytes of messages that the socket has not been given yet.
+    mutating func check(_ now: Instant, _ sent: SentBytes, pending: Int) -> Step {
         if isPaused { heard() }
         if let answerDue, answerDue <= now {
-            self.answerDue = nil
-            return .lost
+            guard before?.excuse(sent) ?? false else {
+                self.answerDue = nil
+                return .lost
+            }
+            self.answerDue = now + timeout
         }
         if let tick, tick <= now {
             // A late check does not make up for ticks that were missed.
@@ -73,6 +81,7 @@ struct DDPHeartbeat: Sendable {
             hasHeard = false
             if isSilent {
                 if timeout > .zero { answerDue = now + timeout }
+                before = BytesBefore(sent, pending: pending)
                 return .ping
             }
         }

@@ -260,7 +260,7 @@ extension DDPSession {
 
     mutating func beat(_ now: Instant) {
         while let connection {
-            switch heartbeat.check(now) {
+            switch heartbeat.check(now, sentBytes, pending: pendingBytes) {
             case .nothing: return
             case .ping: send(DDPWriter.ping, now)
             case .lost:

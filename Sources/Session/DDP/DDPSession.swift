@@ -45,6 +45,8 @@ package struct DDPSession: ActionMachine, Sendable {
     /// The time limit of the attempt.
     var stageDue: Instant?
     var heartbeat = DDPHeartbeat()
+    /// What was sent on the current socket; to be set before `timeReached`.
+    package var sentBytes = SentBytes()
     var negotiation: DDPNegotiation
     /// The session at the server, and how many of its messages were received.
     var sessionID: String?
@@ -243,6 +245,14 @@ package struct DDPSession: ActionMachine, Sendable {
     package var hasActions: Bool { firstAction < actions.count }
 
     mutating func act(_ action: Action) { actions.append(action) }
+
+    /// How many bytes of messages the socket has not been given yet.
+    var pendingBytes: Int {
+        actions[firstAction...].reduce(0) { count, action in
+            guard case .send(_, let text) = action else { return count }
+            return count + text.count
+        }
+    }
 
     mutating func log(_ text: @autoclosure () -> String) {
         if wantsLog { act(.log(text())) }

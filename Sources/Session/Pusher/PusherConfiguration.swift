@@ -55,7 +55,8 @@ package struct PusherConfiguration: RequestHeaders, Sendable {
     /// - Option: activity_timeout, limit, zero means the server's choice
     package var activityTimeout: Duration = .zero
     /// How long the server may stay silent after it was asked for a sign of life, before the
-    /// connection counts as lost.
+    /// connection counts as lost. While bytes that were sent before arrive, over a slow link, the
+    /// time begins anew.
     /// - Option: pong_timeout, limit
     package var pongTimeout: Duration = .seconds(30)
     /// Whether the server is asked for a sign of life by a ping frame of WebSocket, and not by the

@@ -13,6 +13,8 @@ struct PusherKeepAlive: Sendable {
     private var activityTimeout = Duration.zero
     private var pongTimeout = Duration.zero
     private var isPinging = false
+    /// The bytes that were on their way before the ping that must be answered.
+    private var before: BytesBefore?
 
     var due: Instant? { isPaused ? nil : checkAt }
 
@@ -64,18 +66,26 @@ struct PusherKeepAlive: Sendable {
     }
 
     /// A ping is sent. Without a limit for its answer the next one follows after further silence.
+    /// - Parameters:
+    ///   - sent: the counts of the socket.
+    ///   - pending: bytes of messages that the socket has not been given yet.
     /// - Returns: whether to send it: no answer is awaited.
-    mutating func ping(_ now: Instant) -> Bool {
+    mutating func ping(_ now: Instant, _ sent: SentBytes, pending: Int) -> Bool {
         guard !isPinging else { return false }
         isPinging = pongTimeout > .zero
+        before = BytesBefore(sent, pending: pending)
         heardAt = now
         checkAt = now + (isPinging ? pongTimeout : activityTimeout)
         return true
     }
 
-    mutating func check(_ now: Instant) -> Step {
+    mutating func check(_ now: Instant, _ sent: SentBytes) -> Step {
         guard let due, due <= now else { return .nothing }
-        if isPinging { return .lost }
+        if isPinging {
+            guard before?.excuse(sent) ?? false else { return .lost }
+            checkAt = now + pongTimeout
+            return .nothing
+        }
         guard heardAt + activityTimeout <= now else {
             checkAt = heardAt + activityTimeout
             return .nothing
@@ -104,14 +114,14 @@ extension PusherSession {
 
     /// Asks the server for a sign of life, if connected.
     mutating func ping(_ now: Instant) {
-        guard let connection, keepAlive.ping(now) else { return }
+        guard let connection, keepAlive.ping(now, sentBytes, pending: pendingBytes) else { return }
         let isFrame = configuration.usesFramePings
         act(isFrame ? .ping(connection) : .send(connection, PusherMessage.ping))
     }
 
     /// - Returns: false if the connection is lost.
     mutating func checkKeepAlive(_ number: UInt64, _ now: Instant) -> Bool {
-        switch keepAlive.check(now) {
+        switch keepAlive.check(now, sentBytes) {
         case .nothing: break
         case .ping: ping(now)
         case .lost:

@@ -69,6 +69,8 @@ package struct PusherSession: ActionMachine, Sendable {
     var retries: [(due: Instant, id: ChannelID)] = []
     /// Subscriptions that were sent, in their order, until they are answered or have failed.
     var unanswered = PusherUnanswered()
+    /// What was sent on the current socket; to be set before calls that may send a ping.
+    package var sentBytes = SentBytes()
     var refusals = PusherRefusals()
     var user = PusherSignIn()
     /// Limits client events; nil without a limit.
@@ -206,6 +208,14 @@ package struct PusherSession: ActionMachine, Sendable {
     package var hasActions: Bool { firstAction < actions.count }
 
     mutating func act(_ action: Action) { actions.append(action) }
+
+    /// How many bytes of messages the socket has not been given yet.
+    var pendingBytes: Int {
+        actions[firstAction...].reduce(0) { count, action in
+            guard case .send(_, let message) = action else { return count }
+            return count + message.count
+        }
+    }
 
     mutating func log(_ text: @autoclosure () -> String) {
         if wantsLog { act(.log(text())) }

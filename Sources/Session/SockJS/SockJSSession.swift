@@ -19,8 +19,9 @@ package struct SockJSSession: ActionMachine {
 
     private enum Phase { case new, opening, open, closing, ended }
 
-    /// How long the server may send nothing, and take to answer a request that sends messages. It
-    /// sends a heartbeat every 25 s or, as Meteor does, every 45 s.
+    /// How long the server may send nothing, and take to answer a request that sends messages, once
+    /// no more of that request arrives there. It sends a heartbeat every 25 s or, as Meteor does,
+    /// every 45 s.
     package static let silenceLimit = Duration.seconds(100)
     /// How long messages that wait when the session is closed may take.
     package static let closeTimeout = Duration.seconds(5)
@@ -44,12 +45,17 @@ package struct SockJSSession: ActionMachine {
     /// When the next frame is requested; nil if it is requested already.
     private var pollDue: Instant?
     private var lastHeard = Instant(nanoseconds: 0)
-    /// When the request that sends messages began; nil if there is none.
-    private var sendBegan: Instant?
+    /// When the request that sends messages began, or a later time at which more of it had arrived;
+    /// nil if there is none.
+    private var sendMoved: Instant?
     private var closeDue: Instant?
     private var waiting: [[UInt8]] = []
     private var waitingBytes = 0
     private var bytesOnTheWay = 0
+    /// The body of the request that sends messages, and how many bytes of it have arrived.
+    private var sending = SentBytes()
+    /// All messages so far.
+    private var bytesSent: UInt64 = 0
 
     /// - Parameters:
     ///   - name: the server's host and port, for messages.
@@ -80,6 +86,7 @@ package struct SockJSSession: ActionMachine {
         }
         waiting.append(message)
         waitingBytes += message.count
+        bytesSent &+= UInt64(message.count)
         sendWaiting(now)
     }
 
@@ -98,7 +105,23 @@ package struct SockJSSession: ActionMachine {
         endIfAllIsSent()
     }
 
+    /// What was sent so far. Messages count while they arrive, and as a whole only when the server
+    /// has answered their request.
+    package var sentBytes: SentBytes {
+        // The body is longer than its messages, because it quotes them.
+        let part = Double(sending.arrived) / Double(max(sending.queued, 1))
+        let unsent = waitingBytes + bytesOnTheWay - Int(Double(bytesOnTheWay) * part)
+        return SentBytes(queued: bytesSent, arrived: bytesSent &- UInt64(clamping: unsent))
+    }
+
     // MARK: The server
+
+    /// So many bytes of the request that sends messages have arrived.
+    package mutating func arrived(_ bytes: UInt64, now: Instant) {
+        guard sendMoved != nil, bytes > sending.arrived else { return }
+        sending.arrived = min(bytes, sending.queued)
+        sendMoved = now
+    }
 
     /// A part of the server's frame has arrived.
     package mutating func heard(now: Instant) { lastHeard = now }
@@ -126,7 +149,7 @@ package struct SockJSSession: ActionMachine {
             }
         case .send:
             guard head.status == 204 || head.status == 200 else { return refused(head, body) }
-            sendBegan = nil
+            sendMoved = nil
             bytesOnTheWay = 0
             sendWaiting(now)
             endIfAllIsSent()
@@ -195,7 +218,7 @@ package struct SockJSSession: ActionMachine {
     }
 
     private mutating func sendWaiting(_ now: Instant) {
-        guard phase == .open || phase == .closing, sendBegan == nil, !waiting.isEmpty else {
+        guard phase == .open || phase == .closing, sendMoved == nil, !waiting.isEmpty else {
             return
         }
         var count = 0
@@ -206,23 +229,25 @@ package struct SockJSSession: ActionMachine {
             bytes += waiting[count].count
             count += 1
         }
-        actions.append(.send(SockJSBody.bytes(of: waiting[..<count])))
+        let body = SockJSBody.bytes(of: waiting[..<count])
+        sending = SentBytes(queued: UInt64(body.count))
+        actions.append(.send(body))
         waiting.removeFirst(count)
         waitingBytes -= bytes
         bytesOnTheWay = bytes
-        sendBegan = now
+        sendMoved = now
     }
 
     // MARK: The end
 
     private mutating func endIfAllIsSent() {
-        if phase == .closing, sendBegan == nil, waiting.isEmpty { end(DDPSocketEnd()) }
+        if phase == .closing, sendMoved == nil, waiting.isEmpty { end(DDPSocketEnd()) }
     }
 
     private mutating func end(_ end: DDPSocketEnd) {
         phase = .ended
         waiting = []
-        (sendBegan, closeDue, pollDue, isPolling) = (nil, nil, nil, false)
+        (sendMoved, closeDue, pollDue, isPolling) = (nil, nil, nil, false)
         isPollHeld = false
         // Messages that were received before are still delivered.
         actions.removeAll { action in
@@ -240,7 +265,7 @@ package struct SockJSSession: ActionMachine {
         var due = closeDue
         if let pollDue { due = earlier(due, pollDue) }
         if isPolling { due = earlier(due, lastHeard + SockJSSession.silenceLimit) }
-        if let sendBegan { due = earlier(due, sendBegan + SockJSSession.silenceLimit) }
+        if let sendMoved { due = earlier(due, sendMoved + SockJSSession.silenceLimit) }
         return due
     }
 
@@ -253,7 +278,7 @@ package struct SockJSSession: ActionMachine {
         guard let due = wakeUp, now >= due else { return }
         guard phase != .closing else { return end(DDPSocketEnd()) }
         let limit = SockJSSession.silenceLimit.readable
-        let isSendLate = sendBegan.map { now >= $0 + SockJSSession.silenceLimit } ?? false
+        let isSendLate = sendMoved.map { now >= $0 + SockJSSession.silenceLimit } ?? false
         let error = RealtimeError(
             .timeout,
             isSendLate

@@ -34,16 +34,8 @@ struct Heartbeat: Sendable {
     private var outstanding: [Outstanding] = []
     /// Pings are numbered from 1.
     private(set) var lastNumber: UInt64 = 0
-    /// Set if other bytes were still on their way when the awaited ping was queued.
-    private var delay: Sent?
-
-    /// Counts of bytes, from the beginning of the connection.
-    struct Sent: Sendable {
-        /// Those that were queued.
-        var queued: UInt64 = 0
-        /// Those that the peer's kernel has acknowledged.
-        var acknowledged: UInt64 = 0
-    }
+    /// Set if other bytes were still on their way when the awaited ping was queued, or owed.
+    private var before: BytesBefore?
 
     /// - Parameter requiresPong: only pongs prove that the peer lives.
     init(interval: Duration, timeout: Duration, requiresPong: Bool = false, now: Instant) {
@@ -63,13 +55,15 @@ struct Heartbeat: Sendable {
     ///   that does not read would get pings indefinitely. So none is sent; instead, the peer
     ///   must accept some of those bytes within the timeout.
     mutating func timeReached(
-        _ now: Instant, isCrowded: Bool = false, sent: Sent = Sent()
+        _ now: Instant, isCrowded: Bool = false, sent: SentBytes = SentBytes()
     ) -> OnTime {
         if let deadline, !isPaused, now >= deadline {
             if isOnItsWay(sent) {
                 self.deadline = now + timeout
             } else {
-                guard isPingOwed, hasProgress else { return .timedOut }
+                guard isPingOwed, hasProgress || before?.excuse(sent) ?? false else {
+                    return .timedOut
+                }
                 self.deadline = nil
                 nextPing = now
             }
@@ -82,20 +76,15 @@ struct Heartbeat: Sendable {
             deadline = now + timeout
             isPingOwed = isCrowded
             hasProgress = false
-            delay = sent.acknowledged < sent.queued ? sent : nil
+            before = BytesBefore(sent)
         }
         return isCrowded ? .nothing : .ping(remember(ownPayload(), now))
     }
 
-    /// Whether the awaited ping had not reached the peer when its deadline was set, because of the
-    /// bytes before it, and some of these have arrived since: over a slow link that takes longer
-    /// than a pong may take.
-    private mutating func isOnItsWay(_ sent: Sent) -> Bool {
-        guard !requiresPong, !isPingOwed, let before = delay, before.acknowledged < before.queued,
-            sent.acknowledged > before.acknowledged
-        else { return false }
-        delay?.acknowledged = sent.acknowledged
-        return true
+    /// Whether the awaited ping had not arrived when its time began.
+    private mutating func isOnItsWay(_ sent: SentBytes) -> Bool {
+        guard !requiresPong, !isPingOwed else { return false }
+        return before?.excuse(sent) ?? false
     }
 
     /// The peer accepted some of the queued bytes.

@@ -358,6 +358,14 @@ package struct WebSocketSession: ~Copyable {
         }
     }
 
+    /// - Parameter unacknowledged: how many of the written bytes the peer's kernel has not
+    ///   acknowledged yet.
+    package func sentBytes(unacknowledged: Int) -> SentBytes {
+        SentBytes(
+            queued: bytesWritten &+ UInt64(truncatingIfNeeded: outgoing.count),
+            arrived: bytesWritten - min(bytesWritten, UInt64(clamping: unacknowledged)))
+    }
+
     // MARK: Time
 
     /// When `timeReached` should be called; nil for never.
@@ -367,8 +375,7 @@ package struct WebSocketSession: ~Copyable {
         return heartbeat.wakeUp.map { min($0, idleDeadline) } ?? idleDeadline
     }
 
-    /// - Parameter unacknowledged: how many of the written bytes the peer's kernel has not
-    ///   acknowledged yet.
+    /// - Parameter unacknowledged: see `sentBytes`.
     package mutating func timeReached(_ now: Instant, unacknowledged: Int = 0) -> OnTime {
         guard state == .open else {
             guard let closeDeadline, now >= closeDeadline else { return .nothing }
@@ -385,9 +392,7 @@ package struct WebSocketSession: ~Copyable {
                 .goingAway)
         }
         let isCrowded = outgoing.count > WebSocketSession.crowdedBytes
-        let sent = Heartbeat.Sent(
-            queued: bytesWritten &+ UInt64(truncatingIfNeeded: outgoing.count),
-            acknowledged: bytesWritten - min(bytesWritten, UInt64(clamping: unacknowledged)))
+        let sent = sentBytes(unacknowledged: unacknowledged)
         switch heartbeat.timeReached(now, isCrowded: isCrowded, sent: sent) {
         case .nothing: return .nothing
         case .ping(let payload):

@@ -53,6 +53,33 @@ struct PusherKeepAliveTests {
         #expect(model.pass(.seconds(1)) == ["send ping"])
     }
 
+    @Test func `a ping behind other bytes is awaited while these arrive`() throws {
+        let model = try PusherModel.connected()
+        model.session.sentBytes = SentBytes(queued: 1_000_000, arrived: 100_000)
+        #expect(try model.pass() == ["send ping"])
+        for arrived in [500_000, 1_000_000] as [UInt64] {
+            model.session.sentBytes = SentBytes(queued: 1_000_030, arrived: arrived)
+            #expect(try model.pass() == [])
+            #expect(model.wait == .seconds(30))
+        }
+        model.session.sentBytes = SentBytes(queued: 1_000_030, arrived: 1_000_030)
+        #expect(try model.pass() == ["drop", "connected → reconnecting in 0 s"])
+    }
+
+    @Test(arguments: [
+        (SentBytes(queued: 1_000_000, arrived: 100), SentBytes(queued: 2_000_000, arrived: 100)),
+        (SentBytes(queued: 1000, arrived: 1000), SentBytes(queued: 2000, arrived: 2000)),
+    ])
+    func `bytes that do not arrive, or come after the ping, prove nothing`(
+        before: SentBytes, after: SentBytes
+    ) throws {
+        let model = try PusherModel.connected()
+        model.session.sentBytes = before
+        #expect(try model.pass() == ["send ping"])
+        model.session.sentBytes = after
+        #expect(try model.pass() == ["drop", "connected → reconnecting in 0 s"])
+    }
+
     @Test func `an option sends ping frames instead`() throws {
         let model = try PusherModel.connected { $0.usesFramePings = true }
         #expect(try model.pass() == ["ping frame"])

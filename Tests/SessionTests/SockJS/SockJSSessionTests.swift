@@ -263,6 +263,39 @@ struct SockJSSessionTests {
         #expect(try talk.end().error?.message.contains("did not answer") == true)
     }
 
+    /// A large body over a slow link takes longer than an answer may take.
+    @Test func aRequestThatArrivesSlowlyIsAwaited() throws {
+        var talk = Conversation.open()
+        talk.send(String(repeating: "x", count: 900))
+        _ = talk.actions()
+        for step in 1...5 {
+            talk.session.arrived(UInt64(step) * 100, now: at(Double(step) * 90))
+            talk.session.heard(now: at(Double(step) * 90))
+            talk.session.timeReached(at(Double(step) * 90 + 99))
+            #expect(talk.actions() == [])
+        }
+        // Nothing more arrives, though the server still sends.
+        talk.session.arrived(500, now: at(540))
+        talk.session.heard(now: at(540))
+        talk.session.timeReached(at(550))
+        #expect(try talk.end().error?.message.contains("did not answer") == true)
+    }
+
+    @Test func messagesCountWhileTheyArrive() {
+        var talk = Conversation.open()
+        #expect(talk.session.sentBytes == SentBytes())
+        talk.send("0123456789")
+        talk.send("waits")
+        #expect(talk.session.sentBytes == SentBytes(queued: 15, arrived: 0))
+        let length = UInt64(body("0123456789").count)
+        talk.session.arrived(length / 2, now: at(1))
+        #expect(talk.session.sentBytes == SentBytes(queued: 15, arrived: 5))
+        talk.session.arrived(length * 2, now: at(2))
+        #expect(talk.session.sentBytes == SentBytes(queued: 15, arrived: 10))
+        talk.answer(.send, 204)
+        #expect(talk.session.sentBytes == SentBytes(queued: 15, arrived: 10))
+    }
+
     @Test func closingSendsWhatWaits() throws {
         var talk = Conversation.open()
         talk.send("1")

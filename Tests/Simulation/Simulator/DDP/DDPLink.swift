@@ -23,9 +23,11 @@ final class DDPLink: MessageLink {
     var hasHeard = true
     var pongDue: World.Alarm?
 
-    override init(_ number: UInt64, _ world: World, slowest: Int, _ random: Random) {
+    override init(
+        _ number: UInt64, _ world: World, slowest: Int, uplink: ClosedRange<Int>?, _ random: Random
+    ) {
         openedAt = world.now
-        super.init(number, world, slowest: slowest, random)
+        super.init(number, world, slowest: slowest, uplink: uplink, random)
     }
 
     override func end() {

@@ -20,6 +20,10 @@ final class DDPReading {
     private var heardAt: Instant
     private var sentAt: Instant
     private var askedAt: Instant?
+    /// The position of the ping that is to be answered, among all bytes sent.
+    private var pingAt: UInt64 = 0
+    /// When some of the bytes before it arrived last.
+    private var progressAt: Instant?
 
     init(_ world: World, _ configuration: DDPConfiguration) {
         self.world = world
@@ -114,38 +118,56 @@ final class DDPReading {
     func connected(version: String) {
         beats = version != "pre1" && configuration.heartbeatInterval > .zero
         heardAt = world.now
-        askedAt = nil
+        (askedAt, progressAt) = (nil, nil)
     }
 
     func ended() {
         beats = false
-        askedAt = nil
+        (askedAt, progressAt) = (nil, nil)
     }
 
     func heard() {
         heardAt = world.now
-        askedAt = nil
+        if progressAt != nil { world.count("answered a slow ping") }
+        (askedAt, progressAt) = (nil, nil)
     }
 
     func sent() { sentAt = world.now }
 
-    func pings() {
+    /// - Parameter position: of the ping, among all bytes sent.
+    func pings(behind position: UInt64) {
         world.count("ping")
         let interval = configuration.heartbeatInterval
         let silence = world.now - heardAt
         world.require(beats, "a ping without a heartbeat")
         world.require(
             silence >= interval || world.now - sentAt >= interval, "a ping after \(silence)")
-        if silence >= interval, askedAt == nil { askedAt = world.now }
+        guard silence >= interval, askedAt == nil else { return }
+        askedAt = world.now
+        pingAt = position
+        progressAt = nil
+    }
+
+    /// All bytes up to this position have arrived at the server.
+    func arrived(_ position: UInt64) {
+        if askedAt != nil, position <= pingAt { progressAt = world.now }
     }
 
     /// The client drops a confirmed connection, and the user has not asked for that.
     func drops() {
-        let waited = askedAt.map { world.now - $0 }
+        guard let askedAt else { return world.fail("a connection is lost without a ping") }
+        let timeout = configuration.heartbeatTimeout
+        let waited = world.now - askedAt
+        // The time begins anew when it is over, if bytes before the ping have arrived in it.
+        let isDue = (1...1000).contains { timeout * $0 == waited }
+        world.require(isDue, "a connection is lost after \(waited)")
+        if let progressAt {
+            world.require(
+                world.now - progressAt >= timeout, "a connection is lost while bytes arrive")
+        }
         world.require(
-            waited == configuration.heartbeatTimeout,
-            "a connection is lost \(waited.map { "\($0)" } ?? "without a ping")")
-        world.count("no pong")
+            waited == timeout || progressAt != nil, "waits \(waited) though nothing arrives")
+        world.count(waited == timeout ? "no pong" : "no pong after a slow ping")
     }
 
     /// The longest time after which a dead connection is found out.
@@ -156,7 +178,8 @@ final class DDPReading {
     /// After each turn.
     func check() {
         guard beats else { return }
-        world.require(world.now - heardAt <= patience, "believes in a dead connection")
+        let lifeAt = max(heardAt, progressAt.map { $0 + configuration.heartbeatTimeout } ?? heardAt)
+        world.require(world.now - lifeAt <= patience, "believes in a dead connection")
         world.require(world.now - sentAt <= patience, "is silent for too long")
     }
 }

@@ -152,6 +152,7 @@ final class DDPRun {
         guard let time = session.wakeUp else { return }
         alarm = world.at(time) { [self] in
             setClock()
+            session.sentBytes = link?.sent ?? SentBytes()
             session.timeReached(world.now)
             act()
         }
@@ -266,7 +267,8 @@ final class DDPRun {
         world.trace("link", "open \(number)")
         let link = DDPLink(
             number, world, slowest: isPeaceful ? min(50, plan.slowestLink) : plan.slowestLink,
-            random.split())
+            uplink: plan.isGentle || isPeaceful ? nil : 20...60, random.split())
+        link.arrived = { [self] in if link === self.link { reading.arrived($0) } }
         self.link = link
         world.after(plan.configuration.connectTimeout + .milliseconds(1)) { [self] in
             world.require(link.isDropped || link.isConfirmed, "an attempt has no limit")
@@ -388,7 +390,7 @@ final class DDPRun {
         world.require((kind == "connect") == !link.isGreeted, "\(kind) comes at the wrong time")
         link.isGreeted = true
         switch kind {
-        case "ping": reading.pings()
+        case "ping": reading.pings(behind: link.sent.queued)
         case "pong":
             world.require(owed.first == .some(id), "a pong to no ping")
             if !owed.isEmpty { owed.removeFirst() }
@@ -403,7 +405,7 @@ final class DDPRun {
         default: break
         }
         reading.sent()
-        link.up { [self] in server.receive(bytes, link) }
+        link.up(bytes.count) { [self] in server.receive(bytes, link) }
     }
 
     private func receive(_ text: String, _ link: DDPLink) {

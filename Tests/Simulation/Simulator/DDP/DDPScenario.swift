@@ -19,6 +19,7 @@ package enum DDPScenario: Scenario {
             "logged out", "logged in at the end", "logged out by the server", "too many logins",
             "stable", "ended before it was stable",
             "token refused", "converged", "greeted", "called while greeting",
+            "slow uplink", "answered a slow ping",
             "wrote during a reset", "wrote a former document", "kept the user's document",
         ]
     }

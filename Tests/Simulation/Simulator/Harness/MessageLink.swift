@@ -7,8 +7,14 @@ class MessageLink {
     private let world: World
     private var random: Random
     private let slowest: Int
+    /// How many bytes a second pass the client's way out; nil if it is fast.
+    private let uplink: Int?
     private var lastUp: Instant
     private var lastDown: Instant
+    /// What the client has sent, and how much of that the server's kernel has.
+    private(set) var sent = SentBytes()
+    /// Called with the position of bytes that have arrived.
+    var arrived: ((UInt64) -> Void)?
 
     // The client's end.
     var isOpen = false
@@ -19,8 +25,22 @@ class MessageLink {
     /// Nothing passes any more, in either direction.
     var isStalled = false
 
-    /// - Parameter slowest: the longest time that a message takes, in milliseconds.
-    init(_ number: UInt64, _ world: World, slowest: Int, _ random: Random) {
+    /// - Parameters:
+    ///   - slowest: the longest time that a message takes, in milliseconds.
+    ///   - uplink: how many bytes a second pass the client's way out, on one of 25 links; on the
+    ///     others it is fast.
+    init(
+        _ number: UInt64, _ world: World, slowest: Int, uplink: ClosedRange<Int>?,
+        _ random: Random
+    ) {
+        // A copy: the other draws stay the same.
+        var own = random
+        if let uplink, own.chance(4) {
+            world.count("slow uplink")
+            self.uplink = own.within(uplink)
+        } else {
+            self.uplink = nil
+        }
         self.number = number
         self.world = world
         self.random = random
@@ -29,11 +49,16 @@ class MessageLink {
         lastDown = world.now
     }
 
-    /// Runs `body` when what the client sends now has arrived.
-    func up(_ body: @escaping () -> Void) {
+    /// Runs `body` when the `count` bytes that the client sends now have arrived.
+    func up(_ count: Int = 0, _ body: @escaping () -> Void) {
         lastUp = max(lastUp, world.now + random.milliseconds(0...slowest))
+        if let uplink { lastUp = lastUp + .milliseconds(1000 * count / uplink) }
+        sent.queued += UInt64(count)
+        let end = sent.queued
         world.at(lastUp) { [weak self] in
             guard let self, !isEnded, !isStalled else { return }
+            sent.arrived = end
+            arrived?(end)
             body()
         }
     }

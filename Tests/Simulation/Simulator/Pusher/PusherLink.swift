@@ -20,10 +20,12 @@ final class PusherLink: MessageLink {
     var reported: [String: [String]] = [:]
     var pongDue: World.Alarm?
 
-    override init(_ number: UInt64, _ world: World, slowest: Int, _ random: Random) {
+    override init(
+        _ number: UInt64, _ world: World, slowest: Int, uplink: ClosedRange<Int>?, _ random: Random
+    ) {
         socketID = "\(number).\(number * 7 + 1)"
         userKnownAt = world.now
-        super.init(number, world, slowest: slowest, random)
+        super.init(number, world, slowest: slowest, uplink: uplink, random)
     }
 
     override func end() {

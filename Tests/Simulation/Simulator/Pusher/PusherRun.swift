@@ -34,6 +34,9 @@ final class PusherRun {
     // Keep-alive, as the client sees it.
     private var heardAt: Instant
     private var pingedAt: Instant?
+    /// The position of that ping among all bytes sent, and when bytes before it arrived last.
+    private var pingPosition: UInt64 = 0
+    private var progressAt: Instant?
     /// A ping may come without silence before.
     var isForced = false
     private var timeout = Duration.zero
@@ -74,6 +77,7 @@ final class PusherRun {
         _ cause: PusherReading.Cause = .other, _ body: (inout PusherSession) -> Void
     ) {
         let (before, number) = (session.state, link?.number)
+        session.sentBytes = link?.sent ?? SentBytes()
         body(&session)
         let after = session.state
         guard before == .connecting || before == .connected, after != before else { return }
@@ -139,7 +143,11 @@ final class PusherRun {
             guard wasConnected, session.state == .reconnecting, self.pingedAt == pingedAt else {
                 return
             }
-            world.require(waited >= plan.configuration.pongTimeout, "is lost after \(waited)")
+            // The time begins anew when it is over, if bytes before the ping have arrived in it.
+            let idle = progressAt.map { world.now - $0 } ?? waited
+            let timeout = plan.configuration.pongTimeout
+            world.require(min(waited, idle) >= timeout, "is lost after \(waited), \(idle)")
+            world.require(waited == timeout || progressAt != nil, "waits \(waited) for nothing")
             world.count("no pong")
         }
     }
@@ -260,7 +268,11 @@ final class PusherRun {
         if reading.isUpgraded { world.count("upgraded") }
         world.trace("link", "open \(attempt.number)")
         let link = PusherLink(
-            attempt.number, world, slowest: isPeaceful ? 50 : plan.slowestLink, random.split())
+            attempt.number, world, slowest: isPeaceful ? 50 : plan.slowestLink,
+            uplink: plan.isGentle || isPeaceful ? nil : 5...30, random.split())
+        link.arrived = { [self] in
+            if link === self.link, $0 <= pingPosition { progressAt = world.now }
+        }
         self.link = link
         pingedAt = nil
         sentUser = nil
@@ -334,7 +346,7 @@ final class PusherRun {
         {
             ledger.sent(number, rate: plan.configuration.clientEventRate)
         }
-        link.up { [self] in server.receive(bytes, link) }
+        link.up(bytes.count) { [self] in server.receive(bytes, link) }
     }
 
     // MARK: Keep-alive
@@ -342,7 +354,8 @@ final class PusherRun {
     private func pinged() {
         let silence = world.now - heardAt
         world.require(isForced || silence >= timeout, "a ping after \(silence), and not \(timeout)")
-        pingedAt = world.now
+        (pingedAt, progressAt) = (world.now, nil)
+        pingPosition = link?.sent.queued ?? 0
         world.count("ping")
     }
 

@@ -10,6 +10,7 @@ package enum PusherScenario: Scenario {
         [
             "gentle", "pusher", "soketi", "reverb", "sockudo", "fake", "connected", "reconnects",
             "waits for the network", "ended for good", "upgraded", "no pong", "ping", "stalled",
+            "slow uplink",
             "ended by the server", "failed to open", "delivered", "decrypted", "cannot decrypt",
             "key requested", "batch", "not authorized", "answered too late",
             "refused by the server", "not answered", "refused without a name",

@@ -226,7 +226,9 @@ DDP_OPTIONS = Table(
         15,
         doc=(
             "How long the server may stay silent after it was asked for a sign of life. Then the "
-            "connection is given up. Default 15; None means no limit."
+            "connection is given up, unless some of the bytes that were sent before have arrived "
+            "since: over a slow link the question comes after them. Default 15; None means no "
+            "limit."
         ),
     ),
     Delay(
@@ -948,7 +950,8 @@ PUSHER_OPTIONS = Table(
         30,
         doc=(
             "How long the server may stay silent after it was asked for a sign of life, before the "
-            "connection counts as lost. Default 30; None means no limit."
+            "connection counts as lost. While bytes that were sent before arrive, over a slow "
+            "link, the time begins anew. Default 30; None means no limit."
         ),
     ),
     Flag(
