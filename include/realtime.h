@@ -2297,8 +2297,8 @@ rt_status rt_eventsource_set_backoff(rt_eventsource *eventsource, rt_backoff *ba
 
 /**
  * The time limit from the request, on an open connection, to the head of its response. Many servers
- * send the head only with the first event, which may take minutes. Default: 300,000; 0 means no
- * limit. Before start.
+ * send the head only with the first event, which may take minutes. It begins anew while the
+ * request's body arrives, over a slow link. Default: 300,000; 0 means no limit. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.

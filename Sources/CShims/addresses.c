@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,4 +85,15 @@ void shim_curl_addresses(const shim_curl_ends *ends, char *remote, char *local, 
 int shim_unacknowledged_bytes(int socket) {
   int count = 0;
   return ioctl(socket, SIOCOUTQ, &count) == 0 && count > 0 ? count : 0;
+}
+
+uint64_t shim_curl_bytes_arrived(CURL *easy, int socket, uint32_t *since_ms) {
+  curl_off_t count = 0;
+  struct tcp_info info = {0};
+  socklen_t size = sizeof info;
+  *since_ms = 0;
+  curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &count);
+  count -= shim_unacknowledged_bytes(socket);
+  if (!getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size)) *since_ms = info.tcpi_last_ack_recv;
+  return count > 0 ? (uint64_t)count : 0;
 }

@@ -118,8 +118,8 @@ extension EventSource {
         /// delay.
         public var backoff: Backoff?
         /// The time limit from the request, on an open connection, to the head of its response.
-        /// Many servers send the head only with the first event, which may take minutes. nil means
-        /// no limit.
+        /// Many servers send the head only with the first event, which may take minutes. It begins
+        /// anew while the request's body arrives, over a slow link. nil means no limit.
         public var responseTimeout: Duration? = .seconds(300)
         /// How long the server may send nothing, not even comments, before the event source
         /// reconnects. Without it TCP keep-alive still notices a dead connection. nil means no

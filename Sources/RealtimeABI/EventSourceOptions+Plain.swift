@@ -236,8 +236,9 @@ public func rt_eventsource_set_backoff(
 }
 
 /// The time limit from the request, on an open connection, to the head of its response. Many
-/// servers send the head only with the first event, which may take minutes. Default: 300,000; 0
-/// means no limit. Before start. Since 0.1.
+/// servers send the head only with the first event, which may take minutes. It begins anew while
+/// the request's body arrives, over a slow link. Default: 300,000; 0 means no limit. Before start.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_response_timeout_ms")
 public func rt_eventsource_set_response_timeout_ms(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from ddp_server import DDPServer
 from harness import PATIENCE_S, Probe, expect
-from librealtime import sync
+from librealtime import ConnectionTimeout, sync
 from servers import Peer, Servers, frame
 
 #: How much of what the client sends passes in a second, and the time for each byte that it receives
@@ -82,7 +82,9 @@ class SlowLink:
             target.shutdown(socket.SHUT_WR)
 
 
-def test_a_large_call(ddp_server: DDPServer) -> None:
+@pytest.mark.parametrize("websocket", [True, False], ids=["websocket", "sockjs"])
+def test_a_large_call(ddp_server: DDPServer, websocket: bool) -> None:
+    ddp_server.control.settings(websocket=websocket)
     ddp_server.control.method("take", [{"op": "return", "value": "taken"}])
     options = {"heartbeat_interval": SILENCE_S, "heartbeat_timeout": ANSWER_S}
     with (
@@ -169,3 +171,52 @@ def test_a_part_of_a_record_is_not_idle(make: Callable[..., Probe], servers: Ser
             probe.expect("error RT_ERROR_TIMEOUT .*")
             probe.expect("close 1001 unclean.*")
             probe.end()
+
+
+async def takes_a_body(peer: Peer, head: str, answer: bytes) -> None:
+    """Answers once the whole body has arrived."""
+    await peer.reader.readexactly(int(peer.header("Content-Length")))
+    length = f"Content-Length: {len(answer)}"
+    await peer.send(f"HTTP/1.1 200 OK\r\n{head}{length}\r\n\r\n".encode() + answer)
+    await peer.read_to_end()
+
+
+def test_the_body_of_a_request(servers: Servers) -> None:
+    """The kernel takes it at once, long before it has arrived."""
+
+    async def script(peer: Peer) -> None:
+        await takes_a_body(peer, "", b"taken")
+
+    with (
+        SlowLink(port_of(servers.script(script))) as link,
+        sync.RESTClient(f"http://127.0.0.1:{link.port}", attempts=1, timeout=ANSWER_S) as client,
+    ):
+        expect(client.put("/", content=b"x" * MESSAGE_BYTES).text == "taken", "another answer")
+
+
+def test_a_request_that_is_not_answered(servers: Servers) -> None:
+    """All of it has arrived: the time is over, as always."""
+
+    async def script(peer: Peer) -> None:
+        await peer.read_to_end()
+
+    url = servers.script(script).replace("ws", "http", 1)
+    client = sync.RESTClient(url, attempts=1, timeout=ANSWER_S)
+    with client, pytest.raises(ConnectionTimeout):
+        client.put("/", content=b"x" * MESSAGE_BYTES)
+
+
+def test_the_body_of_an_event_source(servers: Servers) -> None:
+    async def script(peer: Peer) -> None:
+        await takes_a_body(peer, "Content-Type: text/event-stream\r\n", b"data: taken\n\n")
+
+    with (
+        SlowLink(port_of(servers.script(script))) as link,
+        sync.EventSource(
+            f"http://127.0.0.1:{link.port}",
+            method="POST",
+            content=b"x" * MESSAGE_BYTES,
+            response_timeout=ANSWER_S,
+        ) as source,
+    ):
+        expect(source.recv(timeout=PATIENCE_S).data == "taken", "another event")

@@ -40,6 +40,26 @@ import Wire
         #expect(client.pass(.milliseconds(5000)) == ["time out 1"])
     }
 
+    /// libcurl has passed the whole body to the kernel at once, and the driver finds at the end of
+    /// the attempt's time that the kernel has sent more of it since.
+    @Test func aBodyInTheKernelMayTakeLongerThanAnAttempt() throws {
+        let client = RESTClientModel()
+        let id = try client.submit("PUT", body: .bytes([1])) { $0.deadline = .zero }
+        _ = client.done()
+        for _ in 0..<10 {
+            #expect(client.pass(.seconds(5)) == ["time out 1"])
+            let continues = client.session.continues(id, moved: client.now, now: client.now)
+            #expect(continues)
+        }
+        let moved = client.now
+        #expect(client.pass(.seconds(5)) == ["time out 1"])
+        // All of it had arrived before the attempt's time began anew.
+        let continues = client.session.continues(id, moved: moved, now: client.now)
+        #expect(!continues)
+        #expect(client.fail(id, .timeout) == [])
+        #expect(client.pass(.milliseconds(500)) == ["start 1 PUT http://h/ fresh"])
+    }
+
     @Test func aRequestsOwnDeadlineStillApplies() throws {
         let client = RESTClientModel()
         let id = try client.submit(streamsAnswer: true) {

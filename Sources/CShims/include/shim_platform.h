@@ -110,6 +110,10 @@ CURLcode shim_curl_set_debug(CURL *easy, shim_curl_debug_fn fn, void *user);
 uint64_t shim_curl_request_delay(CURL *easy);
 /// Bytes of the response's body so far, before they are decoded.
 uint64_t shim_curl_bytes_received(CURL *easy);
+/// Bytes of the request's body that the peer's kernel has acknowledged.
+/// - socket: carries the request.
+/// - since_ms: how long ago it last acknowledged any; 0 if that is unknown.
+uint64_t shim_curl_bytes_arrived(CURL *easy, int socket, uint32_t *since_ms);
 /// The local port of a socket; 0 if it has none.
 int shim_socket_own_port(int socket);
 /// Shuts down a connected socket if it leads to this address and has unread input.

@@ -46,8 +46,10 @@ final class CurlSockets {
         var events: UInt16 = 0
         /// The events that epoll reported and libcurl has not handled; 0 for none.
         var readyEvents: UInt16 = 0
-        /// The seat of the user that it serves.
+        /// The seat of the user that it serves, or served last.
         var seat: Int32 = 0
+        /// libcurl watches it for that user.
+        var isServing = false
     }
 
     init(epoll: Int32) { self.epoll = epoll }
@@ -132,6 +134,13 @@ final class CurlSockets {
     func belongs(_ socket: Int32, to seat: Int) {
         makeRoom(for: socket)
         entries[Int(socket)].seat = Int32(truncatingIfNeeded: seat)
+        entries[Int(socket)].isServing = true
+    }
+
+    /// The socket that libcurl watches for a user; nil for none. Takes as long as there are
+    /// sockets.
+    func socket(serving seat: Int) -> Int32? {
+        entries.firstIndex { $0.isServing && !$0.isConnecting && $0.seat == seat }.map { Int32($0) }
     }
 
     func seat(of socket: Int32) -> Int { Int(entries[Int(socket)].seat) }
@@ -143,6 +152,7 @@ final class CurlSockets {
     func release(_ socket: Int32) -> Bool {
         makeRoom(for: socket)
         entries[Int(socket)].readyEvents = 0
+        entries[Int(socket)].isServing = false
         guard isKept(socket) else {
             entries[Int(socket)].isConnecting = false
             _ = shim_epoll_remove(epoll, socket)
@@ -229,6 +239,7 @@ final class CurlSockets {
                 me.forgetPort(of: socket)
                 me.entries[Int(socket)].isKept = false
                 me.entries[Int(socket)].isConnecting = false
+                me.entries[Int(socket)].isServing = false
                 me.entries[Int(socket)].readyEvents = 0
             }
         }

@@ -75,7 +75,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     /// reported to a paused owner, may still be missing.
     @exclusivity(unchecked) var isHeldForOthers = false
     @exclusivity(unchecked) private var isUnpausing = false
-    @exclusivity(unchecked) private(set) var requestBody: RequestBody
+    @exclusivity(unchecked) var requestBody: RequestBody
     /// Limits connecting, then the wait for the server's decision about the body (100 Continue).
     @exclusivity(unchecked) private var onlyTimer: LoopTimer?
     @exclusivity(unchecked) private var awaitsContinue = false

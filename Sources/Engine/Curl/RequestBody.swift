@@ -21,6 +21,8 @@ struct RequestBody: ~Copyable {
     /// nil if the length was not announced.
     private let length: Int?
     private var left = 0
+    /// Bytes of it that had arrived at the server when that was last asked.
+    var arrived: UInt64 = 0
     private var fault: String?
     /// The server has yet to decide whether it wants the body.
     private(set) var isWithheld: Bool

@@ -47,7 +47,14 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
         schedule()
     }
 
-    var sentBytes: SentBytes { session.sentBytes }
+    var sentBytes: SentBytes {
+        noteArrived()
+        return session.sentBytes
+    }
+
+    private func noteArrived() {
+        if let sending { session.arrived(sending.bytesArrived, now: Loop.now()) }
+    }
 
     func close() {
         session.close(now: Loop.now())
@@ -105,6 +112,7 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
     }
 
     func timeReached(_ now: Instant) {
+        noteArrived()
         session.timeReached(now)
         turn()
     }
@@ -213,6 +221,9 @@ private final class SockJSExchange: HTTPTransferOwner {
         self.limit = limit
         self.socket = socket
     }
+
+    /// How many bytes of the request's body have arrived.
+    var bytesArrived: UInt64 { transfer?.bytesArrived ?? 0 }
 
     func drop() {
         transfer?.close()

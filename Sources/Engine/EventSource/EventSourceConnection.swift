@@ -321,8 +321,11 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         if unstored.unreported != nil, now >= unstored.due { reportID() }
         if refusalReached(now) { return }
         noteBytes(now)
+        let isDue = session?.wakeUp.map { $0 <= now } ?? false
+        // The server's time begins when it has the request's body.
+        let started = (isDue ? transfer?.bodyMoved(now) : nil) ?? transfer?.requestStarted
         let event = session?.timeReached(
-            now, requestStarted: transfer?.requestStarted, random: randomFraction())
+            now, requestStarted: started, random: randomFraction())
         switch event {
         case nil, .nothing: updateTimer()
         case .begin: attempt()

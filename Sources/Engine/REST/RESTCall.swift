@@ -103,6 +103,12 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     }
 
     func timeOut() {
+        let now = Loop.now()
+        if !isAnswered, RESTCall.isLong(request.http.body), let moved = transfer?.bodyMoved(now),
+            driver.session.continues(id, moved: moved, now: now)
+        {
+            return
+        }
         let time =
             request.policy.attemptTimeout.readable
             + request.policy.owner.mention(.attemptTimeout, or: .authTimeout)

@@ -65,7 +65,8 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     package var backoff: BackoffConfiguration?
 
     /// The time limit from the request, on an open connection, to the head of its response. Many
-    /// servers send the head only with the first event, which may take minutes.
+    /// servers send the head only with the first event, which may take minutes. It begins anew
+    /// while the request's body arrives, over a slow link.
     /// - Option: response_timeout, limit
     package var responseTimeout: Duration = .seconds(300)
     /// How long the server may send nothing, not even comments, before the event source reconnects.

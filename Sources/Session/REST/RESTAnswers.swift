@@ -82,6 +82,19 @@ extension RESTSession {
     /// Bytes of the request's body were sent.
     package mutating func sent(_ id: ID, now: Instant) { entries[id]?.movedAt = now }
 
+    /// A request's attempt is to end, because its time is over, but more of its body has arrived
+    /// at the server meanwhile, without a call of `sent`.
+    /// - Parameter moved: when the last of these bytes arrived.
+    /// - Returns: whether the attempt continues.
+    package mutating func continues(_ id: ID, moved: Instant, now: Instant) -> Bool {
+        guard let entry = entries[id], entry.isTimedOut else { return false }
+        entry.movedAt = moved
+        guard extend(entry, now) else { return false }
+        entry.isTimedOut = false
+        alarms.set(entry, entry.alarm)
+        return true
+    }
+
     /// Bytes of the response's body arrived. They extend the attempt's time only if the response is
     /// streamed to the caller.
     package mutating func receivedBytes(of id: ID, now: Instant) {

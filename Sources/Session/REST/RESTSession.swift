@@ -268,7 +268,7 @@ package struct RESTSession: ActionMachine, Sendable {
     }
 
     /// - Returns: whether the attempt gets more time, counted from the last byte that moved.
-    private func extend(_ entry: RESTEntry, _ now: Instant) -> Bool {
+    func extend(_ entry: RESTEntry, _ now: Instant) -> Bool {
         guard let end = entry.laterEnd(now) else { return false }
         entry.attemptEnd = end
         return true

@@ -440,8 +440,9 @@ EVENTSOURCE_OPTIONS = Table(
         300,
         doc=(
             "The time limit from the request, on an open connection, to the head of its response. "
-            "Many servers send the head only with the first event, which may take minutes. Default "
-            "300; None means no limit."
+            "Many servers send the head only with the first event, which may take minutes. It "
+            "begins anew while the request's body arrives, over a slow link. Default 300; None "
+            "means no limit."
         ),
     ),
     Limit(
