@@ -39,6 +39,8 @@ class Bot:
         **options: object,
     ) -> None:
         """path: establish this at once; None to wait for a command."""
+        # Above the library's five seconds, for servers on a busy machine.
+        options = {"answer_timeout": 60_000, **options}
         arguments = [
             f"{name}={int(value) if isinstance(value, bool) else value}"
             for name, values in options.items()

@@ -30,6 +30,7 @@ def test_disconnect_closes_normally(build: Build, server: LadderServer) -> None:
         lines = [bot.next() for _ in range(8)]
         bot.tell("text 4")
         bot.expect("numbered 4", "sent 4 RT_ERROR_CLOSED 0")
+        payload = closes.get(timeout=PATIENCE_S)
         bot.tell("establish ")
         bot.expect("transport 1", "open 1 0")
         bot.end()
@@ -37,7 +38,6 @@ def test_disconnect_closes_normally(build: Build, server: LadderServer) -> None:
     wanted = {"sent 1 RT_OK 0", "sent 2 RT_OK 0", "sent 3 RT_ERROR_CLOSED 0"}
     expect(set(ends[:3]) == wanted, f"received {lines}")
     expect(ends[3:] == ["transport 0", "disconnected RT_OK"], f"received {lines}")
-    payload = closes.get(timeout=PATIENCE_S)
     expect(payload == (1000).to_bytes(2, "big"), f"closed with {payload!r}")
     expect(inbox.texts == ["1", "2"], f"received {inbox.texts}")
 
