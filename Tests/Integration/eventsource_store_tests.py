@@ -308,18 +308,18 @@ async def test_processes(path: pathlib.Path) -> None:
 
 CRASH = """
 import librealtime, os, sys
-url, path, last = sys.argv[1:4]
+url, path, last, patience = sys.argv[1:5]
 def take(event):
     print(event.data, flush=True)
     if event.data == last:
         os._exit(0)
 options = {"id_file": path, "store_key": "k"}
-if sys.argv[4:] == ["iterate"]:
+if sys.argv[5:] == ["iterate"]:
     with librealtime.sync.EventSource(url, **options) as source:
         for event in source:
             take(event)
 with librealtime.sync.EventSource(url, on_message=take, **options) as source:
-    source.wait_closed(60)
+    source.wait_closed(float(patience))
 """
 
 
@@ -329,11 +329,12 @@ async def test_crash(how: list[str], path: pathlib.Path) -> None:
     source = pathlib.Path(librealtime.__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": str(source)}
     with StreamServer(numbered) as server:
+        arguments = [server.url(), str(path)]
         taken: list[int] = []
         for last in ("2", "3"):
             process = await asyncio.to_thread(
                 subprocess.run,
-                [sys.executable, "-c", CRASH, server.url(), str(path), last, *how],
+                [sys.executable, "-c", CRASH, *arguments, last, str(PATIENCE_S), *how],
                 env=environment,
                 capture_output=True,
                 text=True,

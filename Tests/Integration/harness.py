@@ -23,8 +23,9 @@ COMPILER_FLAGS = [
     *("-Wall", "-Wextra", "-Wno-unused-parameter", "-pedantic", "-Werror"),
     *("-std=c11", "-O1", "-g"),
 ]
-# A guard against hanging, far above what any step needs, also under valgrind on a busy machine.
-PATIENCE_S = 120
+# A guard against hanging, far above what any step needs, also under valgrind on a busy machine, or
+# when others keep the disk busy that ids are flushed to.
+PATIENCE_S = 300
 # The number of callbacks that probe.c sets, each with user data to be destroyed.
 CALLBACKS = 7
 VALGRIND = [
