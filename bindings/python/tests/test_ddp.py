@@ -278,7 +278,10 @@ def test_what_cannot_be_loaded(run, face):
         ({"token_file": 5}, "token_file is an int; a str or a path is expected"),
         ({"versions": ""}, "versions is a str; a list of str is expected"),
         ({"versions": 0}, "versions is an int; a list of str is expected"),
-        ({"versions": [""]}, 'version "" of DDP does not exist; there are 1, pre2 and pre1'),
+        (
+            {"versions": [""]},
+            'versions: version "" of DDP does not exist; there are 1, pre2 and pre1',
+        ),
         ({"safe_headers": 0}, "safe_headers is an int; a list of str is expected"),
         ({"backoff": 1.5}, "backoff is a float; a Backoff is expected"),
     ],

@@ -329,6 +329,26 @@ def from_status(
 
 def timed_out(message: str) -> ConnectionTimeout:
     """The exception for a call that its `timeout` has ended."""
+def final(error: RealtimeError) -> RealtimeError:
+    """The exception for waiting for an object that `error` has ended for good.
+
+    It is never a TimeoutError, as a call whose `timeout` ends raises that: loops that call again
+    then would never end.
+    """
+    if not isinstance(error, TimeoutError):
+        return error
+    lost = ConnectionLost(rt_status.ERROR_CONNECTION_LOST, error.message)
+    lost.__cause__ = error
+    return lost.with_details(error.response, error.system_error)
+
+
+def naming(option: str, error: InvalidArgument) -> RealtimeError:
+    """What C refuses, such as a URL, with the name of the option that has it."""
+    if option in error.message:
+        return error
+    return from_status(error.status, f"{option}: {error.message}")
+
+
     return ConnectionTimeout(rt_status.ERROR_TIMEOUT, message)
 
 

@@ -18,17 +18,20 @@ USER_AGENT = f"librealtime/{VERSION}"
 _INVALID = rt_status.ERROR_INVALID_HEADER
 
 
-def header(name: str, value: str) -> tuple[bytes, bytes]:
-    status = rt_status.ERROR_INVALID_HEADER
+def header(name: str, value: str, option: str = "") -> tuple[bytes, bytes]:
+    """
+    :param option: the one that has it, for messages.
+    """
+    where = f" in {option}" if option else ""
     return (
-        text(name, "a header's name", status),
-        text(value, f"the value of header {name}", status),
+        text(name, f"a header's name{where}", _INVALID),
+        text(value, f"the value of header {name}{where}", _INVALID),
     )
 
 
-def header_pairs(headers: HeadersLike | None) -> Pairs:
+def header_pairs(headers: HeadersLike | None, what: str = "headers") -> Pairs:
     """The pairs of a mapping, or the pairs themselves."""
-    return pairs(headers, "headers")
+    return pairs(headers, what)
 
 
 def laid_over(below: Pairs, above: Pairs) -> Pairs:
@@ -69,11 +72,14 @@ def cookie_header(cookies: Mapping[str, str]) -> bytes:
     """The value of a Cookie header (RFC 6265 §4.2.1)."""
     crumbs = []
     for name, value in checked_cookies(cookies).items():
-        encoded = text(name, "a cookie's name", _INVALID), text(value, f"cookie {name}", _INVALID)
+        key = text(name, "a name in cookies", _INVALID)
+        crumb = text(value, f"the value of {name} in cookies", _INVALID)
         # These would split a cookie in two or change its name (RFC 6265 §4.1.1).
-        if not name or b";" in encoded[0] or b"=" in encoded[0] or b";" in encoded[1]:
-            raise invalid(f"cookie {name!r} has an empty name, or a ';' or '=' that would split it")
-        crumbs.append(b"=".join(encoded))
+        if not key or b";" in key or b"=" in key or b";" in crumb:
+            raise invalid(
+                f"{name!r} in cookies has an empty name, or a ';' or '=' that would split it"
+            )
+        crumbs.append(key + b"=" + crumb)
     return b"; ".join(crumbs)
 
 

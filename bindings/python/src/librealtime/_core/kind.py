@@ -123,7 +123,7 @@ class Kind:
 
     def add_headers(self, handle: Handle, pairs: Pairs) -> None:
         for name, value in pairs:
-            check(self.add_header(handle, *header(name, value)))
+            check(self.add_header(handle, *header(name, value, "headers")))
 
 
 def read_opened(getter: Callable[..., int], handle: Handle) -> Opened | None:

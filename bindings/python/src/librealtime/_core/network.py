@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from .abi import rt_status
-from .errors import InvalidProxy, InvalidURI, check
+from .errors import InvalidArgument, InvalidProxy, InvalidURI, check, naming
 from .handle import Handle, new
 from .loader import lib
 from .naming import kind_of
 from .option_kinds import describe
 from .option_tables import NETWORK_OPTIONS, NetworkOptions
-from .values import StrPath, invalid, number, path, refuse_pem, strings, text
+from .values import StrPath, invalid, number, path, text, texts
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,8 @@ class Network(NetworkOptions):
         # At once, because the object's text shows these names.
         for name in ("ca_file", "ca_path", "client_certificate", "client_key", "unix_socket"):
             value = getattr(self, name)
-            if isinstance(value, (str, bytes)):
-                refuse_pem(os.fsencode(value), name)
+            if value is not None:
+                path(value, name)
 
     def make(self) -> Handle:
         """Creates its handle in the C interface, which copies it wherever it is passed."""
@@ -75,19 +74,25 @@ class Network(NetworkOptions):
             check(lib.rt_network_set_client_certificate(network, certificate, key, password))
         elif self.client_key is not None or self.client_key_password is not None:
             raise invalid("client_key or client_key_password is given without client_certificate")
-        for pin in strings(self.pinned_public_keys, "pinned_public_keys"):
-            check(lib.rt_network_add_pinned_public_key(network, text(pin, "a pinned public key")))
+        for pin in texts(self.pinned_public_keys, "pinned_public_keys"):
+            try:
+                check(lib.rt_network_add_pinned_public_key(network, pin))
+            except InvalidArgument as error:
+                raise naming("pinned_public_keys", error) from None
 
     def _apply_route(self, network: Handle) -> None:
         if self.proxy is not True:
             _set_proxy(network, self.proxy)
         if self.no_proxy is not None:
-            hosts = ",".join(strings(self.no_proxy, "no_proxy"))
-            check(lib.rt_network_set_no_proxy(network, text(hosts, "no_proxy")))
+            hosts = b",".join(texts(self.no_proxy, "no_proxy"))
+            check(lib.rt_network_set_no_proxy(network, hosts))
         if not isinstance(self.resolve, Mapping):
             kind = kind_of(self.resolve)
             raise TypeError(f"resolve is {kind}; a mapping is expected")
-        for (host, port), address in self.resolve.items():
+        for one, address in self.resolve.items():
+            if not isinstance(one, tuple) or len(one) != 2:
+                raise TypeError(f"a key of resolve is {kind_of(one)}; (host, port) is expected")
+            host, port = one
             name = text(host, "a host of resolve")
             at = text(address, "an address of resolve")
             port = number(port, "a port of resolve", 1, 65535)

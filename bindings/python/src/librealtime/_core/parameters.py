@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, TypeVar
 
-from .errors import check
+from .errors import InvalidArgument, InvalidURI, check, naming
 from .handle import Handle
 from .hints import OF_OBJECTS, hint
 from .kind import Kind
@@ -29,15 +29,44 @@ Given = Mapping[str, Any]
 class Setup:
     """An object in C that has not started: its functions, which raise an exception on errors."""
 
+    #: The parameters for functions that are called otherwise.
+    _OTHERS: ClassVar[Mapping[str, str]] = {
+        "set_basic_auth": "auth",
+        "set_cookie": "cookies",
+        "set_cursor": "id_query_param",
+        "set_tokens": "access_token",
+        "set_user_agent": "user_agent_header",
+    }
+
     def __init__(self, kind: Kind, handle: Handle, loop: Handle) -> None:
         """:param loop: the loop of the object."""
         self._kind = kind
         self._handle = handle
         self.loop = loop
+        #: The names of the parameters of the object.
+        self.names: Collection[str] = ()
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         function: Callable[..., int] = getattr(self._kind, name)
-        return lambda *arguments: check(function(self._handle, *arguments))
+
+        def call(*arguments: Any) -> None:
+            try:
+                check(function(self._handle, *arguments))
+            except InvalidArgument as error:
+                raise self._named(error, name) from None
+
+        return call
+
+    def _named(self, error: InvalidArgument, function: str) -> Exception:
+        """What C refuses, such as a URL, with the name of the parameter that has it."""
+        stem = function.partition("_")[2]
+        other = self._OTHERS.get(function, "")
+        if function == "set_auth":
+            other = "auth_url" if isinstance(error, InvalidURI) else "base64_credentials"
+        for name in (other, stem, f"{stem}s", f"additional_{stem}s"):
+            if name in self.names:
+                return naming(name, error)
+        return error
 
     def apply(self, table: Table, given: Given) -> None:
         """Sets options that are plain values."""
@@ -98,6 +127,7 @@ class Options:
         return {**self._defaults, **given}
 
     def apply(self, setup: Setup, given: Given) -> None:
+        setup.names = self._types.keys()
         # First, so that a Backoff overrides delays that are given one by one.
         setup.apply(self._plain, given)
         for group in self._groups:

@@ -12,7 +12,7 @@ from .naming import kind_of
 from .network import Network, chosen_network
 from .parameters import Given, Group, Setup
 from .reachability import Reachability, on_loop
-from .values import StrPath, invalid, limit, strings, text, user_and_password
+from .values import StrPath, invalid, limit, text, texts, user_and_password
 
 _HEADER = rt_status.ERROR_INVALID_HEADER
 
@@ -80,8 +80,8 @@ class SafeHeaderKeywords(TypedDict, total=False):
 
 
 def _add_safe_headers(setup: Setup, given: Given) -> None:
-    for name in strings(given["safe_headers"], "safe_headers"):
-        setup.add_safe_header(text(name, "a safe header", _HEADER))
+    for name in texts(given["safe_headers"], "safe_headers", _HEADER):
+        setup.add_safe_header(name)
 
 
 SAFE_HEADERS = Group(SafeHeaderKeywords, _add_safe_headers, safe_headers=())

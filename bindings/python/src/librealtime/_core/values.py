@@ -55,7 +55,14 @@ def shown(url: str) -> str:
 def path(value: StrPath, what: str) -> bytes:
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError(f"{what} is {kind_of(value)}; a str or a path is expected")
-    name = os.fsencode(value)
+    try:
+        name = os.fsencode(value)
+        name.decode()
+    except (UnicodeEncodeError, UnicodeDecodeError) as error:
+        is_lone = isinstance(error, UnicodeEncodeError)
+        why = f"lone surrogate at index {error.start}" if is_lone else "it is not UTF-8"
+        message = f"{what} is not a file name: {why}"
+        raise from_status(rt_status.ERROR_INVALID_UTF8, message) from error
     if b"\0" in name:
         raise invalid(f"{what} contains a NUL character")
     refuse_pem(name, what)
@@ -136,8 +143,23 @@ def choice(value: Any, names: Mapping[Any, int], what: str) -> int:
 
 def strings(values: object, what: str) -> list[str]:
     """Checks for a list; a str would be treated as a list of its characters."""
+    return _listed(values, what, "str")
+
+
+def texts(values: object, what: str, status: int = rt_status.ERROR_INVALID_ARGUMENT) -> list[bytes]:
+    """Encodes a list of texts for C."""
+    return [text(value, f"an entry of {what}", status) for value in strings(values, what)]
+
+
+def numbers(values: object, what: str, least: int, most: int) -> list[int]:
+    """Checks a list of numbers and their range."""
+    found = _listed(values, what, "whole numbers")
+    return [number(value, f"an entry of {what}", least, most) for value in found]
+
+
+def _listed(values: object, what: str, wanted: str) -> list[Any]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise TypeError(f"{what} is {kind_of(values)}; a list of str is expected")
+        raise TypeError(f"{what} is {kind_of(values)}; a list of {wanted} is expected")
     return list(values)
 
 

@@ -18,7 +18,7 @@ from .._core.shared_options import (
     SafeHeaderKeywords,
     set_backoff,
 )
-from .._core.values import strings, text
+from .._core.values import texts
 from .errors import DDPError
 from .objects import DDPChange, DDPStatusChange
 
@@ -88,14 +88,14 @@ class Keywords(
 
 def _add_versions(setup: Setup, given: Given) -> None:
     versions = given["versions"]
-    for version in () if versions is None else strings(versions, "versions"):
-        setup.add_version(text(version, "a version"))
+    for version in texts(() if versions is None else versions, "versions"):
+        setup.add_version(version)
 
 
 def _add_no_retry_methods(setup: Setup, given: Given) -> None:
     methods = given["no_retry_methods"]
-    for method in () if methods is None else strings(methods, "no_retry_methods"):
-        setup.add_no_retry_method(text(method, "a method"))
+    for method in texts(() if methods is None else methods, "no_retry_methods"):
+        setup.add_no_retry_method(method)
 
 
 OPTIONS = Options(

@@ -85,11 +85,12 @@ def _set_authorization(setup: Setup, given: Given) -> None:
         if given[name] is not None:
             setter = getattr(setup, f"set_{name}")
             setter(text(given[name], name, rt_status.ERROR_INVALID_URL))
-    for pair in header_pairs(given["auth_headers"]):
-        setup.set_auth_header(*header(*pair))
+    for name, value in header_pairs(given["auth_headers"], "auth_headers"):
+        setup.set_auth_header(*header(name, value, "auth_headers"))
     for name, value in pairs(given["auth_params"], "auth_params"):
-        what = f"the value of parameter {name}"
-        setup.set_auth_parameter(text(name, "a parameter's name"), text(value, what))
+        key = text(name, "a parameter's name in auth_params")
+        what = f"the value of parameter {name} in auth_params"
+        setup.set_auth_parameter(key, text(value, what))
     if given["secret"] is not None:
         setup.set_secret(text(given["secret"], "secret"))
     key = given["encryption_master_key"]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .._core.abi import rt_credentials, rt_status
+from .._core.awaiting import check_function
 from .._core.endpoint import Calling
 from .._core.errors import InvalidState, RealtimeError, check
 from .._core.handle import Handle, new
@@ -17,7 +18,7 @@ from .._core.values import strings, text, user_and_password, without_userinfo
 from . import callbacks as c
 from .call import Call, Source, check_fresh
 from .client_options import OPTIONS, Credential, Keywords
-from .options import ClientOptions, RequestKeywords, RequestOptions
+from .options import ClientOptions, RequestKeywords, RequestOptions, check_params
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -55,6 +56,8 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
         self._is_closed = False
         self._calls: set[Call] = set()
         self._given = given = OPTIONS.complete(options)
+        check_function(given["credentials"], "credentials")
+        check_params(given["params"])
         origins = strings(given["credential_origins"], "credential_origins")
         self._options = ClientOptions(base_url, given["params"], given["cookies"], origins)
         self._prepare()

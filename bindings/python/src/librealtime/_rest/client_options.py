@@ -21,7 +21,7 @@ from .._core.shared_options import (
     SafeHeaderKeywords,
     set_backoff,
 )
-from .._core.values import LONGEST_MS, milliseconds, strings, text
+from .._core.values import LONGEST_MS, milliseconds, texts
 from .options import Params
 
 #: A bearer token, or a user and a password, or None.
@@ -75,9 +75,10 @@ def _set_origin(setup: Setup, given: Given) -> None:
     if given["cookies"]:
         pairs = laid_over(pairs, [("Cookie", cookie_header(given["cookies"]).decode())])
     for name, value in pairs:
-        setup.add_header(*header(name, value))
-    for origin in strings(given["credential_origins"], "credential_origins"):
-        setup.add_credential_origin(text(origin, "an origin", rt_status.ERROR_INVALID_URL))
+        setup.add_header(*header(name, value, "headers"))
+    status = rt_status.ERROR_INVALID_URL
+    for origin in texts(given["credential_origins"], "credential_origins", status):
+        setup.add_credential_origin(origin)
 
 
 def _set_attempts(setup: Setup, given: Given) -> None:

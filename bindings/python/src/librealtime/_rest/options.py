@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Union
 from urllib.parse import parse_qsl, urlencode
 
-from .._core.awaiting import plain
+from .._core.abi import rt_status
+from .._core.awaiting import check_function, plain
 from .._core.errors import check
 from .._core.handle import Handle
 from .._core.headers import (
@@ -96,24 +97,30 @@ class RequestOptions:
         return RequestOptions(plain=options, **own)
 
     def __post_init__(self) -> None:
-        plain(self.on_progress, "on_progress")
-        plain(self.on_retry, "on_retry")
+        check_function(plain(self.on_progress, "on_progress"), "on_progress")
+        check_function(plain(self.on_retry, "on_retry"), "on_retry")
+        if self.content_type is not None:
+            text(self.content_type, "content_type", rt_status.ERROR_INVALID_HEADER)
 
     def apply(self, request: Handle, client: ClientOptions, path: str) -> None:
         """Sets everything but the body."""
         if self is _NONE and not client.params:
             return
         for name, said in self._query(client, path):
-            check(lib.rt_rest_request_add_query(request, text(name, "a parameter's name"), said))
+            check(
+                lib.rt_rest_request_add_query(
+                    request, text(name, "a parameter's name in params"), said
+                )
+            )
         pairs = with_credentials(self.headers, self.auth, self.bearer_token)
         if self.cookies:
             cookies = cookie_header({**(client.cookies or {}), **checked_cookies(self.cookies)})
             pairs = laid_over(pairs, [("Cookie", cookies.decode())])
         for name, value in pairs:
-            check(lib.rt_rest_request_add_header(request, *header(name, value)))
+            check(lib.rt_rest_request_add_header(request, *header(name, value, "headers")))
         REST_REQUEST_OPTIONS.apply(request, self.plain)
         if isinstance(self.idempotency_key, str):
-            pair = header("Idempotency-Key", self.idempotency_key)
+            pair = header("Idempotency-Key", self.idempotency_key, "idempotency_key")
             check(lib.rt_rest_request_set_header(request, *pair))
         elif self.idempotency_key is not None:
             check(lib.rt_rest_request_set_idempotency_keys(request, bool(self.idempotency_key)))
@@ -172,7 +179,13 @@ def _pairs(params: Params, what: str) -> Iterator[tuple[str, bytes]]:
         for one in value if isinstance(value, (list, tuple)) else (value,):
             if one is not None:
                 said = str(one).lower() if isinstance(one, bool) else str(one)
-                yield name, text(said, f"the value of parameter {name}")
+                yield name, text(said, f"the value of parameter {name} in {what}")
+
+
+def check_params(params: Params) -> None:
+    """Checks the query that a client adds to its requests."""
+    for name, _ in _pairs(params, "params"):
+        text(name, "a parameter's name in params")
 
 
 def _items(params: Params, what: str) -> list[tuple[str, Any]]:

@@ -11,7 +11,7 @@ from .._core.naming import kind_of
 from .._core.option_tables import EVENTSOURCE_OPTIONS, EventSourceKeywords
 from .._core.parameters import Given, Options, Setup
 from .._core.shared_options import set_backoff
-from .._core.values import StrPath, encode, invalid, number, path, text
+from .._core.values import StrPath, encode, invalid, numbers, path, text
 from .server_sent_event import ServerSentEvent
 from .source_options import (
     HTTP_SOURCE,
@@ -91,8 +91,8 @@ def _set_stream(setup: Setup, given: Given) -> None:
         body = _body(given["content"])
         setup.set_body(body, len(body))
     _set_ids(setup, given)
-    for status in given["retry_statuses"]:
-        setup.add_retry_status(number(status, "a status of retry_statuses", 400, 599))
+    for status in numbers(given["retry_statuses"], "retry_statuses", 400, 599):
+        setup.add_retry_status(status)
     set_backoff(setup, given)
 
 

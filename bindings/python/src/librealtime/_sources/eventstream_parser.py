@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Union
 
 from .._core import abi
 from .._core.abi import rt_status
-from .._core.awaiting import plain
+from .._core.awaiting import check_function, plain
 from .._core.errors import check, from_status
 from .._core.handle import new
 from .._core.loader import lib
@@ -49,8 +49,10 @@ class EventStreamParser(Configured):
         **options: Unpack[EventStreamParserKeywords],
     ) -> None:
         self._handle = handle = new(lib.rt_eventstream_parser_new, lib.rt_eventstream_parser_free)
-        check(lib.rt_eventstream_parser_set_last_event_id(handle, text(last_event_id, "the id")))
+        given = text(last_event_id, "last_event_id")
+        check(lib.rt_eventstream_parser_set_last_event_id(handle, given))
         EVENTSTREAM_PARSER_OPTIONS.apply(handle, options)
+        check_function(on_comment, "on_comment")
         self._on_comment = plain(on_comment, "on_comment")
         self._events: list[ServerSentEvent] = []
         self._retry: int | None = None

@@ -115,10 +115,11 @@ class AccountKeywords(TypedDict, total=False):
 
 
 def _set_account(setup: Setup, given: Given) -> None:
+    status = rt_status.ERROR_INVALID_HEADER
+    client = text(given["base64_credentials"], "base64_credentials", status)
     if given["auth_url"] is not None:
         url = text(given["auth_url"], "auth_url", rt_status.ERROR_INVALID_URL)
-        status = rt_status.ERROR_INVALID_HEADER
-        setup.set_auth(url, text(given["base64_credentials"], "base64_credentials", status))
+        setup.set_auth(url, client)
     setup.set_tokens(*encoded_tokens(given["access_token"], given["refresh_token"]))
     if given["log"]:
         write_log()
@@ -204,11 +205,12 @@ class Keywords(
 
 def _set_connection(setup: Setup, given: Given) -> None:
     names = strings(given["transports"], "transports")
-    legs = [choice(name, TRANSPORTS, "a transport") for name in names]
+    legs = [choice(name, TRANSPORTS, "an entry of transports") for name in names]
     setup.set_transports((ctypes.c_int32 * len(legs))(*legs), len(legs))
     for name, url in pairs(given["transport_urls"], "transport_urls"):
         leg = choice(name, TRANSPORTS, "a transport of transport_urls")
-        setup.set_transport_url(leg, text(url, f"the URL of {name}", rt_status.ERROR_INVALID_URL))
+        what = f"the URL of {name} in transport_urls"
+        setup.set_transport_url(leg, text(url, what, rt_status.ERROR_INVALID_URL))
     if given["send_url"] is not None:
         setup.set_send_url(text(given["send_url"], "send_url", rt_status.ERROR_INVALID_URL))
     setup.set_last_event_id(text(given["last_event_id"], "last_event_id"))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from .._core.abi import rt_status
+from .._core.awaiting import check_function
 from .._core.errors import InvalidState, RealtimeError, check, from_status
 from .._core.handle import Handle, new
 from .._core.headers import header_pairs
@@ -75,6 +76,7 @@ class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], Account):
 
     def __init__(self, base_url: str, **options: Unpack[Keywords]) -> None:
         self._account = OPTIONS.complete(options)
+        check_function(self._account["on_tokens"], "on_tokens")
         self._on_tokens: OnTokens = self._account["on_tokens"]
         # Posts of `post_data` in the outbox.
         self._sends = Sends(is_durable=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core.awaiting import handlers_of, plain
+from .._core.awaiting import check_function, handlers_of, plain
+from .._core.backoff import Backoff
+from .._core.naming import kind_of
 from .._core.parameters import Configured
 from .._core.reconnect import Retries
 from .._core.values import invalid
@@ -34,7 +36,12 @@ class Connector(Configured):
         if given["reconnect"] is None and any(given.get(name) for name in needy):
             raise invalid(f"{', '.join(needy[:-1])} and {needy[-1]} need reconnect")
         handlers_of(given, (*OPTIONS.handlers, "credentials"))
-        plain(given["process_exception"], "process_exception")
+        if given["process_exception"] is None:
+            raise TypeError("process_exception is None; a function is expected")
+        check_function(plain(given["process_exception"], "process_exception"), "process_exception")
+        delays = given["reconnect_delays"]
+        if not isinstance(delays, Backoff):
+            raise TypeError(f"reconnect_delays is {kind_of(delays)}; a Backoff is expected")
 
     def _retries(self) -> Retries:
         return Retries(self._given["reconnect_delays"], self._given["process_exception"])

@@ -26,7 +26,7 @@ from .._core.shared_options import (
     RouteKeywords,
     SafeHeaderKeywords,
 )
-from .._core.values import invalid, number, pairs, strings, text
+from .._core.values import invalid, number, numbers, pairs, text, texts
 from .state import OnMessage, OnMessages
 
 _HEADER = rt_status.ERROR_INVALID_HEADER
@@ -141,13 +141,13 @@ class Keywords(
 
 
 def _set_handshake(setup: Setup, given: Given) -> None:
-    for subprotocol in strings(given["subprotocols"] or (), "subprotocols"):
-        status = rt_status.ERROR_INVALID_SUBPROTOCOL
-        setup.add_subprotocol(text(subprotocol, "a subprotocol", status))
+    status = rt_status.ERROR_INVALID_SUBPROTOCOL
+    for subprotocol in texts(given["subprotocols"] or (), "subprotocols", status):
+        setup.add_subprotocol(subprotocol)
     if given["user_agent_header"] != USER_AGENT:
         setup.set_user_agent(text(given["user_agent_header"], "user_agent_header", _HEADER))
     for name, value in pairs(given["additional_headers"], "additional_headers"):
-        setup.add_header(*header(name, value))
+        setup.add_header(*header(name, value, "additional_headers"))
     if given["origin"] is not None:
         setup.set_origin(text(given["origin"], "origin", _HEADER))
     if given["cookies"]:
@@ -169,8 +169,8 @@ def _set_messages(setup: Setup, given: Given) -> None:
 
 
 def _set_reconnect(setup: Setup, given: Given) -> None:
-    for status in given["retry_statuses"]:
-        setup.add_retry_status(number(status, "a status of retry_statuses", 400, 599))
+    for status in numbers(given["retry_statuses"], "retry_statuses", 400, 599):
+        setup.add_retry_status(status)
     queue = number(given["offline_queue"], "offline_queue", 0)
     if queue:
         setup.set_offline_queue(queue)
