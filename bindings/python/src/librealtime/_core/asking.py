@@ -81,7 +81,7 @@ class Asking(Endpoint):
         handle = self._handle
         if answer is None or handle is None:
             return rt_credentials.NONE
-        self._set_credentials(handle, header_pairs(answer))
+        self._set_credentials(handle, header_pairs(answer, "what credentials returned"))
         return rt_credentials.READY
 
     def _answer(self, credentials: Any) -> None:

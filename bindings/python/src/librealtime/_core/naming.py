@@ -21,6 +21,11 @@ def written(value: object) -> str:
         return f"{article(type(value).__name__)} with thousands of digits"
 
 
+def said_by(error: BaseException) -> str:
+    """The text of an exception for a message; its type if it has none."""
+    return str(error) or repr(error)
+
+
 def kind_of(value: object) -> str:
     """The type of a value with its article; ``None`` for None."""
     return "None" if value is None else article(type(value).__name__)

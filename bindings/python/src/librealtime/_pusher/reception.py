@@ -9,6 +9,7 @@ from .._core.abi import rt_pusher_state, rt_status
 from .._core.awaiting import at_once
 from .._core.errors import RealtimeError
 from .._core.kind import read_opened
+from .._core.naming import said_by
 from .authorization import Answer, PusherAuthorization, PusherPreparation
 from .bindings import Binding, Bindings
 from .callbacks import PUSHER
@@ -243,7 +244,7 @@ class Reception(Flow, Generic[C]):
         names: tuple[str | None, ...] = (None,) if request.is_user else request.channels
         for name in names:
             self._causes[name] = error
-        request.fail(f"{what} failed: {str(error) or repr(error)}")
+        request.fail(f"{what} failed: {said_by(error)}")
 
     # What ``user_data`` raised last, and the message of the failures that follow.
     _unnamed: tuple[str, Exception] | None = None

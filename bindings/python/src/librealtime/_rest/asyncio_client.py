@@ -287,10 +287,6 @@ class RESTClient(BaseRESTClient[Answer, Stream]):
             if self._handle is not None:
                 lib.rt_rest_credentials_ready(self._handle, is_fresh)
 
-    def _credentials_failed(self, error: Exception) -> None:
-        super()._credentials_failed(error)
-        self._keep(error)
-
     def _keep(self, error: BaseException) -> None:
         if self._reactor is not None:
             self._reactor.errors.append((self, error))

@@ -15,6 +15,7 @@ from typing import Any, Optional
 from .._core.abi import rt_status
 from .._core.errors import InvalidState, RealtimeError, from_status
 from .._core.failure import Failure
+from .._core.naming import said_by
 from .._core.uncopied import Uncopied
 from .._core.values import invalid
 from .response import RESTResponse
@@ -157,9 +158,12 @@ class Call:
         if status == rt_status.ERROR_AUTH and response is not None:
             is_answered = self.is_refused()
         if not is_answered and self.error is None:
+            cause = self.no_credentials() if status == rt_status.ERROR_AUTH else None
+            if cause is not None:
+                message = f"fetching credentials failed: {said_by(cause)}"
             self.error = _failure(status, message, response, proxy_status)
-            if status == rt_status.ERROR_AUTH:
-                self.error.__cause__ = self.no_credentials()
+            if cause is not None:
+                self.error.__cause__ = cause
         self._end()
 
     def failed(self, error: RealtimeError) -> None:

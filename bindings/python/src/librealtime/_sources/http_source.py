@@ -80,7 +80,8 @@ class HTTPSource(Asking, BaseSource[T], Generic[T]):
     def _steps(self, handle: Handle, attempt: int) -> Steps:
         """Calls the functions before an attempt."""
         if self._handlers.header_provider is not None:
-            fresh = header_pairs((yield self._handlers.header_provider(attempt)))
+            given = yield self._handlers.header_provider(attempt)
+            fresh = header_pairs(given, "what header_provider returned")
             self._kind.set_headers(handle, laid_over(self._headers, fresh))
         if self._handlers.on_request is not None:
             answer = yield self._handlers.on_request(Attempt(handle, attempt, self._kind))

@@ -21,6 +21,7 @@ from .._core.handlers import Handler
 from .._core.headers import Pairs, header_pairs
 from .._core.inbox import Inbox
 from .._core.kind import Callback, read_text
+from .._core.naming import said_by
 from .._core.parameters import Configured, Given, Options, Setup
 from .._core.response import Opened
 from .._core.shared_options import queue_limits
@@ -178,7 +179,7 @@ class BaseSource(Endpoint, Configured, Generic[T]):
         handle = self._handle
         if handle is not None:
             check(self._kind.close(handle))
-            error = from_status(rt_status.ERROR_CANCELLED, f"{what}: {cause}")
+            error = from_status(rt_status.ERROR_CANCELLED, f"{what}: {said_by(cause)}")
             error.__cause__ = cause
             self._failed(ErrorEvent(error, 0, True, None, 0))
 

@@ -9,6 +9,7 @@ from .._core.asking import Asking, Steps
 from .._core.errors import RealtimeError, check, from_status
 from .._core.handle import Handle
 from .._core.headers import Pairs, header
+from .._core.naming import said_by
 from .._core.reconnect import Attempt
 from .callbacks import WEBSOCKET
 
@@ -33,12 +34,17 @@ class Answers(Asking):
         self._decided(False)
 
     def _set_credentials(self, handle: Handle, pairs: Pairs) -> None:
+        given = set()
         for name, value in pairs:
-            check(WEBSOCKET.set_header(handle, *header(name, value)))
+            pair = header(name, value)
+            # The first one replaces the earlier headers of its name, and the others join it.
+            put = WEBSOCKET.add_header if name.lower() in given else WEBSOCKET.set_header
+            check(put(handle, *pair))
+            given.add(name.lower())
 
     def _has_none(self, error: Exception) -> None:
         self._denial = from_status(
-            rt_status.ERROR_CANCELLED, f"fetching credentials failed: {error}"
+            rt_status.ERROR_CANCELLED, f"fetching credentials failed: {said_by(error)}"
         )
         self._denial.__cause__ = error
         if self._handle is not None:
