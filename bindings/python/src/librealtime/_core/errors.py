@@ -160,7 +160,9 @@ class ConnectFailed(RealtimeError, ConnectionError):
 class ConnectionLost(RealtimeError, ConnectionError):
     """A connection broke while it was in use.
 
-    What was sent may or may not have arrived; the rest of a response is missing.
+    What was sent may or may not have arrived; the rest of a response is missing. An object that a
+    time limit has ended for good raises it, too, with the ``ConnectionTimeout`` as its cause: a
+    ``TimeoutError`` would look as if the object could still be waited for.
     """
 
 
@@ -327,8 +329,6 @@ def from_status(
     return _FAMILIES.get(status, RealtimeError)(status, message)
 
 
-def timed_out(message: str) -> ConnectionTimeout:
-    """The exception for a call that its `timeout` has ended."""
 def final(error: RealtimeError) -> RealtimeError:
     """The exception for waiting for an object that `error` has ended for good.
 
@@ -349,6 +349,8 @@ def naming(option: str, error: InvalidArgument) -> RealtimeError:
     return from_status(error.status, f"{option}: {error.message}")
 
 
+def timed_out(message: str) -> ConnectionTimeout:
+    """The exception for a call that its `timeout` has ended."""
     return ConnectionTimeout(rt_status.ERROR_TIMEOUT, message)
 
 

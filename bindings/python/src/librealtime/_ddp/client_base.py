@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from .._core.abi import rt_ddp_account, rt_ddp_ids, rt_ddp_status, rt_status
 from .._core.awaiting import at_once, check_function, handlers_of, plain
-from .._core.errors import InvalidState, RealtimeError
+from .._core.errors import InvalidState, RealtimeError, final
 from .._core.handle import Handle
 from .._core.handlers import Handler
 from .._core.headers import header_pairs
@@ -209,7 +209,7 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
             self._attempt_error = change.error
         if change.status == "failed":
             reason = change.reason or "the client gave up"
-            self._failure = change.error or RealtimeError(rt_status.ERROR_HANDSHAKE, reason)
+            self._failure = final(change.error or RealtimeError(rt_status.ERROR_HANDSHAKE, reason))
             self._is_on = False
         self._changed()
         self._tell("on_status", change)

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from .._core.abi import rt_pusher_state, rt_status
 from .._core.awaiting import at_once
-from .._core.errors import RealtimeError
+from .._core.errors import RealtimeError, final
 from .._core.kind import read_opened
 from .._core.naming import said_by
 from .authorization import Answer, PusherAuthorization, PusherPreparation
@@ -99,7 +99,7 @@ class Reception(Flow, Generic[C]):
             with self._guard:
                 # A handler or another thread may have connected again.
                 if handle is not None and PUSHER.get_state(handle) == _DISCONNECTED:
-                    self._failure = change.error
+                    self._failure = None if change.error is None else final(change.error)
                     self._is_on = False
         else:
             self._is_on = True

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Optional, Protocol, TypeVar
 from .._core.abi import rt_status
 from .._core.awaiting import handlers_of
 from .._core.endpoint import Endpoint, check_flow
-from .._core.errors import RealtimeError, StreamEnded, check, from_status
+from .._core.errors import RealtimeError, StreamEnded, check, final, from_status
 from .._core.failure import Failure
 from .._core.handle import Handle
 from .._core.handlers import Handler
@@ -160,7 +160,7 @@ class BaseSource(Endpoint, Configured, Generic[T]):
         if event.fatal:
             # The end of a stream that does not reconnect is not an error.
             is_end = event.error.status == rt_status.ERROR_CLOSED
-            self._failure = None if is_end else event.error
+            self._failure = None if is_end else final(event.error)
             self._ended()
         self._tell_error(event)
 

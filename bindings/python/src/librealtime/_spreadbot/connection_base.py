@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable
 
 from .._core.abi import rt_spreadbot_state, rt_status
-from .._core.errors import BufferFull, InvalidState, RealtimeError, check, from_status
+from .._core.errors import BufferFull, InvalidState, RealtimeError, check, final, from_status
 from .._core.failure import Failure
 from .._core.handle import Handle
 from .._core.handlers import Handler
@@ -216,7 +216,7 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
         handle = self._handle
         state = rt_spreadbot_state.DISCONNECTED
         if handle is not None and SPREADBOT.get_state(handle) == state:
-            self._failure = error
+            self._failure = None if error is None else final(error)
             self._is_established = self._is_open = False
             self._changed()
         self._tell("on_disconnected", error)

@@ -322,7 +322,9 @@ class BaseConnection(Answers):
         reason = self.close_reason or ""
         if self._failure is not None:
             cause = self._failure
-            return ConnectionClosedError(cause.status, cause.message, code, reason)
+            error = ConnectionClosedError(cause.status, cause.message, code, reason)
+            error.__cause__ = cause.__cause__ or cause
+            return error
         how = f"the connection was closed with {code}" + (f" ({visible(reason)})" if reason else "")
         kind = ConnectionClosedOK if code in OK_CLOSE_CODES else ConnectionClosedError
         return kind(rt_status.ERROR_CLOSED, how, code, reason)
