@@ -49,4 +49,4 @@ async def offline(face: Any, **options: Any) -> AsyncIterator[Any]:
 
 async def ended(call: Any) -> Any:
     """Waits for the end of a call, or of several."""
-    return await (asyncio.to_thread(call.completed) if hasattr(call, "completed") else call)
+    return await (call if hasattr(call, "__await__") else asyncio.to_thread(call.completed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
@@ -14,6 +15,7 @@ from .endpoint import Endpoint
 from .inbox import Inbox
 from .naming import kind_of
 from .reactor import Reactor, elsewhere
+from .values import wait_limit
 
 if TYPE_CHECKING:
     Futures = dict[asyncio.Future[None], None]
@@ -170,6 +172,40 @@ class Awaiting(Endpoint):
         """Raises on another loop, where nothing would arrive; each ``asyncio.run`` makes one."""
         if asyncio.get_running_loop() is not self._loop:
             raise elsewhere(self._kind.noun)
+
+    def _may_wait(self, timeout: float | None) -> float | None:
+        """Checks, before a call does anything, that it may wait for so many seconds.
+
+        :returns: the limit, or None for no limit.
+        """
+        self._check_loop()
+        return wait_limit(timeout)
+
+    async def _until(
+        self,
+        is_ready: Callable[[], bool],
+        timeout: float | None = None,
+        waiters: Futures | None = None,
+    ) -> bool:
+        """Waits until `is_ready`; False on timeout.
+
+        :param waiters: those that are woken when it may be; None for those of the object.
+        """
+        waiters = self._waiters if waiters is None else waiters
+        limit, loop = self._may_wait(timeout), self._loop
+        end = math.inf if limit is None else loop.time() + limit
+        while not is_ready():
+            left = end - loop.time()
+            if left <= 0:
+                return False
+            # Wakes the others in vain.
+            timer = None if limit is None else loop.call_later(left, self._wake, waiters)
+            try:
+                await self._wait(waiters)
+            finally:
+                if timer is not None:
+                    timer.cancel()
+        return True
 
     async def _wait(self, waiters: Futures) -> None:
         """Waits for something to change; meanwhile the reactor keeps this object alive."""

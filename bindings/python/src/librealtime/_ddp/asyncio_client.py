@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from .._core.awaiting import Awaiting
+from .._core.errors import timed_out
 from .._core.handle import Handle
 from .._core.outcome import Outcome
 from .._core.parameters import Given
@@ -28,33 +29,36 @@ if TYPE_CHECKING:
 
 
 class DDPCall(BaseCall):
-    """A call that was made; ``await call`` waits until it is done, and the documents that it wrote
-    are there."""
+    """A call that was made; ``await call`` is the same as ``await call.completed()``."""
 
-    async def result(self) -> Any:
+    async def result(self, timeout: float | None = None) -> Any:
         """Waits for the result. The documents that the call wrote may follow.
 
         :raises DDPError: if the call fails.
+        :raises TimeoutError: if there is none within `timeout` seconds; the call continues.
         """
-        await self._client._reach(self._outcome(completed=False))
+        await self._client._reach(self._outcome(completed=False), timeout)
         return self._value(completed=False)
 
-    def __await__(self) -> Generator[Any, None, Any]:
-        return self._end().__await__()
-
-    async def _end(self) -> Any:
-        await self._client._reach(self._outcome(completed=True))
+    async def completed(self, timeout: float | None = None) -> Any:
+        """Waits until the call is done, and the documents that it wrote are there; otherwise like
+        ``result``."""
+        await self._client._reach(self._outcome(completed=True), timeout)
         return self._value(completed=True)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self.completed().__await__()
 
 
 class DDPSubscription(BaseSubscription):
-    async def ready(self) -> None:
+    async def ready(self, timeout: float | None = None) -> None:
         """Waits for the initial documents.
 
         :raises DDPError: if the server ends the subscription before, or ``release`` or ``stop``
             gives it up.
+        :raises TimeoutError: if they are not there within `timeout` seconds.
         """
-        await self._client._reach(self._outcome())
+        await self._client._reach(self._outcome(), timeout)
 
 
 class DDPLoader(BaseLoader):
@@ -71,7 +75,8 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
             await client.call("addTask", "Buy milk")
 
     The object uses the running asyncio loop and belongs to that loop's thread. Handlers may be
-    coroutine functions, which are awaited one after the other.
+    coroutine functions, which are awaited one after the other. Calls that wait take a `timeout` in
+    seconds, and raise ``TimeoutError`` after it.
     """
 
     _call_type = DDPCall
@@ -92,7 +97,7 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
     def _join(self) -> Handle:
         return self._reactor.require()
 
-    async def connect(self, *, wait: bool = True) -> None:
+    async def connect(self, *, wait: bool = True, timeout: float | None = None) -> None:
         """Connects, and waits until it is connected. If the next attempt waits, it is made at once.
         Cancelling the wait does not end the connection.
 
@@ -100,23 +105,29 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
             nevertheless: without ``await`` nothing happens.
         :raises RealtimeError: why the client gave up; ``StoreError`` if `token_file` or
             `document_file` cannot be used.
+        :raises TimeoutError: if it is not connected within `timeout` seconds; it names the error
+            of the last attempt.
         """
-        self._check_loop()
+        self._may_wait(timeout)
         outcome = self._begin_connecting()
-        if wait:
-            await self._reach(outcome)
+        if not wait:
+            return
+        if not await self._until(outcome.is_known, timeout):
+            raise self._not_connected(timeout)
+        outcome.check()
 
     async def subscribe(
         self,
         name: str,
         *params: Any,
         wait: bool = True,
+        timeout: float | None = None,
         keep: float | None = None,
         on_stopped: Callable[[Any], object] | None = None,
     ) -> DDPSubscription:
         """Subscribes to a publication, and waits for its documents. After a lost connection it is
         repeated by itself. Equal subscriptions are shared: the server is asked once. If the wait
-        fails or is cancelled, the subscription is released.
+        fails, for example after `timeout` seconds, or is cancelled, the subscription is released.
 
         :param wait: False does not wait for the documents; await ``ready`` later. The call must be
             awaited nevertheless: without ``await`` nothing is subscribed.
@@ -126,27 +137,27 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
             `report_own_stops` also, with None, when the program gives it up.
         :raises DDPError: if the server refuses it.
         """
-        self._check_loop()
+        self._may_wait(timeout)
         made: DDPSubscription = self._make_subscription(name, params, keep, on_stopped)
         if wait:
             try:
-                await made.ready()
+                await made.ready(timeout)
             except BaseException:
                 made.release()
                 raise
         return made
 
-    async def load(self, publications: Iterable[Any]) -> DDPLoader:
+    async def load(self, publications: Iterable[Any], timeout: float | None = None) -> DDPLoader:
         """Subscribes to several publications, and waits until they are all ready. If the wait fails
         or is cancelled, all are released.
 
         :param publications: names, or tuples of a name and its parameters.
         :raises DDPError: the error of the first one that the server refused or ended.
         """
-        self._check_loop()
+        self._may_wait(timeout)
         made: DDPLoader = self._make_loader(publications)
         try:
-            await self._reach(made._outcome())
+            await self._reach(made._outcome(), timeout)
         except BaseException:
             made.close()
             raise
@@ -169,15 +180,17 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
         )
         return made
 
-    async def call(self, method: str, *params: Any, **options: Any) -> Any:
+    async def call(
+        self, method: str, *params: Any, timeout: float | None = None, **options: Any
+    ) -> Any:
         """Calls a method, and waits until it is done and the documents that it wrote are there.
-        Cancelling the wait does not end the call.
+        After `timeout` seconds, or if the wait is cancelled, the call continues.
 
         :param options: as for ``send``.
         :raises DDPError: if the call fails.
         """
-        self._check_loop()
-        return await self.send(method, *params, **options)
+        self._may_wait(timeout)
+        return await self.send(method, *params, **options).completed(timeout)
 
     def batch(
         self,
@@ -252,13 +265,10 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
 
     # Overrides of the base classes.
 
-    async def _reach(self, outcome: Outcome) -> None:
-        await self._known(outcome)
+    async def _reach(self, outcome: Outcome, timeout: float | None = None) -> None:
+        if not await self._until(outcome.is_known, timeout):
+            raise timed_out(f"there is no answer after {timeout} s")
         outcome.check()
-
-    async def _known(self, outcome: Outcome) -> None:
-        while not outcome.is_known():
-            await self._wait(self._waiters)
 
     def _changed(self) -> None:
         self._wake(self._waiters)

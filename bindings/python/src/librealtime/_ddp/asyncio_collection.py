@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .._core.errors import timed_out
 from .batch import BaseBatch
 from .collection import BaseCollection, BaseDocuments
 from .live import BaseLiveChanges
@@ -19,17 +20,24 @@ T = TypeVar("T")
 
 class DDPBatch(BaseBatch):
     __doc__ = f"""{BaseBatch.__doc__}
-    ``await batch`` waits until all calls are done, and the documents that they wrote are there. It
-    returns their values, or raises the ``DDPError`` of the first one that failed.
+    ``await batch`` is the same as ``await batch.completed()``.
     """
 
-    def __await__(self) -> Generator[Any, None, list[Any]]:
-        return self._end().__await__()
+    async def completed(self, timeout: float | None = None) -> list[Any]:
+        """Waits until all calls are done, and the documents that they wrote are there.
 
-    async def _end(self) -> list[Any]:
-        for call in self.calls:
-            await self._client._known(call._outcome(completed=True))
+        :returns: their values.
+        :raises DDPError: the failure of the first one that failed.
+        :raises TimeoutError: if they are not done within `timeout` seconds; the calls continue.
+        """
+        outcomes = [call._outcome(completed=True) for call in self.calls]
+        client = self._client
+        if not await client._until(lambda: all(one.is_known() for one in outcomes), timeout):
+            raise timed_out(f"not all calls are done after {timeout} s")
         return [await call for call in self.calls]
+
+    def __await__(self) -> Generator[Any, None, list[Any]]:
+        return self.completed().__await__()
 
 
 class DDPLiveChanges(BaseLiveChanges[T]):

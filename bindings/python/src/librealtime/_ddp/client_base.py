@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from .._core.abi import rt_ddp_account, rt_ddp_ids, rt_ddp_status, rt_status
 from .._core.awaiting import at_once, check_function, handlers_of, plain
-from .._core.errors import InvalidState, RealtimeError, final
+from .._core.errors import InvalidState, RealtimeError, final, timed_out
 from .._core.handle import Handle
 from .._core.handlers import Handler
 from .._core.headers import header_pairs
@@ -290,6 +290,13 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
             return True
         # A client that has failed stays so.
         return None if self._is_on and self._failure is None else self._end()
+
+    def _not_connected(self, timeout: float | None) -> RealtimeError:
+        """The exception for a wait that has ended too early; it names the last attempt's error."""
+        cause = self._attempt_error
+        error = timed_out(f"there is no answer after {timeout} s{f': {cause}' if cause else ''}")
+        error.__cause__ = cause
+        return error
 
     # Calls.
 

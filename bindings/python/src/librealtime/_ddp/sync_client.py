@@ -96,13 +96,9 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
         outcome = self._begin_connecting()
         if not wait:
             return
-        try:
-            self._reach(outcome, timeout)
-        except TimeoutError as error:
-            cause = self._attempt_error
-            if cause is None:
-                raise
-            raise timed_out(f"{error}: {cause}") from cause
+        if not self._until(outcome.is_known, timeout):
+            raise self._not_connected(timeout)
+        outcome.check()
 
     def subscribe(
         self,

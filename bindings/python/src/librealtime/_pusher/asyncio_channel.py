@@ -40,7 +40,7 @@ class PusherChannel(AsyncListening, BaseChannel):
         :raises RealtimeError: the error that ended the connection.
         """
         pusher = self._owning()
-        pusher._check_loop()
+        pusher._may_wait(timeout)
         outcome = Outcome(self._result)
         if not await pusher._await_server(outcome.is_known, timeout, self._waiters):
             raise timed_out(f"channel {self.name} is not subscribed within {timeout} s")

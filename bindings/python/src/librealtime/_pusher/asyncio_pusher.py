@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +75,7 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
             ``ConnectionClosedError`` with the server's close ``code``; ``StreamEnded`` if it was
             disconnected in the meantime.
         """
-        self._check_loop()
+        self._may_wait(timeout)
         outcome = self._begin_connecting()
         if not wait:
             return
@@ -117,7 +116,7 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         :raises RealtimeError: the error that ended the connection; ``InvalidState`` before
             ``connect``.
         """
-        self._check_loop()
+        self._may_wait(timeout)
         channel = self._register(name, auth, channel_data, wait)
         if wait:
             await channel.subscribed(timeout)
@@ -134,7 +133,7 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         :raises RealtimeError: the error that ended the connection; ``InvalidState`` before
             ``connect``.
         """
-        self._check_loop()
+        self._may_wait(timeout)
         outcome = self._begin_signing_in(wait)
         if not wait:
             return self.user
@@ -241,23 +240,15 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         :param waiters: those of a channel; None for those of the connection.
         :returns: False on timeout.
         """
-        waiters = self._waiters if waiters is None else waiters
-        loop = self._loop
-        end = math.inf if timeout is None else loop.time() + timeout
+
+        def is_over() -> bool:
+            if is_ready():
+                return True
+            self._check_overflow()
+            return False
+
         with self._expects():
-            while not is_ready():
-                self._check_overflow()
-                left = end - loop.time()
-                if left <= 0:
-                    return False
-                # Wakes the others in vain.
-                timer = None if left == math.inf else loop.call_later(left, self._wake, waiters)
-                try:
-                    await self._wait(waiters)
-                finally:
-                    if timer is not None:
-                        timer.cancel()
-        return True
+            return await self._until(is_over, timeout, waiters)
 
     @property
     def _is_full(self) -> bool:

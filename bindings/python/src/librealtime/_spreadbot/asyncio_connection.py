@@ -6,7 +6,7 @@ import asyncio
 import weakref
 from typing import Any
 
-from .._core.errors import check
+from .._core.errors import check, timed_out
 from .._core.handle import Handle
 from .._core.naming import kind_of
 from .._core.parameters import Given
@@ -52,7 +52,9 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
             self._rest = SharedREST(self)
         return self._rest
 
-    async def establish_connection(self, path: str, *, wait: bool = True) -> None:
+    async def establish_connection(
+        self, path: str, *, wait: bool = True, timeout: float | None = None
+    ) -> None:
         """Connects to a path, replacing any current connection, and waits until it is connected.
 
         Cursor and tokens are kept, but a different path starts without a cursor. Without a network
@@ -60,23 +62,30 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
 
         :param path: below the base URL, optionally with a query; ``""`` for the base URL itself.
         :param wait: False returns at once; ``on_open`` is called when it is connected.
+        :raises TimeoutError: if it is not connected within `timeout` seconds; it continues to try.
         :raises RealtimeError: a fatal error; ``StreamEnded`` if it was closed in the meantime.
         """
-        self._check_loop()
+        self._may_wait(timeout)
         if self._is_closing:
             raise self._closed_in_order()
         self._begin_establishing(path)
-        while wait and not self._is_open:
-            if self._is_over:
-                raise self._end()
-            await self._wait(self._waiters)
+        if not wait:
+            return
+        if not await self._until(lambda: self._is_open or self._is_over, timeout):
+            raise timed_out(f"not connected within {timeout} s")
+        if not self._is_open:
+            raise self._end()
 
-    async def send_message_string(self, message: str) -> RESTResponse | None:
+    async def send_message_string(
+        self, message: str, timeout: float | None = None
+    ) -> RESTResponse | None:
         """Sends a text after all earlier sends, and waits until the server has it. Uses the
         WebSocket or, if none is connected, a POST; without a network it waits. Cancelling the wait
         withdraws a message that has not been passed to a WebSocket.
 
         :returns: the response to the POST; None for the WebSocket.
+        :raises TimeoutError: if the outcome is unknown after `timeout` seconds; a message that has
+            not been passed to a WebSocket is withdrawn.
         :raises ConnectionLost: if the connection broke before the server confirmed the message; it
             may or may not have arrived.
         :raises ConnectionClosedError: if nothing is established, or it was closed before.
@@ -87,26 +96,33 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         """
         if not isinstance(message, str):
             raise TypeError(f"a text message is {kind_of(message)}; a str is expected")
-        return await self._send(sends.message(True, payload(message)[1]))
+        return await self._send(sends.message(True, payload(message)[1]), timeout)
 
     async def send_message_binary(
-        self, message: bytes | bytearray | memoryview
+        self, message: bytes | bytearray | memoryview, timeout: float | None = None
     ) -> RESTResponse | None:
         """Sends bytes; otherwise like ``send_message_string``."""
         if isinstance(message, str):
             raise TypeError("a binary message is a str; bytes are expected")
-        return await self._send(sends.message(False, payload(message)[1]))
+        return await self._send(sends.message(False, payload(message)[1]), timeout)
 
-    async def _send(self, send: sends.Send) -> RESTResponse | None:
-        self._check_loop()
+    async def _send(self, send: sends.Send, timeout: float | None = None) -> RESTResponse | None:
+        limit = self._may_wait(timeout)
         future: asyncio.Future[RESTResponse | None] = self._loop.create_future()
         number = self._submit(send, sends.ending(future))
         sender = self._worker if self._is_in_handler else asyncio.current_task()
         self._senders[future] = number, sender
         self._look_at_senders()
         try:
-            return await future
+            if limit is None or (await asyncio.wait([future], timeout=limit))[0]:
+                return await future
+            future.cancel()
+            self._sends.withdraw(number, self._handle)
+            raise timed_out(f"the server did not confirm the send within {timeout} s")
         except asyncio.CancelledError:
+            if not future.cancel() and not future.cancelled():
+                # It has just ended: nobody asks for its outcome.
+                future.exception()
             self._sends.withdraw(number, self._handle)
             raise
         finally:
