@@ -75,9 +75,59 @@ async def more() -> None:
             print(error.reason)
 
 
+async def handle() -> None:
+    ws = await librealtime.connect("wss://example.org/", on_message=lambda message: print(message))
+    ws.on_message = lambda message: print(message.upper())
+    ws.on_messages = lambda messages: print(len(messages))
+    ws.on_lost = lambda lost: print(lost.code, lost.reason)
+    ws.on_reconnect = lambda attempt: attempt.number < 5
+    source = librealtime.EventSource("https://example.org/", on_any=lambda event: print(event.id))
+    source.on_open = lambda: print("open")
+    source.on_error = lambda error: print(error.fatal, error.retry_in)
+    source.on_message = lambda event: print(event.data)
+    source.on_comment = lambda comment: print(comment.strip())
+    source.add_event_listener("price", lambda event: print(event.data))
+    poll = librealtime.LongPoll("https://example.org/")
+    poll.on_message = lambda message: print(message.text)
+    bot = librealtime.Spreadbot("https://example.org/")
+    bot.on_open = lambda transport, resumed: print(transport.upper(), resumed)
+    bot.on_message = lambda message: print(message.text)
+    bot.on_error = lambda error: print(error.fatal)
+    bot.on_tokens = lambda access, refresh: print(access.upper(), refresh.upper())
+    pusher = librealtime.Pusher("key", on_state=lambda change: print(change.new))
+    pusher.on_error = lambda error: print(error.code)
+    pusher.on_push = lambda result: print(result.error)
+    pusher.bind("price", lambda event: print(event.data))
+    pusher.bind(lambda event: print(event.event))
+    channel = await pusher.subscribe("presence-room", wait=False)
+    channel.on_member_added = lambda member: print(member.id)
+    channel.bind("price", on_price)
+    channel.bind("price")(on_price)
+    channel.unbind("price", on_price)
+    client = librealtime.DDPClient("https://example.org/")
+    client.on_status = lambda change: print(change.status)
+    client.on_change = lambda change: print(change.collection)
+    client.on_user = lambda user: print(user)
+
+
+def on_price(event: librealtime.PusherEvent) -> None:
+    print(event.data)
+
+
+def handle_blocking() -> None:
+    source = librealtime.sync.EventSource("https://example.org/")
+    source.on_error = lambda error: print(error.retry_in)
+    ws = librealtime.sync.connect("wss://example.org/")
+    ws.on_message = lambda message: print(message.upper())
+    pusher = librealtime.sync.Pusher("key")
+    pusher.bind("price", lambda event: print(event.data))
+
+
 asyncio.run(listen())
 asyncio.run(more())
+asyncio.run(handle())
 count()
+handle_blocking()
 """
 
 #: What a checker must complain about.
@@ -86,6 +136,12 @@ import librealtime
 
 librealtime.ConnectionClosd
 librealtime.connect("wss://example.org/", max_queu=10)
+
+
+async def handle() -> None:
+    source = librealtime.EventSource("https://example.org/")
+    source.on_error = lambda error: print(error.fatl)
+    librealtime.Pusher("key").bind("price", lambda event: print(event.dat))
 """
 
 
@@ -153,6 +209,8 @@ def test_they_find_mistakes(mypy, pyright, program):
         assert result.returncode == 1, result.stdout + result.stderr
         assert "ConnectionClosd" in result.stdout
         assert "max_queu" in result.stdout
+        assert "fatl" in result.stdout
+        assert '"dat"' in result.stdout
 
 
 def test_mypy_accepts_the_examples(mypy):

@@ -168,14 +168,14 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
 
     # Handlers.
 
-    on_status = Handler[OnStatus]()
-    on_open = Handler[OnOpen]()
-    on_current = Handler[OnCurrent]()
-    on_change = Handler[OnChange]()
-    on_user = Handler[OnUser]()
-    on_resume_failed = Handler[OnResumeFailed]()
-    on_refused = Handler[OnRefused]()
-    on_debug = Handler[OnDebug]()
+    on_status: Handler[OnStatus] = Handler()
+    on_open: Handler[OnOpen] = Handler()
+    on_current: Handler[OnCurrent] = Handler()
+    on_change: Handler[OnChange] = Handler()
+    on_user: Handler[OnUser] = Handler()
+    on_resume_failed: Handler[OnResumeFailed] = Handler()
+    on_refused: Handler[OnRefused] = Handler()
+    on_debug: Handler[OnDebug] = Handler()
 
     def _set_handler(self, name: str, handler: Any) -> None:
         if name == "on_open":

@@ -13,6 +13,7 @@ from .event import PusherEvent
 
 EventHandler = Callable[[PusherEvent], object]
 H = TypeVar("H", bound=EventHandler)
+R = TypeVar("R")
 
 
 class Binding:
@@ -88,12 +89,15 @@ class Bindable(Uncopied):
 
     _bindings: Bindings
 
+    # With the type of a handler spelled out, checkers know what a lambda receives.
     @overload
-    def bind(self, event: H) -> H: ...
+    def bind(self, event: Callable[[PusherEvent], R]) -> Callable[[PusherEvent], R]: ...
     @overload
     def bind(self, event: str | None = None) -> Callable[[H], H]: ...
     @overload
-    def bind(self, event: str | None, handler: H) -> H: ...
+    def bind(
+        self, event: str | None, handler: Callable[[PusherEvent], R]
+    ) -> Callable[[PusherEvent], R]: ...
     def bind(self, event: Any = None, handler: Any = None) -> Any:
         """Calls a handler with each ``PusherEvent`` of this name, in the order in which handlers
         are bound. Also a decorator: ``@channel.bind("price")``, or ``@channel.bind`` for all.

@@ -130,13 +130,13 @@ class BaseChannel(Listening):
         found = members(lambda collect, key: CHANNEL.find_member(handle, id_, collect, key))
         return found[0] if found else None
 
-    on_member_added = Handler[OnMember](
+    on_member_added: Handler[OnMember] = Handler(
         "Called with each ``PusherMember`` that joins a presence channel. May be set at any time."
     )
-    on_member_removed = Handler[OnMember](
+    on_member_removed: Handler[OnMember] = Handler(
         "Called with each ``PusherMember`` that left a presence channel. May be set at any time."
     )
-    on_subscription_count = Handler[OnCount](
+    on_subscription_count: Handler[OnCount] = Handler(
         "Called with the number of subscribers, if the server sends it. May be set at any time."
     )
 

@@ -178,20 +178,20 @@ class BasePusher(Reception[C], Listening, Configured):
 
     # Handlers.
 
-    on_state = Handler[OnState]()
-    on_error = Handler[OnError]()
-    on_subscribed = Handler[OnSubscribed]()
-    on_subscription_failed = Handler[OnSubscriptionFailed]()
-    on_member_added = Handler[OnMember]()
-    on_member_removed = Handler[OnMember]()
-    on_subscription_count = Handler[OnCount]()
-    on_decryption_failed = Handler[OnDecryptionFailed]()
-    on_trigger_failed = Handler[OnTriggerFailed]()
-    on_signed_in = Handler[OnSignedIn]()
-    on_sign_in_failed = Handler[OnSignInFailed]()
-    on_watchlist = Handler[OnWatchlist]()
-    on_push = Handler[OnPush]()
-    on_debug = Handler[OnDebug]()
+    on_state: Handler[OnState] = Handler()
+    on_error: Handler[OnError] = Handler()
+    on_subscribed: Handler[OnSubscribed] = Handler()
+    on_subscription_failed: Handler[OnSubscriptionFailed] = Handler()
+    on_member_added: Handler[OnMember] = Handler()
+    on_member_removed: Handler[OnMember] = Handler()
+    on_subscription_count: Handler[OnCount] = Handler()
+    on_decryption_failed: Handler[OnDecryptionFailed] = Handler()
+    on_trigger_failed: Handler[OnTriggerFailed] = Handler()
+    on_signed_in: Handler[OnSignedIn] = Handler()
+    on_sign_in_failed: Handler[OnSignInFailed] = Handler()
+    on_watchlist: Handler[OnWatchlist] = Handler()
+    on_push: Handler[OnPush] = Handler()
+    on_debug: Handler[OnDebug] = Handler()
 
     def _set_handler(self, name: str, handler: object) -> None:
         handle = self._handle

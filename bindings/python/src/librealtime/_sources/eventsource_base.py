@@ -89,8 +89,8 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
 
     # Handlers, in addition to those of every source.
 
-    on_any = Handler[OnEvent]()
-    on_comment = Handler[OnComment]()
+    on_any: Handler[OnEvent] = Handler()
+    on_comment: Handler[OnComment] = Handler()
 
     def _set_handler(self, name: str, handler: object) -> None:
         handle = self._handle

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, ClassVar, Generic, Optional, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from .._core.abi import rt_status
 from .._core.awaiting import handlers_of
@@ -111,9 +111,9 @@ class BaseSource(Endpoint, Configured, Generic[T]):
             return self._last_id
         return read_text(self._kind.get_last_event_id, handle)
 
-    on_open = Handler[OnOpen]()
-    on_error = Handler[OnError]("Set later, it is also called with an earlier error.")
-    on_message = Handler[Optional[Callable[[T], object]]]("It also receives queued items.")
+    on_open: Handler[OnOpen] = Handler()
+    on_error: Handler[OnError] = Handler("Set later, it is also called with an earlier error.")
+    on_message: Handler[Callable[[T], object] | None] = Handler("It also receives queued items.")
 
     def _set_handler(self, name: str, handler: object) -> None:
         super()._set_handler(name, handler)

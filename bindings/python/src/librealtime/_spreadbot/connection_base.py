@@ -127,11 +127,11 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
 
     # Handlers, in addition to those of every source; these receive other arguments.
 
-    on_open = Handler[OnOpen]()  # type: ignore[assignment]
-    on_error = Handler[OnError]()  # type: ignore[assignment]
-    on_transport = Handler[OnTransport]()
-    on_tokens = Handler[OnTokens]()
-    on_disconnected = Handler[OnDisconnected]()
+    on_open: Handler[OnOpen] = Handler()  # type: ignore[assignment]
+    on_error: Handler[OnError] = Handler()  # type: ignore[assignment]
+    on_transport: Handler[OnTransport] = Handler()
+    on_tokens: Handler[OnTokens] = Handler()
+    on_disconnected: Handler[OnDisconnected] = Handler()
 
     # Methods.
 

@@ -142,14 +142,16 @@ class BaseConnection(Answers):
 
     # Handlers, which may be set at any time.
 
-    on_message = Handler[OnMessage](
+    on_message: Handler[OnMessage] = Handler(
         "Receives each new message, instead of ``on_messages`` or ``recv``."
     )
-    on_messages = Handler[OnMessages](
+    on_messages: Handler[OnMessages] = Handler(
         "Receives the new messages of each read, instead of ``on_message`` or ``recv``."
     )
-    on_lost = Handler[OnLost]("With ``reconnect``: called with a ``Lost`` after a loss.")
-    on_reconnect = Handler[OnReconnect]("With ``reconnect``: called with each new ``Attempt``.")
+    on_lost: Handler[OnLost] = Handler("With ``reconnect``: called with a ``Lost`` after a loss.")
+    on_reconnect: Handler[OnReconnect] = Handler(
+        "With ``reconnect``: called with each new ``Attempt``."
+    )
 
     @property
     def _calls_back(self) -> bool:
