@@ -44,6 +44,55 @@ def test_a_refusal(run, pusher_server, face):
     run(main())
 
 
+def test_a_preparation_that_hangs(run, pusher_server, face):
+    """``auth_timeout`` ends it, with asyncio; the next attempt is a new one."""
+    if face is sync.Pusher:
+        pytest.skip("nothing can interrupt a plain function")
+    cancelled, hangs = Heard(), [True]
+
+    async def prepare(request):
+        if hangs.pop():
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled(request.channel or "the user")
+
+    async def main():
+        async with opened(
+            face, pusher_server, prepare_authorization=prepare, auth_timeout=0.05
+        ) as pusher:
+            said = r"prepare_authorization failed: it has not returned within 0\.05 s"
+            with pytest.raises(SubscriptionError, match=said) as raised:
+                await pusher.subscribe("private-orders")
+            assert isinstance(raised.value.__cause__, librealtime.ConnectionTimeout)
+            hangs.append(False)
+            assert (await pusher.subscribe("private-orders")).is_subscribed
+            hangs.append(True)
+            with pytest.raises(librealtime.SignInError, match=said):
+                await pusher.sign_in()
+        assert cancelled.rest() == ["private-orders", "the user"]
+
+    run(main())
+
+
+def test_what_a_preparation_raises_late(run, pusher_server, face):
+    """Its own TimeoutError does not mean that the library has ended it."""
+    if face is sync.Pusher:
+        pytest.skip("a coroutine function")
+
+    async def prepare(request):
+        await asyncio.sleep(0)
+        raise asyncio.TimeoutError("the vault is slow")
+
+    async def main():
+        async with opened(face, pusher_server, prepare_authorization=prepare) as pusher:
+            with pytest.raises(SubscriptionError, match="failed: the vault is slow") as raised:
+                await pusher.subscribe("private-orders")
+            assert not isinstance(raised.value.__cause__, librealtime.RealtimeError)
+
+    run(main())
+
+
 def test_no_authorization(run, pusher_server, face):
     async def main():
         async with opened(face, pusher_server, auth_endpoint=None) as pusher:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._core.awaiting import Awaiting, current_task
 from .._core.errors import timed_out
 from .._core.handle import Handle
+from .._core.option_tables import PUSHER_OPTIONS
 from .._core.parameters import Given
 from .._core.reactor import Reactor
 from .._core.shared_options import queue_limits
@@ -50,8 +51,9 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         self._guard = contextlib.nullcontext()
         # How many tasks wait.
         self._waits = 0
-        # Coroutines of the program that authorize.
+        # Coroutines of the program that authorize, and how long one may prepare a request.
         self._tasks: set[asyncio.Task[None]] = set()
+        self._auth_timeout: float | None = PUSHER_OPTIONS.get("auth_timeout", given)
         self._prepare_awaiting(Reactor.current(), *queue_limits(given))
         try:
             super()._begin(key, given)
@@ -205,10 +207,28 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         use: Callable[[Any], None],
         name: str,
     ) -> None:
+        limit = self._auth_timeout if name == "prepare_authorization" else None
+        is_late, task = False, asyncio.current_task()
+
+        def end() -> None:
+            nonlocal is_late
+            is_late = True
+            if task is not None:
+                task.cancel()
+
+        timer = None if limit is None else self._loop.call_later(limit, end)
         try:
             use(await answer)
+        except asyncio.CancelledError:
+            if not is_late:
+                raise
+            late = timed_out(f"it has not returned within {limit:g} s (auth_timeout)")
+            self._could_not_authorize(request, late, name)
         except Exception as error:
             self._could_not_authorize(request, error, name)
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def _changed(self) -> None:
         self._wake(self._waiters)

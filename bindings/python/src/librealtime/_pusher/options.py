@@ -56,7 +56,8 @@ class AuthorizationKeywords(TypedDict, total=False):
     :param auth_params: further parameters of their forms: a mapping or pairs. Default None.
     :param prepare_authorization: called with a ``PusherPreparation`` before each of these requests,
         to set headers or add parameters that change. Returning False, or raising, fails the
-        authorization. With asyncio it may be a coroutine function. Default None.
+        authorization. With asyncio it may be a coroutine function, for which ``auth_timeout``
+        counts, too; nothing can interrupt a plain function. Default None.
     :param authorizer: called with a ``PusherAuthorization``, instead of requests. It returns the
         answer of an authorization server, or None to answer that object later, on any thread. With
         asyncio it may be a coroutine function. Default None.
