@@ -37,7 +37,16 @@ PACKAGE = HERE / "src" / "librealtime"
 ROOT = HERE.parents[1]
 ELF_MAGIC = b"\x7fELF"
 
-#: What a source distribution has, besides PKG-INFO.
+#: Prints the version of a library.
+ASK_VERSION = """
+import ctypes, sys
+
+library = ctypes.CDLL(sys.argv[1])
+library.rt_version.restype = ctypes.c_char_p
+print(library.rt_version().decode())
+"""
+
+#: What a source distribution has, besides PKG-INFO, the package and the examples.
 SOURCES = (
     "pyproject.toml",
     "build_backend.py",
@@ -45,6 +54,7 @@ SOURCES = (
     "README.md",
     "PUSHER.md",
     "METEOR.md",
+    "RUNNING.md",
 )
 
 
@@ -57,6 +67,11 @@ def find_library() -> Path:
     """The library to package. Ends the program with what to do if there is none."""
     chosen = os.environ.get("LIBREALTIME_PATH")
     if chosen:
+        if not Path(chosen).is_absolute():
+            sys.exit(
+                f"librealtime: LIBREALTIME_PATH is {chosen}, a relative path, but tools build in"
+                " folders of their own: give the whole path"
+            )
         return checked(Path(chosen), f"LIBREALTIME_PATH is {chosen}, which")
     built = ROOT / "build" / "librealtime.so"
     if is_checkout():
@@ -74,8 +89,21 @@ def find_library() -> Path:
 
 
 def checked(library: Path, what: str) -> Path:
-    if not library.is_file() or library.open("rb").read(4) != ELF_MAGIC:
-        sys.exit(f"librealtime: {what} is not a shared library")
+    """Checks that this is the library, in the version of this package. Ends the program if not."""
+    if not library.is_file():
+        sys.exit(f"librealtime: {what} is not a file")
+    with library.open("rb") as file:
+        if file.read(len(ELF_MAGIC)) != ELF_MAGIC:
+            sys.exit(f"librealtime: {what} is not a shared library")
+    # In another process, as a library stays loaded, and may be anything.
+    command = [sys.executable, "-I", "-c", ASK_VERSION, str(library.resolve())]
+    said = subprocess.run(command, capture_output=True, text=True)
+    wanted, found = version(), said.stdout.strip()
+    if said.returncode != 0:
+        reason = said.stderr.strip().rpartition("\n")[2] or "it cannot be loaded"
+        sys.exit(f"librealtime: {what} is not librealtime {wanted}: {reason}")
+    if found != wanted:
+        sys.exit(f"librealtime: {what} is librealtime {found}; this package needs {wanted}")
     return library
 
 
@@ -212,7 +240,8 @@ def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
     )
     release = version()
     base = f"librealtime-{release}"
-    files = {name: (HERE / name).read_bytes() for name in SOURCES}
+    examples = [f"examples/{path.name}" for path in (HERE / "examples").glob("*.py")]
+    files = {name: (HERE / name).read_bytes() for name in (*SOURCES, *examples)}
     files["LICENSE"] = license_text()
     files["PKG-INFO"] = metadata(release).encode()
     for path in python_files():

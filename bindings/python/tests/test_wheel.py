@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -135,6 +137,45 @@ def test_no_library_no_wheel(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.whl"))
 
 
+@pytest.mark.parametrize(
+    ("library", "said"),
+    [
+        ("libc.so.6", "undefined symbol: rt_version"),
+        ("of another version", r"is librealtime \d+\.\d+\.\d+; this package needs 99\.0\.0"),
+        ("broken", "is not librealtime .*: OSError: .*file too short"),
+        ("missing", "is not a file"),
+    ],
+)
+def test_another_library_is_refused(
+    tmp_path: Path, checkout: Path, library: str, said: str
+) -> None:
+    source = checkout / "bindings" / "python"
+    path = Path(os.environ["LIBREALTIME_PATH"])
+    if library == "of another version":
+        table = source / "src" / "librealtime" / "_core" / "abi.py"
+        text = re.sub('^VERSION = ".*"$', 'VERSION = "99.0.0"', table.read_text(), flags=re.M)
+        table.write_text(text)
+    elif library == "broken":
+        path = tmp_path / "broken.so"
+        path.write_bytes(b"\x7fELF")
+    elif library == "missing":
+        path = tmp_path / "missing.so"
+    else:
+        path = Path(mapped(library))
+    command = [sys.executable, str(source / "build_wheel"), str(path), str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert result.returncode == 1
+    assert re.search(said, result.stderr), result.stderr
+    assert str(path) in result.stderr
+    assert not list(tmp_path.glob("*.whl"))
+
+
+def mapped(name: str) -> str:
+    """The path of a library that this process has loaded."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return next(path for line in lines if Path(path := line.split()[-1]).name.startswith(name))
+
+
 # The same by pip and by other tools that build packages.
 
 
@@ -226,6 +267,39 @@ def test_a_source_distribution_says_what_it_lacks(
     assert wheel.read_bytes() == build_wheel(tmp_path / "own").read_bytes()
     again, _ = sdist(FOLDER, tmp_path / "again", clean_environment)
     assert again.read_bytes() == archive.read_bytes()
+
+
+def test_a_relative_path_is_explained(tmp_path: Path, clean_environment: dict[str, str]) -> None:
+    """Tools build in folders of their own, so it would lead to another file, or to none."""
+    path = os.path.relpath(os.environ["LIBREALTIME_PATH"])
+    result = pip_wheel(FOLDER, tmp_path, {**clean_environment, "LIBREALTIME_PATH": path})
+    assert result.returncode != 0
+    assert f"LIBREALTIME_PATH is {path}, a relative path" in result.stderr
+    assert "give the whole path" in result.stderr
+
+
+def test_the_links_of_a_source_distribution_lead_somewhere(
+    tmp_path: Path, clean_environment: dict[str, str]
+) -> None:
+    archive, _ = sdist(FOLDER, tmp_path / "sdist", clean_environment)
+    with tarfile.open(archive) as tar:
+        names = {name.partition("/")[2]: name for name in tar.getnames()}
+        pages = [name for name in names if name.endswith(".md")]
+        links = [
+            link
+            for page in pages
+            for link in re.findall(r"\]\(([^)#:]+)[^):]*\)", read_text(tar, names[page]))
+            # The others are pages of the checkout.
+            if not link.startswith("../")
+        ]
+    assert "RUNNING.md" in links
+    assert not [link for link in links if link not in names]
+
+
+def read_text(tar: tarfile.TarFile, name: str) -> str:
+    file = tar.extractfile(name)
+    assert file is not None
+    return file.read().decode()
 
 
 def test_an_editable_installation_finds_the_library(
