@@ -38,7 +38,8 @@ public final class Reachability: Sendable {
     ) throws(RealtimeError) {
         engine = try Engine.Reachability(on: loop.engine, mode: mode.engine)
         self.loop = loop
-        let listeners = Listeners(HandlerQueues(on: executor, loop: loop.engine))
+        let listeners = Listeners(
+            engine.isOnline, HandlerQueues(on: executor, loop: loop.engine))
         self.listeners = listeners
         try engine.setOnChange { listeners.notify($0) }
     }
@@ -61,7 +62,7 @@ public final class Reachability: Sendable {
 
     /// The changes of `isOnline` from now on; only the latest if they come faster than they are
     /// read. Ends with this object.
-    public var changes: AsyncStream<Bool> { listeners.stream() }
+    public var changes: Changes { Changes(listeners.hub) }
 
     /// Calls `handler` with each change of `isOnline`; nil removes it. It runs on the main actor,
     /// on the actor to which it is isolated, or where the executor of this object says.
@@ -69,6 +70,39 @@ public final class Reachability: Sendable {
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (_ isOnline: Bool) -> Void)?
     ) {
         listeners.setHandler(Handler(handler))
+    }
+
+    /// The changes of `isOnline`. Any number of tasks iterate, each with an iteration of its own.
+    public struct Changes: AsyncSequence, Sendable {
+        public typealias Element = Bool
+        public typealias Failure = Never
+
+        private let hub: StateHub<Bool>
+        /// The place of the first change.
+        private let position: Int
+
+        fileprivate init(_ hub: StateHub<Bool>) {
+            self.hub = hub
+            position = hub.position + 1
+        }
+
+        public func makeAsyncIterator() -> AsyncIterator {
+            AsyncIterator(hub: hub, position: position)
+        }
+
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            fileprivate let hub: StateHub<Bool>
+            fileprivate var position: Int
+
+            /// Waits for the next change; nil at the end, and if the task is cancelled.
+            public mutating func next(
+                isolation actor: isolated (any Actor)?
+            ) async throws(Never) -> Bool? { await hub.next(&position, latest: true) }
+
+            public mutating func next() async -> Bool? {
+                await hub.next(&position, latest: true)
+            }
+        }
     }
 }
 
@@ -82,62 +116,34 @@ extension Reachability.Mode {
     }
 }
 
-/// The listeners to changes.
+/// The handler of changes, and the changes for iterations.
 private final class Listeners: Sendable {
-    private struct Contents {
-        var handler: Handler<@Sendable (Bool) -> Void>?
-        var streams: [UInt64: AsyncStream<Bool>.Continuation] = [:]
-        var lastNumber: UInt64 = 0
-        var isOver = false
-    }
-
-    private let contents = Mutex(Contents())
+    let hub: StateHub<Bool>
+    private let handler = Mutex<Handler<@Sendable (Bool) -> Void>?>(nil)
     private let queues: HandlerQueues
 
-    init(_ queues: HandlerQueues) { self.queues = queues }
+    init(_ isOnline: Bool, _ queues: HandlerQueues) {
+        hub = StateHub(isOnline)
+        self.queues = queues
+    }
 
     func setHandler(_ handler: Handler<@Sendable (Bool) -> Void>?) {
         // The old handler's captures are released outside the lock.
-        let old = contents.withLock { contents in
-            defer { contents.handler = handler }
-            return contents.handler
+        let old = self.handler.withLock { current in
+            defer { current = handler }
+            return current
         }
         withExtendedLifetime(old) {}
     }
 
-    func stream() -> AsyncStream<Bool> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: Bool.self, bufferingPolicy: .bufferingNewest(1))
-        let number = contents.withLock { contents -> UInt64? in
-            if contents.isOver { return nil }
-            contents.lastNumber += 1
-            contents.streams[contents.lastNumber] = continuation
-            return contents.lastNumber
-        }
-        guard let number else {
-            continuation.finish()
-            return stream
-        }
-        continuation.onTermination = { [weak self] _ in
-            _ = self?.contents.withLock { $0.streams.removeValue(forKey: number) }
-        }
-        return stream
-    }
-
     func notify(_ isOnline: Bool) {
-        let (handler, streams) = contents.withLock { ($0.handler, Array($0.streams.values)) }
-        for stream in streams { stream.yield(isOnline) }
-        guard let handler else { return }
+        hub.update { isOnline }
+        guard let handler = handler.withLock({ $0 }) else { return }
         _ = queues.run(on: handler.isolation) { handler.call(isOnline) }
     }
 
     func finish() {
         queues.close()
-        let streams = contents.withLock { contents in
-            contents.isOver = true
-            defer { contents.streams = [:] }
-            return Array(contents.streams.values)
-        }
-        for stream in streams { stream.finish() }
+        hub.finish(nil)
     }
 }

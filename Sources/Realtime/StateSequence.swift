@@ -65,14 +65,15 @@ final class StateHub<State: Sendable & Equatable>: Sendable {
     }
 
     /// No state follows.
-    func finish(_ last: State) { add(isLast: true) { last } }
+    /// - Parameter last: the last one; nil for the present one.
+    func finish(_ last: State?) { add(isLast: true) { last } }
 
-    private func add(isLast: Bool, _ read: () -> State) {
+    private func add(isLast: Bool, _ read: () -> State?) {
         let isNew = contents.withLock { contents in
             guard !contents.isOver else { return false }
             let state = read()
             contents.isOver = isLast || state == last
-            guard state != contents.recent.last else { return contents.isOver }
+            guard let state, state != contents.recent.last else { return contents.isOver }
             contents.recent.append(state)
             if contents.recent.count > StateHub.limit {
                 contents.recent.removeFirst()
@@ -88,14 +89,18 @@ final class StateHub<State: Sendable & Equatable>: Sendable {
     /// The place of the present state.
     var position: Int { contents.withLock { $0.dropped + $0.recent.count - 1 } }
 
-    func next(_ position: inout Int) async -> State? {
+    /// - Parameters:
+    ///   - position: the place of the next state; becomes that of the one after it.
+    ///   - latest: whether to leave out all states but the present one.
+    func next(_ position: inout Int, latest: Bool = false) async -> State? {
         while !Task.isCancelled {
             let (state, isOver) = contents.withLock { contents -> (State?, Bool) in
+                let last = contents.dropped + contents.recent.count - 1
                 position = max(position, contents.dropped)
-                let index = position - contents.dropped
-                guard index < contents.recent.count else { return (nil, contents.isOver) }
+                guard position <= last else { return (nil, contents.isOver) }
+                if latest { position = last }
                 position += 1
-                return (contents.recent[index], false)
+                return (contents.recent[position - 1 - contents.dropped], false)
             }
             if let state { return state }
             if isOver { return nil }

@@ -32,6 +32,26 @@ import Testing
         #expect(await latest.next() == false)
     }
 
+    /// Each iteration has all changes, and continues when another one is cancelled.
+    @Test func iterationsAreIndependent() async throws {
+        let reachability = try Reachability(.manual)
+        let changes = reachability.changes
+        let (seen, continuation) = AsyncStream.makeStream(of: Bool.self)
+        let tasks = (0..<2).map { _ in
+            Task { for await isOnline in changes { continuation.yield(isOnline) } }
+        }
+        var events = seen.makeAsyncIterator()
+        try reachability.setOnline(false)
+        for _ in tasks { #expect(await events.next() == false) }
+        tasks[0].cancel()
+        await tasks[0].value
+        try reachability.setOnline(true)
+        #expect(await events.next() == true)
+        withExtendedLifetime(reachability) {}
+        tasks[1].cancel()
+        await tasks[1].value
+    }
+
     @Test func changesEndWithTheirObject() async throws {
         var reachability: Reachability? = try Reachability(.always)
         let changes = try #require(reachability).changes
