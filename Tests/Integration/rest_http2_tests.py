@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pathlib
+import ssl
+import struct
 import tempfile
 
+import pytest
 from certificates import TLS
 from harness import Build, expect
-from http2_server import CANCEL, REFUSED_STREAM, HTTP2Server, Script
+from http2_server import CANCEL, GOAWAY, REFUSED_STREAM, HTTP2Server, Script, answer, frame
 from rest_tests import Client, check
 
 #: How often libcurl itself sends a request before it gives up.
@@ -46,3 +49,30 @@ def test_streams_that_may_have_begun_are_not_sent_again(build: Build) -> None:
     for script in (HTTP2Server.goes_away(1, 1), HTTP2Server.resets(CANCEL, 1)):
         seen = posted(build, script, lost, 0, 1)
         expect(seen == 1, f"seen {seen} times")
+
+
+@pytest.mark.parametrize(
+    ("last", "status", "http", "attempts", "times"),
+    [(1, "RT_OK", 200, 2, 3), (3, "RT_ERROR_CONNECTION_LOST", 0, 1, 2)],
+)
+def test_a_kept_connection_that_goes_away(
+    build: Build, last: int, status: str, http: int, attempts: int, times: int
+) -> None:
+    """The second POST, stream 3, is sent again only if the server did not process it (R6)."""
+
+    def script(connection: ssl.SSLSocket, stream: int, number: int) -> bool:
+        if number != 2:
+            return answer(connection, stream)
+        connection.sendall(frame(GOAWAY, 0, 0, struct.pack(">II", last, 0)))
+        return False
+
+    with tempfile.TemporaryDirectory() as folder:
+        tls = TLS(pathlib.Path(folder), "127.0.0.1")
+        with HTTP2Server(tls.context, script) as server:
+            client = Client(build, server.url)
+            posts = ("path2=/y", "count=2", "turns=1", "body=12345", f"ca={tls.ca_file}")
+            first, second = client("POST", "/x", *posts)
+            check(first, "RT_OK", 200, 1)
+            check(second, status, http, attempts)
+            expect(len(server.seen) == times, f"{server.seen}")
+            expect(server.seen[1][:2] == (1, 3), f"{server.seen}")

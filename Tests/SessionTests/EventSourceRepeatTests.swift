@@ -47,12 +47,16 @@ import Wire
         let end = driver.end(HTTPFailure(EventSourceRepeatTests.lost))
         #expect(end.isFatal && end.error.code == .connectionLost)
         #expect(end.error.message == "gone; a POST is not sent again (retry_unsafe is off)")
+        // The server may have acted on it, and then ended a kept connection.
+        driver = try self.driver("POST")
+        let stale = driver.end(HTTPFailure(EventSourceRepeatTests.lost, isStale: true))
+        #expect(stale.isFatal)
     }
 
     @Test func beforeTheRequestItIsNot() throws {
         let unseen = [
             HTTPFailure(RealtimeError(.connect, "refused"), precedesRequest: true),
-            HTTPFailure(EventSourceRepeatTests.lost, isStale: true),
+            HTTPFailure(EventSourceRepeatTests.lost, precedesRequest: true, isStale: true),
         ]
         for failure in unseen {
             var driver = try driver("POST")

@@ -148,6 +148,9 @@ final class CurlHandle {
     /// repeated.
     func setNotBegun(_ isNotBegun: Bool) { notes.pointee.was_not_begun = isNotBegun }
 
+    /// The last connection was shut down before the request was sent on it.
+    var wasCut: Bool { notes.pointee.was_cut }
+
     /// libcurl would have repeated the request on another connection, and was prevented.
     var wasKeptBack: Bool { notes.pointee.was_kept_back }
 

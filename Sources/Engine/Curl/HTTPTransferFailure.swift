@@ -10,6 +10,7 @@ extension HTTPTransfer {
         }
         let isConnecting = handle.requestDelay == 0
         let route = handle.route
+        if handle.wasKeptBack { return staleConnection }
         if isFlooded {
             return HTTPFailure(CurlFailure.flood(on: route), precedesRequest: isConnecting)
         }
@@ -23,10 +24,7 @@ extension HTTPTransfer {
             return HTTPFailure(
                 RealtimeError(what.code, "the body of the request to \(route) \(what.text)"))
         }
-        if handle.wasKeptBack || isStale(result) {
-            let text = "\(route) closed the connection before a response"
-            return HTTPFailure(RealtimeError(.connectionLost, text), isStale: true)
-        }
+        if isStale(result) { return staleConnection }
         if refusal.holds, !isAnswered {
             return HTTPFailure(
                 RealtimeError(
@@ -58,8 +56,15 @@ extension HTTPTransfer {
         return isEndedByClose && httpVersion < 20
     }
 
-    /// Whether a kept connection turned out to be dead (R6). libcurl repeats a request itself,
-    /// unless it was still sending its body.
+    private var staleConnection: HTTPFailure {
+        let text = "\(handle.route) closed the connection before a response"
+        return HTTPFailure(
+            RealtimeError(.connectionLost, text),
+            precedesRequest: handle.wasCut || refusal.holds, isStale: true)
+    }
+
+    /// Whether a kept connection ended before the response began (R6). libcurl repeats such a
+    /// request itself, unless it was still sending its body, or the request goes out once.
     private func isStale(_ result: CURLcode) -> Bool {
         switch result {
         case CURLE_SEND_FAIL_REWIND: true

@@ -173,6 +173,10 @@ extension PusherConfiguration {
         rest.http.http2 = http2
         rest.policy.redirects = redirects
         rest.policy.attempts = 1
+        // Sending one twice has the same effect: an authorization signs a text, and the others
+        // register the same device, or set an interest. So if a kept connection ends, it is sent
+        // again at once.
+        rest.policy.retriesUnsafe = true
         rest.policy.attemptTimeout = authTimeout
         rest.policy.deadline = .zero
         rest.policy.order = .never

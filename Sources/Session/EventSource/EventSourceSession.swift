@@ -242,7 +242,7 @@ package struct EventSourceSession: HTTPSourceSession {
         let asked = failure == nil ? askedDelay : .zero
         // The server treats the stream like a poll: it sends an event, then ends it.
         let isPoll = failure == nil && hasDispatched
-        let isUnseen = failure.map { $0.precedesRequest || $0.isStale } ?? false
+        let isUnseen = failure?.precedesRequest ?? false
         guard isUnseen || configuration.mayRepeat else {
             return fail(failure == nil ? error : unrepeated(error), status: error.proxyRefusal)
         }

@@ -8,8 +8,8 @@ package struct HTTPFailure: Error, Sendable {
     package let precedesRequest: Bool
     /// Another attempt would fail in the same way: the public key is not the pinned one.
     package let isFinal: Bool
-    /// A connection kept from an earlier exchange died before the first byte of the response (R6),
-    /// and the request's body cannot be sent again without its owner.
+    /// A connection kept from an earlier exchange ended before the first byte of the response (R6).
+    /// The server may have performed the request nevertheless, unless `precedesRequest` is set.
     package let isStale: Bool
     /// The head of a response that was rejected because of it, and therefore not delivered. Its
     /// status shows what became of the request.

@@ -4,7 +4,6 @@ package import Wire
 extension RESTSession {
     /// Handles the head of a response.
     /// - Parameters:
-    ///   - isShared: other exchanges may use its connection at the same time.
     ///   - isShared: it came on a connection that other exchanges may use at the same time.
     ///   - isNew: its connection was made for this exchange.
     ///   - wallClock: seconds since 1970, for a Retry-After that is a date (G9).
@@ -203,7 +202,9 @@ extension RESTSession {
         else {
             return finish(entry, failure.error, now: now)
         }
-        if failure.isStale, !entry.wasStale {
+        let isSafe =
+            failure.precedesRequest || RetryRules.repeats(entry.request, entry.policy)
+        if failure.isStale, !entry.wasStale, isSafe {
             entry.wasStale = true
             entry.needsFreshConnection = true
             return proceed(entry, .replay, now)
@@ -212,10 +213,7 @@ extension RESTSession {
             if entry.exchangeCounts { entry.attempts -= 1 } else { entry.isReplay = true }
             return requeue(entry, now)
         }
-        let repeats =
-            failure.precedesRequest || entry.isRedirected
-            || RetryRules.repeats(entry.request, entry.policy)
-        guard repeats, let delay = delay(entry, now, random) else {
+        guard isSafe || entry.isRedirected, let delay = delay(entry, now, random) else {
             return finish(entry, failure.error, now: now)
         }
         proceed(entry, .retry(at: now + delay), now)

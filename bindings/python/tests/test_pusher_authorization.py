@@ -6,10 +6,12 @@ import asyncio
 import gc
 import json
 import threading
+import urllib.parse
 
 import pytest
 from pusher_server.signatures import channel_auth
 from pushers import FACES, Heard, do, opened, options
+from wire import read
 
 import librealtime
 from librealtime import Pusher, SubscriptionError, sync
@@ -101,6 +103,29 @@ def test_no_authorization(run, pusher_server, face):
             assert raised.value.http_status == 0 and raised.value.response is None
 
     run(main())
+
+
+def test_an_endpoint_that_ends_a_kept_connection(run, pusher_server, face, serve):
+    """The request is sent again: it only signs a text (R6)."""
+    server, asked = pusher_server, []
+
+    def answer(connection, number):
+        while request := read(connection):
+            form = dict(urllib.parse.parse_qsl(request.partition(b"\r\n\r\n")[2].decode()))
+            asked.append(form["channel_name"])
+            if len(asked) == 2:
+                return
+            auth = channel_auth(server.key, server.secret, form["socket_id"], asked[-1], None)
+            body = json.dumps({"auth": auth}).encode()
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    async def main():
+        async with opened(face, server, auth_endpoint=serve(answer).url) as pusher:
+            for name in ("private-one", "private-two"):
+                await do(pusher.subscribe, name)
+
+    run(main())
+    assert asked == ["private-one", "private-two", "private-two"]
 
 
 def test_headers_and_parameters(run, pusher_server, face):

@@ -305,7 +305,8 @@ def test_a_body_waits_for_the_servers_word(serve: Any, method: str, streamed: bo
         body = b""
         while len(body) < 5000:
             body += connection.recv(65536)
-        connection.sendall(OK)
+        # Otherwise the next request could be sent before the end of this connection is noticed.
+        connection.sendall(OK.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
 
     server = serve(answer)
     with sync.RESTClient(server.url) as client:

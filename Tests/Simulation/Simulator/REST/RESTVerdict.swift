@@ -62,16 +62,17 @@ enum RESTVerdict {
             return .end
         }
         if failure.isFinal || record.isBodyGone { return .end }
-        if failure.isStale, !record.wasStale {
+        // Otherwise the server may have performed the request before the connection ended.
+        let isSafe =
+            failure.precedesRequest || record.mayRepeat || record.request.policy.retriesUnsafe
+        if failure.isStale, !record.wasStale, isSafe {
             record.wasStale = true
             return .replay
         }
         if failure.precedesRequest, !record.isReachable { return .queue }
         // The request to which a redirect leads has not been sent yet.
-        let repeats =
-            failure.precedesRequest || record.next == .again || record.mayRepeat
-            || record.request.policy.retriesUnsafe
-        guard repeats, record.attempts < record.request.policy.attempts else { return .end }
+        guard isSafe || record.next == .again, record.attempts < record.request.policy.attempts
+        else { return .end }
         return retry(record, record.head, now)
     }
 
