@@ -142,13 +142,20 @@ def accept(connection: socket.socket, head: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", OBJECTS)
-@pytest.mark.parametrize("end", ["dropped", "refused", "unavailable"])
+@pytest.mark.parametrize("end", ["dropped", "refused", "unavailable", "kept", "ill"])
 def test_a_host_that_moves_is_found(names: Names, kind: str, end: str) -> None:
     """The name moves while the first attempt is under way, whose end makes another one follow. No
-    attempt goes to the old address any more."""
+    attempt goes to the old address any more, even if the server keeps its connection open."""
 
     def move(connection: socket.socket, head: bytes) -> None:
         names.set("host.names.test", "127.0.0.2")
+        if end in ("kept", "ill"):
+            is_ill = end == "ill" and b"upgrade: websocket" not in head.lower()
+            kept = REFUSAL.replace(b"Connection: close\r\n", b"")
+            connection.sendall(kept.replace(b"503", b"500") if is_ill else kept)
+            # A further request, or the end of the connection.
+            if data := connection.recv(65536):
+                old.heads.put(data)
         if end == "unavailable":
             connection.sendall(REFUSAL)
         connection.close()

@@ -12,7 +12,7 @@ struct RESTQueueTests {
         #expect(client.done() == ["start 1 POST http://POST/", "start 2 GET http://GET/"])
         // While the first request waits for its next attempt, the others wait for it.
         #expect(client.answer(1, 503) == [])
-        #expect(client.pass(.seconds(1)) == ["start 1 POST http://POST/"])
+        #expect(client.pass(.seconds(1)) == ["start 1 POST http://POST/ fresh"])
         #expect(client.answer(1, 200) == ["finish 1 ok 200 (2)", "start 3 PUT http://PUT/"])
         #expect(
             client.answer(3, 404) == [
@@ -47,7 +47,7 @@ struct RESTQueueTests {
         // A request that waits for its next attempt gives up its place, and gets the next free one.
         #expect(client.answer(4, 503) == ["start 8 GET http://h/"])
         #expect(client.pass(.seconds(1)) == [])
-        #expect(client.answer(5, 200) == ["finish 5 ok 200 (1)", "start 4 GET http://h/"])
+        #expect(client.answer(5, 200) == ["finish 5 ok 200 (1)", "start 4 GET http://h/ fresh"])
     }
 
     @Test func requestsThatDoNotCountHaveALimitToo() throws {

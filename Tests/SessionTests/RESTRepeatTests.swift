@@ -2,7 +2,7 @@ import Session
 import Testing
 import Wire
 
-/// R6: what is sent again when a kept connection ends.
+/// R4 and R6: what is sent again over which connection.
 struct RESTRepeatTests {
     /// The server may have acted on it before it ended the connection (RFC 9110 §9.2.2).
     @Test(arguments: ["POST", "PATCH", "SEARCH"])
@@ -39,5 +39,21 @@ struct RESTRepeatTests {
         #expect(
             client.fail(keyed, isStale: true)
                 == ["start 2 POST http://h/ Idempotency-Key=1 fresh"])
+    }
+
+    /// The name is looked up again (R4).
+    @Test func afterATemporaryFailureTheConnectionIsNew() throws {
+        for status in [408, 425, 500, 502, 503, 504, 520, 530] {
+            let client = RESTClientModel()
+            let id = try client.submit()
+            _ = client.done()
+            #expect(client.answer(id, status) == [])
+            #expect(client.pass(.seconds(1)) == ["start 1 GET http://h/ fresh"])
+        }
+        let client = RESTClientModel()
+        let id = try client.submit()
+        _ = client.done()
+        #expect(client.answer(id, 429) == [])
+        #expect(client.pass(.seconds(1)) == ["start 1 GET http://h/"])
     }
 }

@@ -13,7 +13,7 @@ struct RESTRetryTests {
         #expect(client.answer(id, 503) == [])
         var delay = try #require(client.passToNext())
         #expect(delay >= .milliseconds(first) && delay <= .milliseconds(first + 1))
-        #expect(client.done() == ["start 1 GET http://h/"])
+        #expect(client.done() == ["start 1 GET http://h/ fresh"])
         #expect(client.fail(id) == [])
         delay = try #require(client.passToNext())
         #expect(delay >= .milliseconds(second) && delay <= .milliseconds(second + 1))
@@ -228,7 +228,7 @@ struct RESTRetryTests {
         _ = client.done()
         #expect(client.head(id, 503) == .discard)
         // Its body trickles for longer than the delay, so it is dropped.
-        #expect(client.pass(.seconds(1)) == ["abort 1", "start 1 GET http://h/"])
+        #expect(client.pass(.seconds(1)) == ["abort 1", "start 1 GET http://h/ fresh"])
         #expect(client.head(id, 503) == .deliver)
     }
 

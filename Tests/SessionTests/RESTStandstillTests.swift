@@ -82,7 +82,7 @@ import Wire
         let id = try client.submit(streamsAnswer: true) { $0.deadline = .seconds(7) }
         _ = client.done()
         #expect(client.answer(id, 503) == [])
-        #expect(client.pass(.milliseconds(500)) == ["start 1 GET http://h/"])
+        #expect(client.pass(.milliseconds(500)) == ["start 1 GET http://h/ fresh"])
         #expect(client.pass(.seconds(5)) == ["time out 1"])
         #expect(client.fail(id, .timeout) == [])
         #expect(client.pass(.seconds(1)) == ["start 1 GET http://h/ fresh"])
@@ -163,7 +163,7 @@ import Wire
         _ = client.pass(.seconds(4))
         client.session.sent(id, now: client.now)
         #expect(client.answer(id, 503) == [])
-        #expect(client.pass(.milliseconds(500)) == ["start 1 PUT http://h/"])
+        #expect(client.pass(.milliseconds(500)) == ["start 1 PUT http://h/ fresh"])
         #expect(client.pass(.milliseconds(4999)) == [])
         #expect(client.pass(.milliseconds(1)) == ["time out 1"])
     }

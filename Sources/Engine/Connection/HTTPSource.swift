@@ -377,6 +377,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         if let error = handlers.error {
             error(failure)
         } else {
+        if TemporaryStatus.mayDependOnServer(failure.status) { needsFreshConnection = true }
             unreported = failure
         }
         if failure.isFatal { finish() }

@@ -165,7 +165,11 @@ final class CurlHandle {
     var wasReused: Bool { shim_curl_was_reused(easy) }
 
     /// Closes the connection after the exchange, so that no other uses it.
-    func abandonConnection() { _ = shim_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
+    func abandonConnection() {
+        // The next request sets this option again.
+        settings?.isAlone = true
+        _ = shim_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1)
+    }
 
     /// libcurl's description of a failure; "" if there is none.
     var errorText: UnsafePointer<CChar> { shim_curl_error_text(notes) }

@@ -342,15 +342,6 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         hold()
     }
 
-    /// Stops libcurl from reading. Not called in its callbacks, where it would first read once
-    /// more.
-    func hold() {
-        guard !isHeld else { return }
-        isHeld = true
-        // Sending stays paused while the request's body has no bytes.
-        _ = curl_easy_pause(easy, CURLPAUSE_RECV | (requestBody.isAwaited ? CURLPAUSE_SEND : 0))
-    }
-
     /// Everything that arrived was delivered.
     private var isBodyDelivered: Bool { body.isEmpty && decoder?.hasMore != true }
 
@@ -404,6 +395,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
                 decoder = ContentDecoder(contentEncoding: head.values("Content-Encoding"))
             }
             isEndedByClose = handle.tlsGuard != nil && !isHead && head.hasBodyUntilClose
+            if TemporaryStatus.isOutOfService(head.status) { handle.abandonConnection() }
             self.head = head
             note()
         }

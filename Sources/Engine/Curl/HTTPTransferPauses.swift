@@ -9,6 +9,15 @@ extension HTTPTransfer {
         return true
     }
 
+    /// Stops libcurl from reading. Not called in its callbacks, where it would first read once
+    /// more.
+    func hold() {
+        guard !isHeld else { return }
+        isHeld = true
+        // Sending stays paused while the request's body has no bytes.
+        _ = curl_easy_pause(easy, CURLPAUSE_RECV | (requestBody.isAwaited ? CURLPAUSE_SEND : 0))
+    }
+
     func resume() {
         isSuspended = false
         if isOpen { note() }

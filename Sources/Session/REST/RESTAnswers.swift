@@ -57,8 +57,11 @@ extension RESTSession {
             entry.needsFreshConnection = true
             return .replay
         default:
-            guard RetryRules.repeats(status: head.status, entry.request) else { return nil }
-            return delay(entry, now, random).map { .retry(at: now + $0) }
+            guard RetryRules.repeats(status: head.status, entry.request),
+                let delay = delay(entry, now, random)
+            else { return nil }
+            if TemporaryStatus.mayDependOnServer(head.status) { entry.needsFreshConnection = true }
+            return .retry(at: now + delay)
         }
     }
 

@@ -11,6 +11,20 @@ package enum TemporaryStatus {
     /// Both.
     package static let all = refusals + failures
 
+    /// Whether another server of the same name may answer otherwise. The next attempt uses a new
+    /// connection, so that the name is looked up again. After 429 it need not: that server is up,
+    /// and counts the client's requests.
+    package static func mayDependOnServer(_ status: Int) -> Bool {
+        (400...599).contains(status) && status != 429
+    }
+
+    /// Whether the server, or the one behind a gateway, is out of service, so that its connection
+    /// is not kept for other requests either. Not after 504 and 524, with which gateways end polls,
+    /// nor after 500, which a single resource may cause.
+    package static func isOutOfService(_ status: Int) -> Bool {
+        failures.contains(status) && status != 500 && !isGatewayTimeout(status)
+    }
+
     /// Whether a gateway gave up the wait for the server's response.
     static func isGatewayTimeout(_ status: Int) -> Bool { status == 504 || status == 524 }
 
