@@ -78,10 +78,21 @@ private func refusal(
     @Test(arguments: [
         ("", 1, "::1"), ("a:b", 1, "::1"), ("a", 0, "::1"), ("a", 65536, "::1"), ("a", 1, ""),
         ("a", 1, "[::1]"), ("a", 1, "1.2.3.4,5.6.7.8"), ("*", 1, "::1"), ("a b", 1, "::1"),
+        ("ü:b", 1, "::1"), ("ü*", 1, "::1"), ("a\u{FF0F}b", 1, "::1"), ("\u{AD}", 1, "::1"),
     ])
     func resolvesAreRefused(_ host: String, _ port: Int, _ address: String) {
         let code = refusal { try $0.addResolve(host: host, port: port, address: address) }
         #expect(code == .invalidArgument)
+    }
+
+    /// An international name in every form means the host of a URL with it.
+    @Test(arguments: ["zürich.test", "ZÜRICH.test", "zu\u{308}rich.test", "xn--zrich-kva.test"])
+    func resolvesTakeInternationalNames(_ host: String) throws {
+        var network = NetworkConfiguration()
+        try network.addResolve(host: host, port: 80, address: "192.0.2.1")
+        let url = try HTTPURL(parsing: "http://zürich.test/", as: .http)
+        let target = ConnectTarget(of: url, by: network, proxyURL: nil)
+        #expect(target.known == ["192.0.2.1"])
     }
 
     @Test func pathsAreChecked() {
@@ -147,6 +158,12 @@ private func refusal(
         ("0.0.0.0/0", "http://[::1]/", false), ("2001:db8::/32", "http://[2001:db8::1]/", true),
         ("[2001:db8::1]", "http://[2001:db8::1]/", true),
         ("10.0.0.0/8", "http://a10.1.2.3/", false),
+        ("münchen.test", "http://xn--mnchen-3ya.test/", true),
+        ("xn--mnchen-3ya.test", "http://münchen.test/", true),
+        ("MÜNCHEN.test:80", "http://a.münchen.test/", true),
+        (".münchen.test.", "http://münchen.test/", true),
+        ("mu\u{308}nchen.test:81", "http://münchen.test/", false),
+        ("zürich.test", "http://münchen.test/", false),
     ])
     func noProxyListsMatch(_ list: String, _ url: String, _ isDirect: Bool) throws {
         let chosen = try proxy(to: url) {
@@ -178,6 +195,8 @@ private func refusal(
         ("socks5h://proxy.example/", "proxy.example:1080"), ("proxy:80", "proxy:80"),
         ("HTTPS://proxy", "proxy:443"), ("http://[::1]:8080/", "[::1]:8080"),
         ("http://[fe80::1%25eth0]", "[fe80::1]:1080"),
+        ("http://münchen.test:3128", "xn--mnchen-3ya.test:3128"),
+        ("http://a_b.test", "a_b.test:1080"), ("http://ü\u{FF0F}b:1", "ü\u{FF0F}b:1"),
     ])
     func proxiesAreNamedByHostAndPort(_ url: String, _ name: String) {
         #expect(ProxyURL.displayName(of: url) == name)

@@ -167,15 +167,20 @@ package struct NetworkConfiguration: Sendable, Equatable {
         return exceptions?.contains(url.host, port: url.port) ?? false ? nil : chosen
     }
 
-    /// Maps a host and port to an address, bypassing the resolver.
+    /// Maps a host and port to an address, bypassing the resolver. An international name means the
+    /// same as its xn-- form.
     /// - Parameter address: IPv4 or IPv6, without brackets.
     package mutating func addResolve(
         host: String, port: Int, address: String
     ) throws(RealtimeError) {
-        guard !host.isEmpty, host.utf8.allSatisfy({ isHostByte($0) }) else {
+        let name: String
+        do throws(HostName.Fault) {
+            guard let ascii = try hostName(host) else { throw .forbidden }
+            name = ascii
+        } catch {
+            let fault = error == .needsLibrary ? HostName.needsLibrary : "which is not a host name"
             throw RealtimeError(
-                .invalidArgument, "the host \(HTTPURL.redacted(host)) to resolve is not a host name"
-            )
+                .invalidArgument, "the host to resolve is \(HTTPURL.redacted(host)), \(fault)")
         }
         guard (1...65535).contains(port) else {
             throw RealtimeError(
@@ -186,7 +191,7 @@ package struct NetworkConfiguration: Sendable, Equatable {
                 .invalidArgument,
                 "the address \(HTTPURL.redacted(address)) is neither IPv4 nor IPv6")
         }
-        resolves.append("\(host):\(port):\(address)")
+        resolves.append("\(name):\(port):\(address)")
     }
 
 }
@@ -214,9 +219,12 @@ private func isBase64Digit(_ byte: UInt8) -> Bool {
     }
 }
 
-/// A character of a host name. ":" and "[" would change the meaning of libcurl's format.
-func isHostByte(_ byte: UInt8) -> Bool {
-    isTokenByte(byte) && byte != UInt8(ascii: "*")
+/// A host name, an international one in its xn-- form; nil if it is not one. ":" and "[" would
+/// change the meaning of libcurl's format.
+func hostName(_ text: String) throws(HostName.Fault) -> String? {
+    guard text.utf8.allSatisfy({ $0 < 0x80 }) else { return try HostName.ascii(text) }
+    let isName = text.utf8.allSatisfy { isTokenByte($0) && $0 != UInt8(ascii: "*") }
+    return isName && !text.isEmpty ? text : nil
 }
 
 private func isAddressByte(_ byte: UInt8) -> Bool {

@@ -87,10 +87,14 @@ package struct NoProxyList: Sendable, Equatable {
         guard parts.count == 1 else { throw invalid("which is not a network such as 10.0.0.0/8") }
         var domain = name.hasPrefix(".") ? name.dropFirst() : name
         if domain.hasSuffix(".") { domain = domain.dropLast() }
-        guard !domain.isEmpty, domain.utf8.allSatisfy(isHostByte) else {
+        do throws(HostName.Fault) {
+            guard let name = try hostName(String(domain)) else { throw .forbidden }
+            return .domain(name)
+        } catch .needsLibrary {
+            throw invalid(HostName.needsLibrary)
+        } catch {
             throw invalid("which is neither a host, a domain, an address nor \"*\"")
         }
-        return .domain(String(domain))
     }
 }
 

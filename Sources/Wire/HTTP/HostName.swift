@@ -1,25 +1,27 @@
 import CShims
 
-enum HostName {
-    enum Fault: Error {
+package enum HostName {
+    package enum Fault: Error {
         case forbidden
         case needsLibrary
 
         var text: String {
             switch self {
             case .forbidden: "has a host with characters that a host name must not have"
-            case .needsLibrary:
-                "has an international host name; install libidn2, or write it in its xn-- form"
+            case .needsLibrary: "has \(HostName.needsLibrary)"
             }
         }
     }
+
+    package static let needsLibrary =
+        "an international host name; install libidn2, or write it in its xn-- form"
 
     /// The longest name that a resolver takes, and a NUL.
     private static let mostBytes = 256
 
     /// A host name as it is looked up and sent: an international one in its xn-- form (IDNA 2008,
     /// RFC 5891, with the mapping of UTS 46, as browsers do).
-    static func ascii(_ host: String) throws(Fault) -> String {
+    package static func ascii(_ host: String) throws(Fault) -> String {
         if host.hasBytes(only: isUnreserved) { return host }
         guard !host.hasBytes(only: { $0 < 0x80 }) else { throw .forbidden }
         var name = [CChar](repeating: 0, count: mostBytes)

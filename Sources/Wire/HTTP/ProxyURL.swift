@@ -40,7 +40,8 @@ package enum ProxyURL {
         }
     }
 
-    /// Host and port of the proxy. Proxies in environment variables may lack a scheme.
+    /// Host and port of the proxy, an international host in its xn-- form. Proxies in environment
+    /// variables may lack a scheme.
     /// - Parameter text: the text that libcurl gets.
     package static func address(of text: String) -> (host: String, port: Int) {
         var rest = Substring(text)
@@ -56,8 +57,9 @@ package enum ProxyURL {
             host = String(rest.dropFirst().prefix { $0 != "]" && $0 != "%" })
             rest = rest.drop { $0 != "]" }.dropFirst()
         } else {
-            host = String(rest.prefix { $0 != ":" })
-            rest = rest.dropFirst(host.count)
+            let name = String(rest.prefix { $0 != ":" })
+            rest = rest.dropFirst(name.count)
+            host = (try? HostName.ascii(name)) ?? name
         }
         // libcurl's defaults (CURLOPT_PROXY).
         let usual = isSecure ? 443 : 1080

@@ -102,6 +102,20 @@ def test_proxies_of_the_environment(server, monkeypatch):
         echoes(server.url + "/echo")
 
 
+def test_international_names_without_a_proxy(server, monkeypatch):
+    resolve = {("zürich.invalid", server.port): "127.0.0.1"}
+    url = f"ws://zürich.invalid:{server.port}/echo"
+    dead = "http://127.0.0.1:1"
+    assert echoes(url, network=Network(proxy=dead, no_proxy=["ZÜRICH.invalid"], resolve=resolve))
+    for name in ("no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", dead)
+    with pytest.raises(ProxyError):
+        connect(url, network=Network(resolve=resolve))
+    monkeypatch.setenv("no_proxy", f"other.invalid,zürich.invalid:{server.port}")
+    assert echoes(url, network=Network(resolve=resolve))
+
+
 def test_a_proxy_that_refuses():
     with raw_server(lambda connection: (read_head(connection), connection.sendall(REFUSAL))) as url:
         with pytest.raises(ProxyError, match="403") as raised:
@@ -203,6 +217,10 @@ def test_addresses(server, tmp_path):
     port = server.port
     resolve = {("name.invalid", port): "127.0.0.1"}
     assert echoes(f"ws://name.invalid:{port}/echo", network=Network(resolve=resolve))
+    # An international name, in any form.
+    for name in ("zürich.invalid", "ZÜRICH.invalid", "xn--zrich-kva.invalid"):
+        network = Network(resolve={(name, port): "127.0.0.1"})
+        assert echoes(f"ws://zürich.invalid:{port}/echo", network=network)
     with pytest.raises(ConnectFailed):
         connect(server.url, network=Network(ip_version=6), open_timeout=5)
     path = tmp_path / "socket"
