@@ -203,6 +203,8 @@ public struct PusherClientOptions: Sendable {
         let connection = try Engine.PusherConnection(key: key, on: loop.engine)
         do throws(RealtimeError) {
             try connection.configure { (target) throws(RealtimeError) in try apply(to: &target) }
+            // Now, because it has parts of several options.
+            _ = try connection.url()
             try connection.setReachability(reachability?.engine)
         } catch {
             connection.close()

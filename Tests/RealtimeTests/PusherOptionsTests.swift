@@ -76,6 +76,7 @@ import Testing
             { $0.port = 65_536 }, { $0.pongTimeout = .seconds(-1) }, { $0.authBatchSize = 0 },
             { $0.maxBufferedEvents = 0 }, { $0.encryptionMasterKey = [1, 2, 3] },
             { $0.authMethod = .endpoint(authEndpoint: "no url") }, { $0.reconnectAttemptsMax = -1 },
+            { $0.path = "x y" },
         ] as [@Sendable (inout PusherClientOptions) -> Void])
     func impossibleOptionsAreRefused(change: @Sendable (inout PusherClientOptions) -> Void) {
         var options = PusherClientOptions()
