@@ -52,7 +52,27 @@ private func refusal(
                 #expect(!error.message.contains("secret"))
             }
         }
+        do throws(RealtimeError) {
+            var source = try EventSourceConfiguration(url: "http://127.0.0.1/")
+            try source.setIDFile(text, key: nil)
+            Issue.record("taken")
+        } catch {
+            #expect(error.message.contains("is PEM text") && !error.message.contains("secret"))
+        }
         #expect(!FileName.isPEM("-----BEGIN") && !FileName.isPEM("/etc/ssl/-----begin x.pem"))
+    }
+
+    /// A host with a password is not shown, but the one that stands for all hosts is.
+    @Test(arguments: [("*", "\"*\""), ("ada:5ecret@host", "***")])
+    func aRefusedHostIsNamed(host: String, shown: String) {
+        var network = NetworkConfiguration()
+        do throws(RealtimeError) {
+            try network.addResolve(host: host, port: 80, address: "127.0.0.1")
+            Issue.record("taken")
+        } catch {
+            #expect(error.message.contains(shown), "\(error.message)")
+            #expect(!error.message.contains("5ecret"))
+        }
     }
 
     @Test func aRefusedProxyKeepsItsPasswordSecret() {

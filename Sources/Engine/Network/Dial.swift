@@ -189,7 +189,9 @@ final class Dial {
             let place = target.known?.first == target.host ? "" : " (\(text(of: failure.position)))"
             guard let interface = network.interface, shim_is_interface_failure(failure.cause)
             else { return what + place }
-            return "\(what) for the interface \(interface.quoted())\(place)"
+            // A private key that was given by mistake is not shown.
+            let name = FileName.isPEM(interface) ? "that is PEM text" : interface.quoted()
+            return "\(what) for the interface \(name)\(place)"
         }
         return RealtimeError(
             target.isProxy ? .proxy : .connect, "cannot connect to \(name): \(reason)",

@@ -188,6 +188,7 @@ package final class SpreadbotConnection:
     /// that an earlier run left there go out first. Set it before the first use.
     /// - Throws: `.busy` while another connection or process has it open, `.store`.
     package func setOutbox(_ path: String) throws(RealtimeError) {
+        try FileName.check(path, "the path of the outbox")
         try changeOptions { _ throws(RealtimeError) in
             guard outbox == nil else { throw RealtimeError(.state, "an outbox is already set") }
             let (outbox, entries) = try OutboxFile.open(path)

@@ -118,6 +118,7 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
         if let path, path.isEmpty || path.utf8.contains(0) {
             throw RealtimeError(.invalidArgument, "the path of the id file is empty or has a NUL")
         }
+        if let path { try FileName.check(path, "the path of the id file") }
         if let key, key.isEmpty {
             throw RealtimeError(.invalidArgument, "the key of the stored id is empty")
         }

@@ -179,8 +179,9 @@ package struct NetworkConfiguration: Sendable, Equatable {
             name = ascii
         } catch {
             let fault = error == .needsLibrary ? HostName.needsLibrary : "which is not a host name"
-            throw RealtimeError(
-                .invalidArgument, "the host to resolve is \(HTTPURL.redacted(host)), \(fault)")
+            // What libcurl takes for every host is not a secret.
+            let shown = host == "*" ? host.quoted() : HTTPURL.redacted(host)
+            throw RealtimeError(.invalidArgument, "the host to resolve is \(shown), \(fault)")
         }
         guard (1...65535).contains(port) else {
             throw RealtimeError(

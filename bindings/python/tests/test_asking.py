@@ -413,6 +413,13 @@ def test_pem_text_is_not_a_file_name(name, text):
             sync.connect("wss://127.0.0.1:1/", ca_file=text)
 
 
+def test_pem_text_as_the_interface_is_not_shown():
+    network = librealtime.Network(interface=PEM)
+    with pytest.raises(librealtime.ConnectFailed, match="the interface that is PEM text") as raised:
+        sync.connect("ws://127.0.0.1:1/", network=network)
+    assert "MII" not in str(raised.value)
+
+
 def test_pem_text_in_the_environment_is_not_shown(monkeypatch):
     monkeypatch.delenv("CURL_CA_BUNDLE", raising=False)
     monkeypatch.setenv("SSL_CERT_FILE", PEM)
