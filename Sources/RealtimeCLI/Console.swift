@@ -83,7 +83,7 @@ struct Console: Sendable {
     /// Writes a line to standard error, after the output so far.
     static func remark(_ text: String) {
         Output.flush()
-        let line = shown(FlagNames.put(into: text).withoutLineFeeds)
+        let line = shown(PEM.hidden(in: FlagNames.put(into: text)).withoutLineFeeds)
         write(Array("realtime: \(line)\n".utf8), to: STDERR_FILENO)
     }
 
@@ -131,8 +131,20 @@ struct Console: Sendable {
         return ExitCode(ExitStatus(error).rawValue)
     }
 
-    /// Lets `write` report a broken pipe as an error, instead of a signal to one of the threads.
-    static func ignoreBrokenPipes() { signal(SIGPIPE, SIG_IGN) }
+    /// Lets `write` report a broken pipe, or a file above the limit of the process (ulimit -f), as
+    /// an error, instead of a signal to one of the threads.
+    static func ignoreSignalsOfWrites() {
+        for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
+    }
+
+    /// Keeps the numbers of standard streams that are closed from files and sockets that are opened
+    /// later: what is meant for the stream would get there. Using the stream fails as before.
+    static func reserveStandardStreams() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            // The lowest free number is taken, which is this one.
+            _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+        }
+    }
 
     /// Writes all bytes. If standard output has no reader or no room, the process ends, as other
     /// programs in a pipe do. Output that standard error does not accept is dropped.

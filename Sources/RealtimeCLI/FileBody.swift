@@ -16,6 +16,7 @@ final class FileBody: Sendable {
     private static let pieceBytes = 64 << 10
 
     init(_ path: String) throws {
+        try PEM.refuse(path)
         self.path = path
         descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Files.failure("cannot be read", path) }

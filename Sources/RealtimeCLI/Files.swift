@@ -5,6 +5,7 @@ import Realtime
 enum Files {
     /// Returns the content of a file.
     static func read(_ path: String) throws -> [UInt8] {
+        try PEM.refuse(path)
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("cannot be read", path) }
         defer { if path != "-" { close(descriptor) } }
@@ -24,6 +25,7 @@ enum Files {
     /// Checks that a file, which need not exist, can be replaced.
     /// - Throws: `RealtimeError` with the option's name if it cannot.
     static func checkWritable(_ path: String, _ option: String) throws {
+        try PEM.refuse(path, option)
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         let folder = slash.map { String(path[...$0]) } ?? "."
         var facts = stat()
@@ -40,6 +42,7 @@ enum Files {
     /// Whether a path is that of a regular file; otherwise it is a pipe or a device.
     /// - Throws: for a path of nothing, or of a folder.
     static func isRegular(_ path: String) throws -> Bool {
+        try PEM.refuse(path)
         var facts = stat()
         guard stat(path, &facts) == 0 else { throw failure("cannot be read", path) }
         if facts.st_mode & S_IFMT == S_IFDIR {

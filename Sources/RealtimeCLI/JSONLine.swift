@@ -15,7 +15,7 @@ struct JSONLine {
 
     /// Adds the text of an error, which names flags of the tool.
     func with(message: String?) -> JSONLine {
-        with("message", message.map { FlagNames.put(into: $0) })
+        with("message", message.map { PEM.hidden(in: FlagNames.put(into: $0)) })
     }
 
     func with(_ name: String, _ value: Int?) -> JSONLine { adding(name, value.map(String.init)) }

@@ -22,6 +22,7 @@ final class PartialFile: @unchecked Sendable {
 
     /// - Parameter continues: keeps the part of an earlier run; its bytes count.
     init(_ path: String, continues: Bool) throws {
+        try PEM.refuse(path, "--output")
         self.path = path
         target =
             realpath(path, nil).map { name in

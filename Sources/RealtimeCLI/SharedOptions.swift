@@ -76,7 +76,7 @@ struct SharedOptions: ParsableArguments {
 
     /// Every command calls this first.
     func prepare() {
-        Console.ignoreBrokenPipes()
+        Console.ignoreSignalsOfWrites()
         guard verbose else { return }
         Log.send(upTo: .debug) { level, line in
             Console.remark("\(level): \(line)")
@@ -178,7 +178,13 @@ struct NetworkOptions: ParsableArguments {
 
     func validate() throws {
         _ = try duration(timeout, "--timeout")
-        try SharedOptions.refuse(empty: interface, "--interface")
+        for (path, option) in [
+            (caFile, "--ca-file"), (certificate, "--certificate"),
+            (certificateKey, "--certificate-key"), (unixSocket, "--unix-socket"),
+            (interface, "--interface"),
+        ] {
+            try SharedOptions.refuse(empty: path, option)
+        }
         if certificateKey != nil, certificate == nil {
             throw ValidationError("--certificate-key needs --certificate.")
         }
@@ -187,12 +193,22 @@ struct NetworkOptions: ParsableArguments {
 
 /// Converts seconds, at most a day, so that no arithmetic can overflow.
 func duration(_ seconds: Double, _ option: String) throws -> Duration {
-    guard seconds > 0, seconds <= 86_400 else {
+    guard seconds > 0, seconds <= longestTime else {
         throw ValidationError(
             "\(option) is \(seconds); more than 0, up to 86400 seconds, is expected.")
     }
     return .milliseconds(max(1, Int64(seconds * 1000)))
 }
+
+/// The same for an option that can be 0, for which this is nil.
+func duration(orZero seconds: Double, _ option: String) throws -> Duration? {
+    guard seconds >= 0, seconds <= longestTime else {
+        throw ValidationError("\(option) is \(seconds); 0 to 86400 seconds is expected.")
+    }
+    return seconds == 0 ? nil : try duration(seconds, option)
+}
+
+private let longestTime = 86_400.0
 
 private func parseHeader(_ text: String) throws -> (name: String, value: String) {
     guard let (name, value) = atColon(text) else {
@@ -212,6 +228,9 @@ private func parseResolve(_ text: String) throws -> Network.Resolve {
     let parts = text.split(separator: ":", maxSplits: 2)
     guard parts.count == 3, let port = Int(parts[1]) else {
         throw ValidationError("\"\(text)\" is not HOST:PORT:ADDRESS.")
+    }
+    guard parts[0] != "*" else {
+        throw ValidationError("\"\(text)\" has * for every host; give one --resolve for each host.")
     }
     return Network.Resolve(host: String(parts[0]), port: port, address: String(parts[2]))
 }

@@ -42,6 +42,7 @@ import Realtime
         ])
 
     static func main() async {
+        Console.reserveStandardStreams()
         do {
             var command = try parseAsRoot()
             if var command = command as? any AsyncParsableCommand {
@@ -52,6 +53,7 @@ import Realtime
             Output.flush()
         } catch {
             Output.flush()
+            PEM.exitIfShown(by: fullMessage(for: error))
             exit(withError: error)
         }
     }
