@@ -17,35 +17,28 @@ struct Download {
 
     private static let firstDelay = Duration.milliseconds(500)
 
-    /// What a sink has, so that a request can ask for the rest.
-    private struct Part {
-        /// The ETag or the date of the response; nil for a part of an earlier run.
-        var validator: String?
-        var count: Int
+    /// Where a download is.
+    private struct State {
+        /// What the next request continues; nil if it asks for all.
+        var part: BodyPart?
+        /// Of which version the bytes of the sink are; nil if that is unknown.
+        var version: BodyVersion?
+        /// The user says that the part of an earlier run is of the same version.
+        var isTrusted: Bool
+        /// The response that began the body.
+        var first: REST.Response?
+        /// How many attempts were made, without those that brought what they could.
+        var made = 0
 
-        var headers: [(name: String, value: String)] {
-            // Offsets are of the body as it is without a coding.
-            [("Range", "bytes=\(count)-"), ("Accept-Encoding", "identity")]
-                + (validator.map { [("If-Range", $0)] } ?? [])
+        init(count: Int) {
+            part = count > 0 ? BodyPart(version: nil, count: count) : nil
+            isTrusted = count > 0
         }
 
-        /// Whether a response is the rest.
-        /// - Throws: if it is another part.
-        func isContinued(by answer: REST.Response) throws -> Bool {
-            guard answer.status == 206 else { return false }
-            let range = answer.header("content-range") ?? ""
-            guard range.hasPrefix("bytes \(count)-") else {
-                throw RealtimeError(
-                    .protocolViolation,
-                    "\(answer.url.prefix { $0 != "?" }) sends \(range.oneLine) instead of what "
-                        + "follows byte \(count)")
-            }
-            return true
-        }
-
-        /// Whether a response says that nothing follows.
-        func isWhole(by answer: REST.Response) -> Bool {
-            answer.status == 416 && answer.header("content-range") == "bytes */\(count)"
+        /// Asks for all of the body, because a response did not have the rest.
+        mutating func restart() {
+            (part, version, first, isTrusted) = (nil, nil, nil, false)
+            made -= 1
         }
     }
 
@@ -53,54 +46,99 @@ struct Download {
     ///   the response's status is another one.
     func run() async throws -> (answer: REST.Response, isWhole: Bool) {
         let end = limit.map { ContinuousClock.now + $0 }
-        var part = sink.count > 0 ? Part(count: sink.count) : nil
-        let continuesEarlierRun = part != nil
-        var first: REST.Response?
+        var state = State(count: sink.count)
         // Where the body of the current response begins.
         let start = Counter()
-        var made = 0
         var delay = Download.firstDelay
         while true {
-            let stream = try await rest.stream(next(part, after: made, from: start, end))
-            let answer = stream.response
-            made += answer.attempts
-            if let part, part.isWhole(by: answer) { return (answer, true) }
-            let isRest = try part?.isContinued(by: answer) ?? false
-            let isGood = (200...299).contains(answer.status)
+            let stream = try await rest.stream(next(state, from: start, end))
+            state.made += stream.response.attempts
             do {
-                // Of what was written to a pipe already, only the rest can be used.
-                if isGood, !isRest, !sink.canRestart { throw broken(answer) }
-                try sink.begin(answer, continues: isRest)
-                start.set(isRest ? sink.count : 0)
-                for try await piece in stream { try sink.take(piece) }
-                return (isRest ? first ?? answer : answer, false)
+                if let result = try await take(stream, start, &state) { return result }
             } catch let failure as REST.Failure {
-                let error = RealtimeError(failure.code, failure.message)
-                if isGood, first == nil || !isRest { first = answer }
-                part = first.flatMap {
-                    missing(after: $0, needsValidator: !(isRest && continuesEarlierRun))
-                }
+                state.part = missing(state)
+                let isGood = stream.response.isGood
                 let isCut = failure.code == .connectionLost || failure.code == .timeout
                 let isLate = end.map { ContinuousClock.now + delay >= $0 } ?? false
-                guard isCut, isGood, request.method == "GET", made < attempts, !isLate,
-                    part != nil || sink.canRestart
+                guard isCut, isGood, request.method == "GET", state.made < attempts, !isLate,
+                    state.part != nil || sink.canRestart
                 else { throw failure }
-                report(error, delay, made + 1)
+                report(RealtimeError(failure.code, failure.message), delay, state.made + 1)
                 try await Task.sleep(for: delay)
                 delay *= 2
             }
         }
     }
 
+    /// Takes what a response has.
+    /// - Returns: what `run` returns; nil if there is more to ask for.
+    private func take(
+        _ stream: REST.Stream, _ start: Counter, _ state: inout State
+    ) async throws -> (answer: REST.Response, isWhole: Bool)? {
+        let answer = stream.response
+        switch try state.part?.meaning(of: answer) ?? .unrelated {
+        case .whole: return (state.first ?? answer, true)
+        case .anotherVersion:
+            let error = lost(answer, "the server has another version of it")
+            guard sink.canRestart else { throw error }
+            report(error, .zero, state.made + 1)
+            state.restart()
+            return nil
+        case .unrelated:
+            if answer.isGood {
+                try check(answer)
+                (state.first, state.version) = (answer, BodyVersion(answer))
+                state.isTrusted = false
+            }
+            try sink.begin(answer, continues: false)
+            start.set(0)
+            for try await piece in stream { try sink.take(piece) }
+            return (answer, false)
+        case .rest(let range):
+            let first = state.first ?? answer
+            state.first = first
+            state.version = state.version?.completed(by: range) ?? BodyVersion(answer)
+            try sink.begin(answer, continues: true)
+            start.set(sink.count)
+            for try await piece in stream {
+                guard piece.count <= range.end - sink.count else { throw excess(answer) }
+                try sink.take(piece)
+            }
+            if sink.count == state.version?.total { return (first, false) }
+            // A server may send less than it was asked for (RFC 9110, 15.3.7).
+            guard sink.count > range.start else {
+                throw lost(answer, "the server sends nothing more of it")
+            }
+            state.made -= 1
+            state.part = BodyPart(version: state.version, count: sink.count)
+            return nil
+        }
+    }
+
+    /// Checks a response that should have all of the body.
+    private func check(_ answer: REST.Response) throws {
+        // Of what was written to a pipe already, only the rest can be used.
+        guard sink.canRestart else {
+            throw lost(answer, "the server sends it from the beginning")
+        }
+        guard answer.status != 206 || request.method != "GET" || hasOwnRange else {
+            throw RealtimeError(
+                .protocolViolation,
+                "\(answer.place) sends a part (206), although all of the body was asked for")
+        }
+    }
+
     /// The request for what is missing.
     private func next(
-        _ part: Part?, after made: Int, from start: Counter, _ end: ContinuousClock.Instant?
+        _ state: State, from start: Counter, _ end: ContinuousClock.Instant?
     ) -> REST.Request {
         var request = request
-        if let part { request.headers += part.headers }
-        request.attempts = attempts - made
+        if let part = state.part { request.headers += part.headers }
+        request.attempts = attempts - state.made
         request.deadline = end.map { max(.milliseconds(1), ContinuousClock.now.duration(to: $0)) }
-        request.onRetry = { cause, delay, attempt in report(cause, delay, made + attempt) }
+        request.onRetry = { [made = state.made] cause, delay, attempt in
+            report(cause, delay, made + attempt)
+        }
         if let progress {
             request.onProgress = { sent, toSend, received, toReceive in
                 guard received > 0 else { return progress.report("sent", sent, of: toSend) }
@@ -119,25 +157,31 @@ struct Download {
     }
 
     /// What can be continued after a response broke off; nil if nothing can.
-    /// - Parameter needsValidator: unless the user has said that it is the same body.
-    private func missing(after answer: REST.Response, needsValidator: Bool) -> Part? {
-        guard sink.count > 0, answer.header("content-encoding") == nil,
-            answer.header("accept-ranges") != "none",
-            !request.headers.contains(where: { $0.name.lowercased() == "range" })
+    private func missing(_ state: State) -> BodyPart? {
+        guard let first = state.first, sink.count > 0, first.header("content-encoding") == nil,
+            first.header("accept-ranges") != "none", !hasOwnRange,
+            state.version?.validator != nil || state.isTrusted
         else { return nil }
-        let tag = answer.header("etag").flatMap { $0.hasPrefix("W/") ? nil : $0 }
-        let validator = tag ?? answer.header("last-modified")
-        guard validator != nil || !needsValidator else { return nil }
-        return Part(validator: validator, count: sink.count)
+        return BodyPart(version: state.version, count: sink.count)
     }
 
-    /// The error for a body that begins again after a part of it was written.
-    private func broken(_ answer: REST.Response) -> RealtimeError {
-        let place = answer.url.prefix { $0 != "?" }
-        return RealtimeError(
+    /// Whether the user asks for a part.
+    private var hasOwnRange: Bool {
+        request.headers.contains { $0.name.lowercased() == "range" }
+    }
+
+    /// The error for the rest of a body of which a part is there.
+    private func lost(_ answer: REST.Response, _ cause: String) -> RealtimeError {
+        RealtimeError(
             .connectionLost,
-            "the response of \(place) broke off after \(sink.count) bytes, and its rest cannot be "
-                + "had: the server sends it from the beginning")
+            "the response of \(answer.place) broke off after \(sink.count) bytes, and its rest "
+                + "cannot be had: \(cause)")
+    }
+
+    private func excess(_ answer: REST.Response) -> RealtimeError {
+        let range = (answer.header("content-range") ?? "").oneLine
+        return RealtimeError(
+            .protocolViolation, "\(answer.place) sends more than \(range), which it announced")
     }
 }
 

@@ -114,7 +114,8 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
     @Option(
         name: [.customShort("C"), .long],
         help: ArgumentHelp(
-            "With -, continue the file that an earlier run has left as --output with .part.",
+            "With -, continue the file that an earlier run has left as --output with .part. Its "
+                + "version is not kept: that the server still has the same is up to you.",
             valueName: "-", visibility: Method.continues ? .default : .hidden))
     var continueAt: String?
 
@@ -140,7 +141,8 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
     @OptionGroup var shared: SharedOptions
 
     func validate() throws {
-        if idleTimeout != 0 { _ = try duration(idleTimeout, "--idle-timeout") }
+        _ = try duration(orZero: idleTimeout, "--idle-timeout")
+        try SharedOptions.refuse(empty: output, "--output")
         if let maxTime { _ = try duration(maxTime, "--max-time") }
         let bodies = [("--data", data), ("--data-raw", dataRaw), ("--data-file", dataFile)]
             .filter { $0.1 != nil }.map(\.0)
@@ -163,6 +165,9 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
             }
             guard let output, output != "-" else {
                 throw ValidationError("--continue-at needs the file of --output.")
+            }
+            guard !shared.header.contains(where: { $0.name.lowercased() == "range" }) else {
+                throw ValidationError("--continue-at sets the header Range itself.")
             }
         }
         guard (1...100).contains(attempts) else {
@@ -232,8 +237,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         options.network = try shared.network.network()
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")
         // The response is streamed, so this limits only the time without a byte.
-        options.attemptTimeout =
-            idleTimeout == 0 ? nil : try duration(idleTimeout, "--idle-timeout")
+        options.attemptTimeout = try duration(orZero: idleTimeout, "--idle-timeout")
         options.deadline = nil
         options.attempts = attempts
         options.idempotencyKeys = idempotencyKey
