@@ -153,6 +153,12 @@ public final class EventSource: Sendable, AsyncSequence {
         try? start()
     }
 
+    /// For the command-line tool, which ends if ids cannot be kept.
+    /// - Throws: `RealtimeError(.store)` for a file that cannot be used.
+    @_spi(CommandLine) public static func checkIDFile(_ path: String) throws(RealtimeError) {
+        try EventSourceConnection.checkIDFile(path)
+    }
+
     deinit {
         dispatcher.close()
         connection.close()

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Realtime
+@_spi(CommandLine) import Realtime
 
 struct EventSourceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -50,6 +50,7 @@ struct EventSourceCommand: AsyncParsableCommand {
         if event.contains("") {
             throw ValidationError("--event is \"\"; events without a type have the type message.")
         }
+        try SharedOptions.refuse(empty: idFile, "--id-file")
         try SharedOptions.check(count: count)
     }
 
@@ -112,7 +113,11 @@ struct EventSourceCommand: AsyncParsableCommand {
         options.headers = try shared.headers()
         options.network = try shared.network.network()
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")
-        if let idFile { try Files.checkWritable(idFile, "--id-file") }
+        if let idFile {
+            try Files.checkWritable(idFile, "--id-file")
+            // Without ids, the next run would begin anew, or miss events.
+            try EventSource.checkIDFile(idFile)
+        }
         options.lastEventID = lastEventID
         options.idFile = idFile
         options.reconnect = reconnect

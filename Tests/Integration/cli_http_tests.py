@@ -1,12 +1,15 @@
 """The command-line tool receives events, polls and answers through proxies."""
 
 import pathlib
+import resource
 import signal
 import tempfile
 import threading
 
 from command_line import (
+    DONE,
     INTERRUPTED,
+    OTHER,
     REFUSED,
     UNREACHABLE,
     USAGE,
@@ -115,11 +118,37 @@ def test_ids_are_kept(tool: Tool, servers: Servers) -> None:
             ends(process, INTERRUPTED)
         tool.run(*arguments, "--count", "2")
         expect(ids == ["", "1a", "2b"], f"{ids}")
-        # A damaged file does not end the command: it is replaced.
+        # A damaged file does not end the command: it is replaced. One of another program does.
         damaged = pathlib.Path(folder, "ids")
-        damaged.write_text("no ids")
+        first, *_ = damaged.read_text().splitlines()
+        damaged.write_text(f"{first}\nno ids")
         said = tool.run(*arguments, "--count", "1").stderr
         expect(f"{folder}/ids" in said and "network" not in said, said)
+        expect("4a" in damaged.read_text(), damaged.read_text())
+        damaged.write_text("no ids")
+        said = tool.run(*arguments, "--count", "1", status=OTHER).stderr
+        expect(f"{folder}/ids was not written by librealtime" in said, said)
+        expect(damaged.read_text() == "no ids" and len(ids) == 4, f"{ids}")
+
+
+def test_ids_that_do_not_fit(tool: Tool, servers: Servers, tmp_path: pathlib.Path) -> None:
+    """Above the limit of the process for files, which otherwise ends it by a signal."""
+
+    async def script(peer: Peer) -> None:
+        await peer.send("\r\n".join([*STREAM, "", "id: 1\ndata: one\n\n"]).encode())
+        await peer.read_to_end()
+
+    command = ["sse", http(servers.script(script)), "--id-file", "ids", "--count", "1"]
+    limit = (0, 0)
+    with running(
+        tool,
+        *command,
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+    ) as process:
+        output, said = process.communicate()
+        ends(process, DONE)
+    expect(output == b"one\n" and not (tmp_path / "ids").exists(), repr(said))
 
 
 # Long polls

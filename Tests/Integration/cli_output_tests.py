@@ -279,7 +279,21 @@ def test_files_that_are_kept(tool: Tool, servers: Servers, tmp_path: pathlib.Pat
     url = http(servers.script(script))
     missing = "No such file or directory"
     call = ["ddp", url, "call", "a", "--token-file"]
+    pipe, foreign, locked = (tmp_path / name for name in ("pipe", "foreign", "locked"))
+    os.mkfifo(pipe)
+    foreign.write_text("of another program")
+    (tmp_path / "locked.lock").mkdir()
     for command, path, cause in (
+        *(
+            (start, path, cause)
+            for start in (["sse", url, "--id-file"], call)
+            for path, cause in (
+                ("/dev/null", "is not a regular file"),
+                (str(pipe), "is not a regular file"),
+                (str(foreign), "was not written by librealtime"),
+                (str(locked), "has a lock that cannot be opened"),
+            )
+        ),
         (["sse", url, "--id-file"], "/no/folder", missing),
         (["sse", url, "--id-file"], str(tmp_path), "Is a directory"),
         (call, "/no/folder", missing),
@@ -288,6 +302,7 @@ def test_files_that_are_kept(tool: Tool, servers: Servers, tmp_path: pathlib.Pat
         said = tool.run(*command, path, status=OTHER).stderr
         expect(path in said and cause in said and said.count("\n") == 1, said)
     expect(not requests, f"{requests}")
+    expect(foreign.read_text() == "of another program", "it was changed")
     # A name without a folder is one in the current folder.
     with running(tool, "sse", url, "--id-file", "ids", cwd=tmp_path) as process:
         ends(process, REFUSED)

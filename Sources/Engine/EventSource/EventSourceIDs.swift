@@ -1,5 +1,5 @@
 import Session
-import Wire
+package import Wire
 
 // The last event id of an event source, and where it is stored (docs/eventsource.md, C14). The
 // loop's owner only.
@@ -22,6 +22,13 @@ extension EventSourceConnection: EventIDSource {
             unstored.isBroken = (try? writer.store.check()) == nil
         }
         return id
+    }
+
+    /// Checks whether ids can be kept in a file, as far as that is known in advance. A damaged file
+    /// is replaced by the first id, so it is none that cannot be used.
+    /// - Throws: `.store` if not.
+    package static func checkIDFile(_ path: String) throws(RealtimeError) {
+        try KeyedStore(path: path, format: .eventIDs).check()
     }
 
     /// Takes over the last id after the handlers of its event have run: at once if ids are stored,
