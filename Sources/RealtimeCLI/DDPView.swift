@@ -57,8 +57,12 @@ final class DDPView: Sendable {
     /// - Parameter asksAgain: a login follows, so that it does not matter whether the one of the
     ///   token's file succeeds.
     func connect(_ client: DDPClient, asksAgain: Bool) throws {
-        if case .table(let query) = shown {
+        switch shown {
+        case .everything: break
+        case .query(let query), .table(let query):
             let collection = try client.collection(query.collection)
+            // A query with a fault ends the command before it connects and logs in.
+            _ = try collection.find(query.selector, options: query.options)
             table?.begin {
                 (try? collection.find(query.selector, options: query.options)) ?? []
             }

@@ -101,9 +101,16 @@ struct PusherCommand: AsyncParsableCommand {
             let view = PusherView(
                 shared.console, completion, channels: channels, events: event, count: count,
                 trigger: try trigger.map { ($0, try PusherCommand.json(data ?? "{}")) })
-            let interruption = Interruption { pusher.disconnect() }
+            let interruption = Interruption {
+                pusher.disconnect()
+                // Nothing else reports the end of what has not begun.
+                if pusher.connection.connectionState == .disconnected { completion.end() }
+            }
             try shared.console.reportOffline()
-            view.show(pusher)
+            view.subscribe(pusher)
+            // A channel's name that cannot be used is reported on the loop.
+            await Loop.shared.settle()
+            view.connect(pusher)
             try await completion.wait()
             await Loop.shared.settle()
             try interruption.check()

@@ -39,8 +39,13 @@ final class PusherView: Sendable {
     /// Nil after the end.
     private var console: Console? { completion.isOver ? nil : output }
 
-    /// Subscribes and connects.
-    func show(_ pusher: Pusher) {
+    /// Connects, unless there is nothing to connect for.
+    func connect(_ pusher: Pusher) {
+        if !completion.isOver { pusher.connect() }
+    }
+
+    /// Prepares the channels.
+    func subscribe(_ pusher: Pusher) {
         pusher.onStateChange { [weak pusher] change in
             if let pusher { self.show(change, pusher) }
         }
@@ -60,7 +65,6 @@ final class PusherView: Sendable {
             if let pusher { self.show(event, pusher) }
         }
         for channel in channels { pusher.subscribe(channel) }
-        pusher.connect()
     }
 
     private func show(_ event: PusherEvent, _ pusher: Pusher) {
@@ -155,7 +159,7 @@ final class PusherView: Sendable {
         if isLast, endsWhenSent { pusher.disconnect() }
     }
 
-    /// Ends the command when no channel is left.
+    /// Ends the command when no channel is left, or if an argument cannot be the name of a channel.
     private func failed(
         _ channel: PusherChannel, _ failure: Pusher.Failure, _ pusher: Pusher
     ) {
@@ -164,7 +168,7 @@ final class PusherView: Sendable {
             state.untriggered.remove(channel.name)
             return state.channels.isEmpty
         }
-        guard !isLast else {
+        guard !isLast, failure.error.code != .invalidArgument else {
             completion.end(failure.error)
             return pusher.disconnect()
         }

@@ -10,6 +10,7 @@ from command_line import (
     REFUSED,
     UNREACHABLE,
     UNTRUSTED,
+    USAGE,
     Script,
     Tool,
     ends,
@@ -212,3 +213,19 @@ def test_a_lost_connection_is_tried_for_longer(tool: Tool, ddp_server: DDPServer
         assert process.stderr is not None
         said = process.stderr.read().decode()
     expect("; trying again in " in said and "SockJS" not in said, said)
+
+
+def test_a_query_with_a_fault(tool: Tool, servers: Servers) -> None:
+    """It is found out before the command connects, and so before it logs in."""
+    requests: list[bytes] = []
+
+    async def script(peer: Peer) -> None:
+        requests.append(peer.request)
+        await peer.read_to_end()
+
+    url = http(servers.script(script))
+    for options in (["--selector", '{"$bad":1}'], ["--fields", "a,a.b"]):
+        for what in (["--collection", "c"], ["--watch"]):
+            said = tool.run("ddp", url, "sub", "a", *what, *options, status=USAGE).stderr
+            expect("invalid " in said, said)
+    expect(not requests, f"{requests}")

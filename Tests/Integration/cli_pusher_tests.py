@@ -3,6 +3,7 @@
 import json
 import pathlib
 import signal
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from command_line import (
 )
 from harness import expect
 from pusher_server import PusherServer
+from servers import Peer, Servers, frame
 
 
 @pytest.fixture
@@ -232,7 +234,42 @@ def test_exit_codes(tool: Tool, server: PusherServer, secret: str) -> None:
         ["private-encrypted-a", "--trigger", "client-a"],
         ["private-a", "b", "--trigger", "client-a"],
         ["a", "--secret-file", secret, "--auth-endpoint", "http://127.0.0.1"],
+        ["a", "--path", "x y"],
+        ["a", "--path", "/ws?x"],
+        ["a", "not a name"],
         [],
     ]:
+        before = len(server.control.log(what="open"))
         tool.run(*to(server, *arguments), status=USAGE)
+        expect(len(server.control.log(what="open")) == before, f"it connects with {arguments}")
     tool.run(*to(server, "a", "--secret-file", "/nowhere"), status=OTHER)
+
+
+def test_a_signal_while_it_waits(tool: Tool, servers: Servers) -> None:
+    """There is no connection to close, so the process does not wait for that."""
+    hello = {"socket_id": "1.2", "activity_timeout": 120}
+    established = {"event": "pusher:connection_established", "data": json.dumps(hello)}
+    attempts: list[bytes] = []
+
+    async def script(peer: Peer) -> None:
+        attempts.append(peer.request)
+        if len(attempts) == 1:
+            await peer.send(peer.answer() + frame(1, json.dumps(established).encode()))
+            await peer.send(frame(8, b"\x10\x68"))
+        else:
+            await peer.read_to_end()
+
+    host, port = servers.script(script).removeprefix("ws://").rstrip("/").split(":")
+    command = ["pusher", "--key", "k", "--host", host, "--port", port, "--no-tls", "a"]
+    for texts in (["; trying again in "], ["; trying again in ", "connecting to "]):
+        attempts.clear()
+        with running(tool, *command) as process:
+            line_of(process, "stderr")
+            for text in texts:
+                while text not in line_of(process, "stderr"):
+                    pass
+            process.send_signal(signal.SIGTERM)
+            sent = time.monotonic()
+            ends(process, INTERRUPTED)
+            took = time.monotonic() - sent
+            expect(took < 8, f"{took} s")
