@@ -76,8 +76,9 @@ struct ListenCommand: AsyncParsableCommand {
         if let maxRounds, maxRounds < 0 {
             throw ValidationError("--max-rounds is \(maxRounds); 0 or more is expected.")
         }
-        if upgrade != 0 { _ = try duration(upgrade, "--upgrade") }
+        _ = try duration(orZero: upgrade, "--upgrade")
         try SharedOptions.refuse(empty: token, "--token")
+        try SharedOptions.refuse(empty: refreshToken, "--refresh-token")
         if shared.user != nil {
             throw ValidationError("--user cannot be used here; Authorization is for the token.")
         }
@@ -196,8 +197,7 @@ struct ListenCommand: AsyncParsableCommand {
         configuration.headers = shared.header
         configuration.network = try shared.network.network()
         configuration.connectTimeout = try duration(shared.network.timeout, "--timeout")
-        configuration.upgradeInterval =
-            upgrade == 0 ? nil : try duration(upgrade, "--upgrade")
+        configuration.upgradeInterval = try duration(orZero: upgrade, "--upgrade")
         return configuration
     }
 

@@ -93,8 +93,7 @@ struct WebSocketCommand: AsyncParsableCommand {
 
     private var silence: Duration {
         get throws {
-            let wait = wait ?? 1
-            return wait == 0 ? .zero : try duration(wait, "--wait")
+            try duration(orZero: wait ?? 1, "--wait") ?? .zero
         }
     }
 

@@ -112,6 +112,13 @@ def test_invalid_arguments(tool: Tool) -> None:
         (["ws", "ws://127.0.0.1/", "--count", "0"], "--count"),
         (["ws", "ws://127.0.0.1/", "--ping", "nan"], "--ping"),
         (["ws", "ws://127.0.0.1/", "--wait", "-1"], "--wait"),
+        (["ws", "ws://127.0.0.1/", "--close", "--wait", "1e20"], "0 to 86400 seconds"),
+        (["listen", "http://127.0.0.1/", "--upgrade", "1e18"], "0 to 86400 seconds"),
+        (["get", "http://127.0.0.1/", "--idle-timeout=-1"], "0 to 86400 seconds"),
+        (["get", "http://127.0.0.1/", "--max-time", "0"], "more than 0, up to 86400 seconds"),
+        (["get", "http://127.0.0.1/", "--resolve", "*:80:127.0.0.1"], "*:80:127.0.0.1"),
+        (["get", "http://127.0.0.1/", "--unix-socket", ""], '--unix-socket is ""'),
+        (["sse", "http://127.0.0.1/", "--id-file", ""], '--id-file is ""'),
         (["listen", "http://127.0.0.1/", "--max-rounds", "-1"], "--max-rounds"),
         (["ws", "ws://127.0.0.1/", "--timeout", "-1"], "--timeout"),
         (["ws", "ws://127.0.0.1/", "--resolve", "host:x:1"], "HOST:PORT:ADDRESS"),
@@ -371,6 +378,16 @@ def test_errors_name_flags(tool: Tool, servers: Servers) -> None:
     written = tool.run(*command, "--json", status=UNREACHABLE).stdout
     error = json.loads(written.splitlines()[-1])
     expect("within 200 ms (--timeout)" in error["message"], written)
+    # Also where the option comes first, and where the tool has no flag for it.
+    long = tool.run("get", "http://127.0.0.1:1/", "--unix-socket", "x" * 200, status=USAGE).stderr
+    expect("realtime: --unix-socket has 200 bytes" in long, long)
+
+    async def full(peer: Peer) -> None:
+        await peer.send(peer.answer())
+        await peer.send(frame(8, b"\x03\xe8too much (option max_document_bytes)"))
+
+    said = tool.run("ws", servers.script(full)).stderr
+    expect("too much" in said and "option" not in said, said)
 
 
 def test_interrupted_twice(tool: Tool, servers: Servers) -> None:
