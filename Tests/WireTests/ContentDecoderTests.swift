@@ -103,7 +103,9 @@ struct ContentDecoderTests {
         ("gzip", Coded.gzip), ("x-gzip", Coded.gzip), ("GZIP", Coded.gzipFields),
         ("deflate", Coded.zlib), ("deflate", Coded.raw), ("br", Coded.brotli),
         ("zstd", Coded.zstd), ("zstd", Coded.zstdWindow8MiB), ("gzip, br", Coded.gzipThenBrotli),
-        (" identity ,, gzip, none", Coded.gzip),
+        (" identity ,, gzip, none", Coded.gzip), ("utf-8, gzip", Coded.gzip),
+        ("gzip, UTF-8", Coded.gzip), ("foo, gzip", Coded.gzip), ("br, foo, gzip", Coded.gzip),
+        ("foo, gzip, us-ascii, br", Coded.gzipThenBrotli),
     ])
     func decodes(coding: String, bytes: [UInt8]) throws {
         #expect(try decodeInAllWays(bytes, [coding]) == Decoded(text: text))
@@ -220,7 +222,7 @@ struct ContentDecoderTests {
 
     @Test func unsupported() throws {
         // As browsers do: the body is passed on as it came.
-        for names in [["utf-8"], ["compress"], ["foo, gzip"], ["gzip", "UTF-8"]] {
+        for names in [["utf-8"], ["compress"], ["gzip, foo"], ["gzip", "foo", "UTF-8"]] {
             #expect(ContentDecoder(contentEncoding: names) == nil)
         }
         #expect(try decode([[1]], ["gzip,gzip,gzip,gzip"]).failure == .tooMany(4))

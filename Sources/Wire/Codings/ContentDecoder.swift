@@ -62,30 +62,33 @@ package final class ContentDecoder {
         }
     }
 
-    /// nil if there is nothing to decode: also if any name is not that of a coding, such as
-    /// "utf-8", which some servers send. Like browsers, we then pass the body on as it came.
+    /// nil if there is nothing to decode. The codings are undone from the last one on, up to a name
+    /// that is not that of a coding. Like browsers, we then pass the body on.
     /// - Parameter contentEncoding: the values of all Content-Encoding fields. `decode` reports
     ///   codings whose library is missing, since a response without a body may name any.
     package convenience init?(contentEncoding: [String]) {
         var codings: [ContentCoding] = []
-        for value in contentEncoding {
-            for element in value.utf8.split(separator: UInt8(ascii: ",")) {
+        undoing: for value in contentEncoding.reversed() {
+            for element in value.utf8.split(separator: UInt8(ascii: ",")).reversed() {
                 let name = String(Substring(element.trimmingBlanks))
-                // Some servers use one of these words to say that there is no coding.
-                if name.isEmpty || name.equalsIgnoringASCIICase("identity")
-                    || name.equalsIgnoringASCIICase("none")
-                {
-                    continue
-                }
-                guard let coding = ContentCoding(name: name) else { return nil }
+                if name.isEmpty || ContentDecoder.isNoCoding(name) { continue }
+                guard let coding = ContentCoding(name: name) else { break undoing }
                 codings.append(coding)
             }
         }
         if codings.isEmpty { return nil }
-        self.init(codings)
+        self.init(codings.reversed())
     }
 
     private init(_ codings: [ContentCoding]) { self.codings = codings }
+
+    /// Some servers use one of these words to say that there is no coding, or give the character
+    /// set.
+    private static func isNoCoding(_ name: String) -> Bool {
+        ["identity", "none", "utf-8", "utf8", "us-ascii", "iso-8859-1"].contains {
+            name.equalsIgnoringASCIICase($0)
+        }
+    }
 
     /// Decodes some of the input. Call it again while `hasMore` is true, and with the bytes that it
     /// did not consume, followed by the next ones. If the input is damaged, it first returns the

@@ -70,6 +70,11 @@ def failure(url: str) -> librealtime.RealtimeError:
         ("deflate, gzip", compress(zlib.compress(TEXT)), TEXT),
         ("gzip\r\nContent-Encoding: zstd", zstandard.compress(PACKED), TEXT),
         ("identity", TEXT, TEXT),
+        # The last one is undone first. A character set is not a coding.
+        ("utf-8, gzip", PACKED, TEXT),
+        ("gzip, UTF-8", PACKED, TEXT),
+        ("foo, gzip", PACKED, TEXT),
+        ("gzip, foo, deflate", zlib.compress(PACKED), PACKED),
         # Like libcurl: an empty body is an empty text.
         ("gzip", b"", b""),
     ],
@@ -156,6 +161,14 @@ def test_without_compression_the_body_is_left_alone(replying: Any) -> None:
 
 def stream(body: bytes) -> bytes:
     return answer(body, "Content-Type: text/event-stream", "Content-Encoding: gzip")
+
+
+@pytest.mark.parametrize("coding", ["utf-8, gzip", "gzip, utf-8"])
+def test_an_event_stream_whose_codings_name_a_character_set(replying: Any, coding: str) -> None:
+    head = ("Content-Type: text/event-stream", f"Content-Encoding: {coding}")
+    url = replying(answer(compress(b"data: hello\n\n"), *head))
+    with sync.EventSource(url) as source:
+        assert source.recv(60).data == "hello"
 
 
 def test_an_event_stream_of_several_members(run: Any, replying: Any) -> None:
