@@ -262,6 +262,24 @@ def test_a_name_of_this_machine_needs_no_network(names: Names, kind: str) -> Non
 
 
 @in_namespaces
+def test_a_name_that_begins_to_lead_here_is_tried(names: Names) -> None:
+    """Nothing reports that a name leads elsewhere, so it is looked up again while objects wait."""
+    with Wire() as wire, contextlib.ExitStack() as stack:
+        wire.client("ip link set c0 down")
+        listener = wire.listen(at_client=True)
+        listener.listen()
+        host = stack.enter_context(contextlib.closing(Host("", 0, accept, listener)))
+        names.set("host.names.test", "192.0.2.1")
+        for kind in OBJECTS:
+            stack.enter_context(names.client(kind, f"host.names.test:{host.port}", wire.inside))
+        while len(names.lookups) < len(OBJECTS):
+            pass
+        names.set("host.names.test", "127.0.0.1")
+        for _ in OBJECTS:
+            host.asked()
+
+
+@in_namespaces
 def test_a_deadline_counts_without_a_network(names: Names) -> None:
     names.set("host.names.test", "192.0.2.1")
     with Wire() as wire:

@@ -239,6 +239,8 @@ final class NetworkMonitor: @unchecked Sendable {
 }
 
 extension NetworkMonitor: LocalNamesOwner {
+    var awaitsNames: Bool { descriptor >= 0 && !observers.isEmpty && !view.isOnline }
+
     func namesChanged() {
         hasUnreportedChange = true
         loop.schedule(self)
@@ -256,6 +258,7 @@ extension NetworkMonitor: LoopSource {
     func turn() { reportChange() }
 
     func loopClosed() {
+        names.stop()
         token = nil
         closeDescriptor()
         observers = [:]

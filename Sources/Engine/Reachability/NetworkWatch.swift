@@ -18,7 +18,11 @@ final class NetworkWatch: LoopLocal {
         loop.local(NetworkWatch.self) { NetworkWatch() }
     }
 
-    func loopClosed() { state.withLock { $0 = .none } }
+    func loopClosed() {
+        let monitor = monitor
+        state.withLock { $0 = .none }
+        monitor?.loopClosed()
+    }
 
     /// The loop's monitor, if it has one.
     var monitor: NetworkMonitor? {
