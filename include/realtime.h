@@ -2447,8 +2447,10 @@ rt_status rt_eventsource_on_retry(
 /**
  * Sets the callback for failed attempts and ended streams. `status` is RT_ERROR_CLOSED for a stream
  * that ended in order. If the failure is fatal, the event source is closed and this is the last
- * callback; otherwise it reconnects. A failure with `attempt` 0 does not affect the connection (an
- * id file that cannot be used). A failure that occurs before the callback is set is kept for it.
+ * callback; otherwise it reconnects. When an attempt begins to wait for a network, the callback is
+ * called once, with RT_ERROR_CONNECT and without a time. A failure with `attempt` 0 does not affect
+ * the connection (an id file that cannot be used). A failure that occurs before the callback is set
+ * is kept for it.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
@@ -3184,9 +3186,10 @@ rt_status rt_longpoll_on_message(
 
 /**
  * Sets the callback for failed attempts. If the failure is fatal, the long poll is closed and this
- * is the last callback; otherwise another poll follows. RT_ERROR_GONE (410) means that the polled
- * resource was removed. By default it is not fatal, and polls start again from the beginning. A
- * failure that occurs before the callback is set is kept for it.
+ * is the last callback; otherwise another poll follows. When a poll begins to wait for a network,
+ * the callback is called once, with RT_ERROR_CONNECT and without a time. RT_ERROR_GONE (410) means
+ * that the polled resource was removed. By default it is not fatal, and polls start again from the
+ * beginning. A failure that occurs before the callback is set is kept for it.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
@@ -3450,9 +3453,10 @@ rt_status rt_rest_clear_headers(rt_rest *rest);
  * The time limit of one attempt, from name resolution to the last byte of its response, including
  * redirects. While the request's body is sent, and while the response is streamed to the caller, it
  * limits the time without a byte instead: each byte restarts it. It does not run while the caller
- * pauses the response or has no more of the body yet. If a request's own limit is longer than the
- * client's deadline, it is also the request's deadline. Default: 5,000; 0 means no limit. Before
- * the first request.
+ * pauses the response or has no more of the body yet, nor before the attempt begins: for example
+ * while the request waits for a network. If a request's own limit is longer than the client's
+ * deadline, it is also the request's deadline. Default: 5,000; 0 means no limit. Before the first
+ * request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -4138,8 +4142,9 @@ rt_status rt_rest_request_send(
  * The time limit of one attempt, from name resolution to the last byte of its response, including
  * redirects. While the request's body is sent, and while the response is streamed to the caller, it
  * limits the time without a byte instead: each byte restarts it. It does not run while the caller
- * pauses the response or has no more of the body yet. If a request's own limit is longer than the
- * client's deadline, it is also the request's deadline. 0 means no limit.
+ * pauses the response or has no more of the body yet, nor before the attempt begins: for example
+ * while the request waits for a network. If a request's own limit is longer than the client's
+ * deadline, it is also the request's deadline. 0 means no limit.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
  * Since 0.1.
@@ -4736,7 +4741,8 @@ rt_status rt_spreadbot_on_message(
 /**
  * Sets the callback for a transport that failed or was lost, and for refused tokens. If the failure
  * is fatal, the disconnected callback follows; otherwise another attempt does, by the same
- * transport or another one.
+ * transport or another one. When the next attempt begins to wait for a network, the callback is
+ * called once, with RT_ERROR_CONNECT, without a time and without a transport.
  *
  * `attempt` counts the attempts in a row on the transport; it is 0 if the failure does not count.
  * `transport` is RT_SPREADBOT_TRANSPORT_NONE for a failed request of an outbox, which is retried. A

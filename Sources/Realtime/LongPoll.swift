@@ -124,8 +124,8 @@ public final class LongPoll: Sendable, AsyncSequence {
         }
     }
 
-    /// Called for each failed attempt. An error that occurs before the handler is set is kept for
-    /// it.
+    /// Called for each failed attempt, and once when a poll begins to wait for a network. An error
+    /// that occurs before the handler is set is kept for it.
     public func onError(
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (ErrorEvent) -> Void)?
     ) {

@@ -56,8 +56,9 @@ extension REST {
         /// The time limit of one attempt, from name resolution to the last byte of its response,
         /// including redirects. While the request's body is sent, and while the response is
         /// streamed to the caller, it limits the time without a byte instead: each byte restarts
-        /// it. It does not run while the caller pauses the response or has no more of the body yet.
-        /// If a request's own limit is longer than the client's deadline, it is also the request's
+        /// it. It does not run while the caller pauses the response or has no more of the body yet,
+        /// nor before the attempt begins: for example while the request waits for a network. If a
+        /// request's own limit is longer than the client's deadline, it is also the request's
         /// deadline. nil means no limit.
         public var attemptTimeout: Duration? = .seconds(5)
         /// The time limit for opening a connection: name resolution, TCP and TLS. Without it only

@@ -74,13 +74,14 @@ extension REST {
             )?
         /// Called when an attempt has failed and another follows: with the cause, the delay before
         /// the next attempt, and its number. The cause has the response that refused the last
-        /// attempt, if there was one, without its body. It runs on the main actor, on the actor to
-        /// which it is isolated, or where the client's `Options.executor` says, perhaps after the
-        /// request's end was reported elsewhere.
+        /// attempt, if there was one, without its body. Also called once each time that the request
+        /// begins to wait for a network; `delay` is then nil. It runs on the main actor, on the
+        /// actor to which it is isolated, or where the client's `Options.executor` says, perhaps
+        /// after the request's end was reported elsewhere.
         public var onRetry:
             (
                 @Sendable @isolated(any) (
-                    _ cause: RealtimeError, _ delay: Duration, _ attempt: Int
+                    _ cause: RealtimeError, _ delay: Duration?, _ attempt: Int
                 ) -> Void
             )?
 
@@ -88,8 +89,9 @@ extension REST {
         /// The time limit of one attempt, from name resolution to the last byte of its response,
         /// including redirects. While the request's body is sent, and while the response is
         /// streamed to the caller, it limits the time without a byte instead: each byte restarts
-        /// it. It does not run while the caller pauses the response or has no more of the body yet.
-        /// If a request's own limit is longer than the client's deadline, it is also the request's
+        /// it. It does not run while the caller pauses the response or has no more of the body yet,
+        /// nor before the attempt begins: for example while the request waits for a network. If a
+        /// request's own limit is longer than the client's deadline, it is also the request's
         /// deadline. `.zero` means no limit.
         public var attemptTimeout: Duration?
         /// The time limit for opening a connection: name resolution, TCP and TLS. Without it only

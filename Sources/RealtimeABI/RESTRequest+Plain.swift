@@ -6,8 +6,9 @@ import Wire
 /// The time limit of one attempt, from name resolution to the last byte of its response, including
 /// redirects. While the request's body is sent, and while the response is streamed to the caller,
 /// it limits the time without a byte instead: each byte restarts it. It does not run while the
-/// caller pauses the response or has no more of the body yet. If a request's own limit is longer
-/// than the client's deadline, it is also the request's deadline. 0 means no limit. Since 0.1.
+/// caller pauses the response or has no more of the body yet, nor before the attempt begins: for
+/// example while the request waits for a network. If a request's own limit is longer than the
+/// client's deadline, it is also the request's deadline. 0 means no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
 @_cdecl("rt_rest_request_set_attempt_timeout_ms")
 public func rt_rest_request_set_attempt_timeout_ms(

@@ -150,7 +150,7 @@ struct Download {
         return request
     }
 
-    private func report(_ cause: RealtimeError, _ delay: Duration, _ attempt: Int) {
+    private func report(_ cause: RealtimeError, _ delay: Duration?, _ attempt: Int) {
         // The remark takes the line of the progress, which follows on the next one.
         progress?.end()
         console.reportLoss(cause, delay, attempt)

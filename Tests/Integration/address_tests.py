@@ -280,6 +280,19 @@ def test_a_name_that_begins_to_lead_here_is_tried(names: Names) -> None:
 
 
 @in_namespaces
+def test_the_wait_for_a_network_is_reported(names: Names) -> None:
+    names.set("host.names.test", "192.0.2.1")
+    with Wire() as wire:
+        wire.client("ip link set c0 down")
+        with names.client("told", "host.names.test:1", wire.inside) as client:
+            assert client.stdout is not None
+            lines = sorted(client.stdout.readline() for _ in range(3))
+    start = "None host.names.test:1: there is no network; "
+    waits = ["attempt 1 waits for it\n"] * 2 + ["it waits for one\n"]
+    expect(lines == [start + text for text in waits], f"{lines}")
+
+
+@in_namespaces
 def test_a_deadline_counts_without_a_network(names: Names) -> None:
     names.set("host.names.test", "192.0.2.1")
     with Wire() as wire:
@@ -287,3 +300,4 @@ def test_a_deadline_counts_without_a_network(names: Names) -> None:
         with names.client("hurried", "host.names.test:1", wire.inside) as client:
             output = client.communicate(timeout=PATIENCE_S)[0]
     expect(output.startswith("RT_ERROR_DEADLINE"), output)
+    expect("waiting for a network" in output, output)

@@ -65,6 +65,19 @@ async def spreadbot(place: str) -> None:
             print(message, flush=True)
 
 
+async def told(place: str) -> None:
+    """Event source, long poll and Spreadbot connection: prints what the error handlers get."""
+
+    def report(event: librealtime.ErrorEvent) -> None:
+        print(event.retry_in, event.error, flush=True)
+
+    bot = librealtime.Spreadbot(f"http://{place}", on_error=report)
+    await bot.establish_connection("news", wait=False)
+    source = librealtime.EventSource(f"http://{place}/", on_error=report)
+    poll = librealtime.LongPoll(f"http://{place}/", on_error=report)
+    await asyncio.gather(source.__aiter__().__anext__(), poll.__aiter__().__anext__())
+
+
 async def forever(connecting: Coroutine[Any, Any, Any]) -> None:
     """The first failure does not end the client."""
     with contextlib.suppress(librealtime.RealtimeError):

@@ -52,7 +52,7 @@ struct RESTTests {
         let retries = Mutex<[String]>([])
         var request = REST.Request("GET", "flaky/\(name)/2")
         request.onRetry = { cause, delay, attempt in
-            let isSoon = delay >= .zero && delay <= .milliseconds(10)
+            let isSoon = delay.map { $0 >= .zero && $0 <= .milliseconds(10) } ?? false
             #expect(cause.response?.status == 503)
             retries.withLock { $0.append("\(cause.code) \(attempt) \(isSoon): \(cause.message)") }
         }
@@ -232,6 +232,28 @@ struct RESTTests {
         let statuses = try await [one.status, two.status]
         #expect(statuses == [200, 200])
         #expect(asked.withLock { $0 } == 1)
+    }
+
+    @Test func waitsForANetworkAreReported() async throws {
+        let reachability = try Reachability(.manual)
+        try reachability.setOnline(false)
+        var options = REST.Options()
+        options.reachability = reachability
+        let rest = try REST("http://127.0.0.1:1/", options: options)
+        let (waits, continuation) = AsyncStream.makeStream(of: String.self)
+        var request = REST.Request("GET", "a")
+        request.onRetry = { cause, delay, attempt in
+            continuation.yield("\(cause.code) \(delay == nil) \(attempt): \(cause.message)")
+        }
+        let number = try rest.send(request) { _ in continuation.finish() }
+        var told = waits.makeAsyncIterator()
+        let first = await told.next()
+        #expect(
+            first == "connect true 1: GET http://127.0.0.1:1/a: there is no network; it waits for"
+                + " one")
+        try rest.cancel(number)
+        let end = await told.next()
+        #expect(end == nil)
     }
 
     @Test func requestsWaitForTheNetwork() async throws {

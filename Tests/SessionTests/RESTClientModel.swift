@@ -7,6 +7,8 @@ final class RESTClientModel {
     var now = Instant(nanoseconds: 1_000_000_000_000)
     var random = 0.0
     var isReachable = true
+    /// The requests that were reported to wait for a network.
+    var waits: [RESTSession.ID] = []
     private var keys = 0
     static let wallClock: Int64 = 1_700_000_000
 
@@ -36,12 +38,19 @@ final class RESTClientModel {
     /// The actions that are due now: "start 1 GET http://h/", "finish 1 ok 200 (1)".
     func done() -> [String] {
         var result: [String] = []
-        while let action = session.nextAction() { result.append(text(action)) }
+        while let action = session.nextAction() {
+            if case .waitForNetwork(let id) = action {
+                waits.append(id)
+            } else {
+                result.append(text(action))
+            }
+        }
         return result
     }
 
     private func text(_ action: RESTSession.Action) -> String {
         switch action {
+        case .waitForNetwork(let id): return "wait \(id)"
         case .start(let id, let request, let isFresh, let rewinds):
             let notes = (isFresh ? " fresh" : "") + (rewinds ? " rewinds" : "")
             let fields = request.fields.map { " \($0.name)=\($0.value)" }.joined()

@@ -153,6 +153,41 @@ struct RESTQueueTests {
         #expect(client.pass(.zero) == ["start 1 GET http://h/"])
     }
 
+    @Test func eachWaitForANetworkIsReportedOnce() throws {
+        let client = RESTClientModel()
+        client.isReachable = false
+        let id = try client.submit { $0.deadline = .zero }
+        #expect(client.done() == [] && client.waits == [id])
+        #expect(client.setReachable(false) == [] && client.waits == [id])
+        // In the meantime only.
+        #expect(client.setReachable(true) == [])
+        #expect(client.setReachable(false) == [] && client.waits == [id, id])
+        #expect(client.setReachable(true) == [])
+        #expect(client.pass(.zero) == ["start 1 GET http://h/"])
+        // An attempt, and a delay, are not waits for a network.
+        #expect(client.setReachable(false) == [] && client.waits.count == 2)
+        #expect(client.fail(id) == [] && client.waits.count == 2)
+        #expect(client.pass(.seconds(1)) == [] && client.waits == [id, id, id])
+        #expect(
+            client.session.wait(of: id).message
+                == "GET http://h/: there is no network; it waits for one")
+    }
+
+    @Test func whatEndsWithoutANetworkSaysSo() throws {
+        let client = RESTClientModel()
+        client.isReachable = false
+        _ = try client.submit { $0.deadline = .seconds(3) }
+        _ = try client.submit { $0.queueTime = .seconds(5) }
+        client.now = client.now + .seconds(5)
+        client.session.wake(now: client.now)
+        var texts: [String] = []
+        while let action = client.session.nextAction() {
+            if case .finish(_, let outcome) = action { texts.append(outcome.error?.message ?? "") }
+        }
+        #expect(texts.count == 2)
+        #expect(texts.allSatisfy { $0.hasSuffix(", waiting for a network") }, "\(texts)")
+    }
+
     @Test func aDeadlineThatWasSetAlwaysCounts() throws {
         let client = RESTClientModel()
         client.isReachable = false

@@ -37,9 +37,11 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     private final var refused: HTTPResponse?
     /// The last connection may be dead. HTTP/2 would continue to use it.
     private final var needsFreshConnection = false
-    private final var hasLoggedWait = false
+    private final var hasReportedWait = false
     /// A failure that no `error` handler has received yet.
     private final var unreported: HTTPSourceFailure?
+    /// It is a wait for a network, which has not ended yet.
+    private final var isWaitUnreported = false
     /// True for a leg of a Spreadbot connection, which reports the results of its legs itself.
     final var isLeg = false
 
@@ -197,20 +199,29 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     final func reachabilityChanged() {
         session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
-        logWait()
-        updateTimer()
+        noteWait()
+        if !isClosed { updateTimer() }
     }
 
-    /// Call when the next attempt may have to wait for the network: logs it once.
-    final func logWait() {
-        let waits = state == .connecting && session?.mayBegin() == false
-        if waits, !hasLoggedWait {
-            log(
-                .info,
-                "\(configuration.url.displayName): there is no network; attempt"
-                    + " \(session?.attempt ?? 0) waits for it")
+    /// Call when the next attempt may have to wait for the network: reports it once.
+    final func noteWait() {
+        let waits = state != .closed && transfer == nil && session?.mayBegin() == false
+        defer { hasReportedWait = waits }
+        if !waits, isWaitUnreported { (unreported, isWaitUnreported) = (nil, false) }
+        guard waits, !hasReportedWait, !isClosed else { return }
+        let attempt = session?.attempt ?? 0
+        let text =
+            "\(configuration.url.displayName): there is no network; attempt \(attempt) waits for it"
+        log(.info, text)
+        // The Spreadbot connection of a leg reports its own waits.
+        if isLeg { return }
+        hasReportedWait = true
+        let failure = HTTPSourceFailure(error: RealtimeError(.connect, text), attempt: attempt)
+        if let report = handlers.error {
+            report(failure)
+        } else if unreported == nil {
+            (unreported, isWaitUnreported) = (failure, true)
         }
-        hasLoggedWait = waits
     }
 
     // MARK: Attempts
@@ -236,8 +247,9 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         takeOptions()
         // The new options may name a host that cannot be reached.
         guard session?.mayBegin() ?? false else {
-            logWait()
-            return updateTimer()
+            noteWait()
+            if !isClosed { updateTimer() }
+            return
         }
         session?.beginAttempt(configuration, now: Loop.now())
         send()
@@ -365,6 +377,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     final func report(_ failure: HTTPSourceFailure) {
         guard !isClosed else { return }
+        if TemporaryStatus.mayDependOnServer(failure.status) { needsFreshConnection = true }
         note(failure)
         // Only the Spreadbot connection decides whether a leg is retried, so leave that out.
         let line = isLeg ? failure.error.message : failure.line
@@ -377,10 +390,10 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         if let error = handlers.error {
             error(failure)
         } else {
-        if TemporaryStatus.mayDependOnServer(failure.status) { needsFreshConnection = true }
-            unreported = failure
+            (unreported, isWaitUnreported) = (failure, false)
         }
-        if failure.isFatal { finish() }
+        if failure.isFatal { return finish() }
+        noteWait()
     }
 
     override func handlersChanged() {
@@ -391,7 +404,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     private func reportUnreported() {
         guard let failure = unreported, let error = handlers.error, !isClosed else { return }
-        unreported = nil
+        (unreported, isWaitUnreported) = (nil, false)
         error(failure)
         if failure.isFatal { dropHandlers() }
     }

@@ -28,8 +28,8 @@ extension EventSourceConnection {
         session.start(now: Loop.now())
         self.session = session
         if let unusable { return giveUp(unusable) }
-        logWait()
-        updateTimer()
+        noteWait()
+        if !isClosed { updateTimer() }
     }
 
     /// Waits for a running handler, which may hold pointers into the parser's memory.

@@ -13,8 +13,8 @@ extension LongPollConnection {
         session.setOnline(isReachable, now: Loop.now(), random: 0)
         session.start(now: Loop.now())
         self.session = session
-        logWait()
-        updateTimer()
+        noteWait()
+        if !isClosed { updateTimer() }
     }
 
     /// A larger body's storage is freed after each poll.

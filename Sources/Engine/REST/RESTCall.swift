@@ -180,9 +180,17 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         driver.session.ended(id, failure, now: Loop.now(), random: randomFraction())
         guard let next = driver.session.next(of: id, now: Loop.now()) else { return }
         log(next)
-        if case .attempt(let number, _, let delay, let cause) = next, mayCall {
-            handlers.retry?(RESTRetry(cause: cause, delay: delay, attempt: number))
-        }
+        guard mayCall else { return }
+        handlers.retry?(RESTRetry(cause: next.cause, delay: next.delay, attempt: next.number))
+    }
+
+    func waitForNetwork() {
+        logWait()
+        guard mayCall else { return }
+        handlers.retry?(
+            RESTRetry(
+                cause: driver.session.wait(of: id), delay: nil,
+                attempt: driver.session.attempt(of: id) + 1))
     }
 
     private func fail(_ error: RealtimeError) {

@@ -25,7 +25,6 @@ extension RESTClient: ReachabilityObserver {
             call.request, key: randomUUID(), isReachable: isReachable(call.url), now: Loop.now())
         calls[call.number] = call
         callsByID[call.id] = call
-        call.logWait()
         setResident(true)
         schedule()
     }
@@ -54,6 +53,7 @@ extension RESTClient: ReachabilityObserver {
         case .abort(let id): callsByID[id]?.drop()
         case .timeOut(let id): callsByID[id]?.timeOut()
         case .authorize(let refusal): askForCredentials(refusal)
+        case .waitForNetwork(let id): callsByID[id]?.waitForNetwork()
         case .finish(let id, let outcome):
             guard let call = callsByID.removeValue(forKey: id) else { return }
             calls[call.number] = nil

@@ -64,11 +64,11 @@ package struct RESTProgress: Sendable {
     package var toReceive: UInt64
 }
 
-/// An attempt has failed, and another follows.
+/// An attempt has failed and another follows, or the next one waits for a network.
 package struct RESTRetry {
     package var cause: RealtimeError
-    /// The time until the next attempt.
-    package var delay: Duration
+    /// The time until the next attempt; nil if it waits for a network.
+    package var delay: Duration?
     /// The number of that attempt.
     package var attempt: Int
 }

@@ -11,19 +11,13 @@ extension RESTCall {
             "\(name), attempt \(driver.session.attempt(of: id)) of \(request.policy.attempts)")
     }
 
-    /// Call when it was submitted.
-    func logWait() {
-        if case .network? = driver.session.next(of: id, now: Loop.now()) { log(.network) }
-    }
+    func logWait() { Log.write(.info, "\(name): there is no network; it waits for one") }
 
     func log(_ next: RESTNext) {
-        switch next {
-        case .attempt(let number, let count, let delay, let cause):
-            Log.write(
-                .info,
-                "\(name): attempt \(number) of \(count) \(delay.fromNow): \(cause.message)")
-        case .network: Log.write(.info, "\(name): there is no network; it waits for one")
-        }
+        Log.write(
+            .info,
+            "\(name): attempt \(next.number) of \(next.count) \(next.delay.fromNow):"
+                + " \(next.cause.message)")
     }
 
     func logEnd(_ outcome: RESTOutcome) {

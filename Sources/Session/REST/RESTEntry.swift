@@ -65,6 +65,8 @@ final class RESTEntry: @unchecked Sendable {
     /// The driver was asked to end the attempt. The end is reported like any other.
     @exclusivity(unchecked) var isTimedOut = false
 
+    /// It is queued until there is a network.
+    @exclusivity(unchecked) var waitsForNetwork = false
     @exclusivity(unchecked) var attempts = 0
     /// The current exchange is counted in `attempts`.
     @exclusivity(unchecked) var exchangeCounts = false

@@ -26,6 +26,7 @@ extension RESTSession {
     mutating func requeue(_ entry: RESTEntry, _ now: Instant) {
         if entry.hasExchange { lines[entry.line].running -= 1 }
         enqueue(entry)
+        noteWait(entry)
         alarms.set(entry, entry.alarm)
         pump(entry.line, now)
     }
@@ -90,6 +91,7 @@ extension RESTSession {
         }
         leaveQueue(entry)
         lines[entry.line].running += 1
+        entry.waitsForNetwork = false
         entry.attemptEnd = nil
         start(entry, now)
     }

@@ -1,30 +1,33 @@
 package import Wire
 
-/// The next step after a failed attempt, for the log and for the request's own handler.
-package enum RESTNext: Sendable {
-    /// Another attempt: its number, the most attempts, the delay before it, and why, with the
-    /// response that refused the last one, without its body.
-    case attempt(Int, of: Int, in: Duration, because: RealtimeError)
-    case network
+/// The next attempt after a failed one, for the log and for the request's own handler.
+package struct RESTNext: Sendable {
+    package let number: Int
+    /// The most attempts.
+    package let count: Int
+    package let delay: Duration
+    /// Why the last attempt failed, with the response that refused it, without its body.
+    package let cause: RealtimeError
 }
 
 extension RESTSession {
-    /// What request `id` waits for after an exchange ended; nil if it does not wait.
+    /// The attempt that request `id` waits for after an exchange ended; nil if it does not.
     package func next(of id: ID, now: Instant) -> RESTNext? {
-        guard let entry = entries[id] else { return nil }
-        switch entry.state {
-        case .waiting(let time):
-            let response = entry.head.map { HTTPResponse($0, body: []) }
-            let refusal = refusal(entry).map {
-                RealtimeError($0.code, $0.message, response: response)
-            }
-            guard let cause = entry.lastError ?? refusal else { return nil }
-            return .attempt(
-                entry.attempts + 1, of: entry.policy.attempts, in: max(time - now, .zero),
-                because: cause)
-        case .queued where !lines[entry.line].isReachable: return .network
-        default: return nil
+        guard let entry = entries[id], case .waiting(let time) = entry.state else { return nil }
+        let response = entry.head.map { HTTPResponse($0, body: []) }
+        let refusal = refusal(entry).map {
+            RealtimeError($0.code, $0.message, response: response)
         }
+        guard let cause = entry.lastError ?? refusal else { return nil }
+        return RESTNext(
+            number: entry.attempts + 1, count: entry.policy.attempts,
+            delay: max(time - now, .zero), cause: cause)
+    }
+
+    /// Tells that request `id` waits for a network.
+    package func wait(of id: ID) -> RealtimeError {
+        let name = entries[id]?.name ?? ""
+        return RealtimeError(.connect, "\(name): there is no network; it waits for one")
     }
 
     /// The number of the current attempt.

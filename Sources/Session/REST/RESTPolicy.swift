@@ -16,8 +16,9 @@ package struct RESTPolicy: Sendable, Equatable {
     /// The time limit of one attempt, from name resolution to the last byte of its response,
     /// including redirects. While the request's body is sent, and while the response is streamed to
     /// the caller, it limits the time without a byte instead: each byte restarts it. It does not
-    /// run while the caller pauses the response or has no more of the body yet. If a request's own
-    /// limit is longer than the client's deadline, it is also the request's deadline.
+    /// run while the caller pauses the response or has no more of the body yet, nor before the
+    /// attempt begins: for example while the request waits for a network. If a request's own limit
+    /// is longer than the client's deadline, it is also the request's deadline.
     /// - Option: attempt_timeout, limit, python timeout
     package var attemptTimeout = Duration.seconds(5) {
         didSet { hasOwnTimeout = isOfRequest }

@@ -21,6 +21,8 @@ package struct RESTSession: ActionMachine, Sendable {
         /// Ask the owner of the credentials for fresh ones, because this response refused them.
         /// Call `authorized` with the result.
         case authorize(ResponseHead?)
+        /// The request now waits for a network. Reported once for each wait.
+        case waitForNetwork(ID)
         /// Call the terminal callback, the last one of this request.
         case finish(ID, RESTOutcome)
     }
@@ -139,6 +141,7 @@ package struct RESTSession: ActionMachine, Sendable {
         if entry.isOrdered { ordered.append(id) }
         enqueue(entry)
         entries[id] = entry
+        noteWait(entry)
         pump(line, now)
         if entry.isQueued { alarms.set(entry, entry.alarm) }
         return id
@@ -189,7 +192,15 @@ package struct RESTSession: ActionMachine, Sendable {
             entry.runClock(lines[entry.line].isReachable, now: now)
             alarms.set(entry, entry.alarm)
         }
+        for id in entries.keys.sorted() { if let entry = entries[id] { noteWait(entry) } }
         setLinesAlarm()
+    }
+
+    /// Reports that a request waits for a network, unless that is known.
+    mutating func noteWait(_ entry: RESTEntry) {
+        let waits = entry.isQueued && !lines[entry.line].isReachable
+        if waits, !entry.waitsForNetwork { act(.waitForNetwork(entry.id)) }
+        entry.waitsForNetwork = waits
     }
 
     /// When `timeReached` should be called; nil for never.
@@ -305,6 +316,7 @@ package struct RESTSession: ActionMachine, Sendable {
     private func obstacle(_ entry: RESTEntry) -> String {
         if case .authorizing = entry.state { return ", waiting for fresh credentials" }
         if awaitsCredential(entry) { return ", waiting for fresh credentials" }
+        if entry.waitsForNetwork { return ", waiting for a network" }
         guard entry.isOrdered, let first = ordered.first, first != entry.id,
             let other = entries[first]
         else { return "" }

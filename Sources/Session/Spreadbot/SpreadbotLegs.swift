@@ -104,6 +104,17 @@ extension SpreadbotSession {
         if attempts.isOnline { return retry(failure, end, now, wallClock, random) }
         stage = .waiting
         act(.failed(failure))
+        noteWait()
+    }
+
+    /// Reports that the next attempt waits for the network, once for each wait.
+    mutating func noteWait() {
+        let waits = stage == .waiting && !attempts.isOnline
+        if waits, !hasReportedWait {
+            let text = "\(configuration.base.displayName): there is no network; it waits for one"
+            act(.failed(Failure(error: RealtimeError(.connect, text), transport: nil, status: 0)))
+        }
+        hasReportedWait = waits
     }
 
     /// Counts a failed attempt, and schedules the next one (B10).

@@ -117,6 +117,7 @@ package struct SpreadbotSession: ActionMachine, Sendable {
     var sends = SpreadbotSends()
     private var actions: [Action] = []
     private var firstAction = 0
+    var hasReportedWait = false
     private var lastNumber: UInt64 = 0
 
     /// The transport in use, an index into `configuration.transports`.
@@ -293,7 +294,10 @@ package struct SpreadbotSession: ActionMachine, Sendable {
     }
 
     mutating func dial(_ now: Instant) {
-        guard attempts.isOnline else { return stage = .waiting }
+        guard attempts.isOnline else {
+            stage = .waiting
+            return noteWait()
+        }
         skipUnsupported(now)
         guard rung < rungs.count else { return end(exhausted(nil)) }
         if tokens.canRefresh, tokens.expireSoon(now) {
@@ -346,6 +350,7 @@ package struct SpreadbotSession: ActionMachine, Sendable {
 
     mutating func end(_ error: RealtimeError?, _ failure: Failure? = nil) {
         dropLeg()
+        hasReportedWait = false
         loseFrames(.max)
         rung = 0
         reportedTransport = nil
@@ -408,6 +413,7 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         attempts.setOnline(isOnline, now: now, random: random)
         if case .open = stage, isOnline { upgrade.bringForward(now + .onceOnline(random: random)) }
         if comesBack { pump() }
+        noteWait()
     }
 
     // MARK: Actions

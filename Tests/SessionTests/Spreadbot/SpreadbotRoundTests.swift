@@ -114,7 +114,7 @@ import Wire
         for _ in 0..<10 {
             _ = bot.end(.connect, reached: false)
             #expect(bot.session.phase == .backoff && bot.wait == .milliseconds(500))
-            #expect(bot.network(false).isEmpty)
+            #expect(bot.network(false) == ["failed connect"])
             #expect(bot.session.phase == .offline && bot.wait == nil)
             #expect(bot.network(true).isEmpty)
             #expect(try bot.pass() == ["attach poll"])

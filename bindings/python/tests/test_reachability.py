@@ -109,6 +109,44 @@ def test_a_connection_waits_for_the_network(run, own_server):
     run(main())
 
 
+@pytest.mark.parametrize("kind", ["EventSource", "LongPoll", "Spreadbot"])
+def test_the_wait_for_a_network_is_reported(run, kind):
+    """Once for each wait, without a time, and not as the end."""
+    reachability = Reachability("manual")
+    reachability.set_online(False)
+    told = asyncio.Queue()
+    place = "127.0.0.1:1"
+
+    async def wait_reported():
+        """Waits for the report that follows those of attempts that were under way."""
+        while "there is no network" not in str((event := await told.get()).error):
+            assert place in str(event.error)
+        assert str(event.error).startswith(f"{place}: there is no network; ")
+        assert event.error.name == "RT_ERROR_CONNECT"
+        assert event.retry_in is None and not event.fatal and event.http_status == 0
+
+    async def main():
+        options = {"reachability": reachability, "on_error": told.put_nowait}
+        async with getattr(librealtime, kind)(f"http://{place}/", **options) as one:
+            if kind == "Spreadbot":
+                await one.establish_connection("news", wait=False)
+            else:
+                taking = asyncio.ensure_future(one.__aiter__().__anext__())
+            await wait_reported()
+            for _ in range(2):
+                reachability.set_online(True)
+                event = await told.get()
+                # Nothing else was reported meanwhile.
+                assert "refused" in str(event.error)
+                reachability.set_online(False)
+                await wait_reported()
+            assert told.empty()
+            if kind != "Spreadbot":
+                taking.cancel()
+
+    run(main())
+
+
 def test_one_serves_several_loops(own_server):
     """Each blocking connection has its own loop."""
     own_server.fates.extend(["drop", "drop"])

@@ -156,6 +156,13 @@ final class RESTGuardian {
         }
     }
 
+    /// The machine reports that a request waits for a network.
+    func waits(_ id: ID) {
+        guard let record = record(id) else { return }
+        world.count("waits for a network")
+        world.require(!record.isReachable, "\(id) waits for a network that is there")
+    }
+
     // MARK: Credentials
 
     func asked() {

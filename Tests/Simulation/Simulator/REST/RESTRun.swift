@@ -139,6 +139,7 @@ final class RESTRun {
                     session.authorized(isFresh, now: world.now)
                     act()
                 }
+            case .waitForNetwork(let id): guardian.waits(id)
             case .finish(let id, let outcome): guardian.finished(id, outcome)
             }
         }
@@ -154,6 +155,7 @@ final class RESTRun {
         case .abort(let id): "abort \(id)"
         case .timeOut(let id): "time out \(id)"
         case .authorize: "authorize"
+        case .waitForNetwork(let id): "\(id) waits for a network"
         case .finish(let id, let outcome):
             "finish \(id) after \(outcome.attempts): \(outcome.error?.message ?? "ok")"
         }

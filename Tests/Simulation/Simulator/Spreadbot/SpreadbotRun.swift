@@ -172,6 +172,12 @@ final class SpreadbotRun {
             "user",
             "failed: \(failure.error.message), \(failure.attempt),"
                 + " in \(failure.retryIn?.readable ?? "-")\(failure.isFatal ? ", fatal" : "")")
+        if failure.error.message.hasSuffix("there is no network; it waits for one") {
+            requireConnection("a wait")
+            world.require(!isOnline, "waits for a network that is there")
+            world.require(failure.transport == nil && failure.retryIn == nil, "\(failure)")
+            return world.count("waits for a network")
+        }
         if failure.transport != nil || failure.isFatal { requireConnection("an error") }
         world.require(!plan.isGentle || failure.error.code == .httpStatus, "\(failure.error)")
         let configuration = plan.configuration

@@ -1085,8 +1085,9 @@ REST_OPTIONS = Table(
             "including redirects. While the request's body is sent, and while the response is "
             "streamed to the caller, it limits the time without a byte instead: each byte restarts "
             "it. It does not run while the caller pauses the response or has no more of the body "
-            "yet. If a request's own limit is longer than the client's deadline, it is also the "
-            "request's deadline. Default 5; None means no limit."
+            "yet, nor before the attempt begins: for example while the request waits for a "
+            "network. If a request's own limit is longer than the client's deadline, it is also "
+            "the request's deadline. Default 5; None means no limit."
         ),
     ),
     Limit(
@@ -1311,8 +1312,9 @@ REST_REQUEST_OPTIONS = Table(
             "including redirects. While the request's body is sent, and while the response is "
             "streamed to the caller, it limits the time without a byte instead: each byte restarts "
             "it. It does not run while the caller pauses the response or has no more of the body "
-            "yet. If a request's own limit is longer than the client's deadline, it is also the "
-            "request's deadline. Default: the client's."
+            "yet, nor before the attempt begins: for example while the request waits for a "
+            "network. If a request's own limit is longer than the client's deadline, it is also "
+            "the request's deadline. Default: the client's."
         ),
     ),
     Limit(

@@ -24,7 +24,7 @@ from .response import RESTResponse
 OnProgress = Optional[Callable[[int, int, int, int], object]]
 
 #: (error, delay, attempt): why an attempt failed, the seconds before the next one, and its number.
-OnRetry = Optional[Callable[[RealtimeError, float, int], object]]
+OnRetry = Optional[Callable[[RealtimeError, Optional[float], int], object]]
 
 #: Bytes of a streamed response that may be queued before receiving pauses.
 HIGH_WATER = 1 << 20
@@ -209,7 +209,7 @@ class Call:
 
     def retries(self, failure: Failure) -> None:
         if self.on_retry is not None:
-            self.on_retry(failure.connection_error(), failure.retry_in or 0.0, failure.attempt)
+            self.on_retry(failure.connection_error(), failure.retry_in, failure.attempt)
 
     def more(self, capacity: int) -> bytes | None:
         data: bytes | None = self.source.more(capacity)

@@ -135,8 +135,8 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
             total is 0 while it is unknown.
         :param on_retry: called when an attempt has failed and another follows: with the exception,
             whose ``response`` is the one that refused the attempt, if any, without its body; the
-            delay in seconds before the next attempt; and its number, from 2. An attempt that waits
-            for a network is not reported.
+            delay in seconds before the next attempt; and its number, from 2. Also called once each
+            time that the request begins to wait for a network: the delay is then None.
         :param timeout: like ``deadline``, ``queue_ttl``, ``attempts``, ``ordered``,
             ``retry_unsafe``, ``max_redirects`` and ``max_body_size``: overrides the client's. A
             longer ``timeout`` without a ``deadline`` is also the deadline.

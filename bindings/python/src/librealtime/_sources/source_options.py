@@ -45,7 +45,7 @@ class ReadyState(IntEnum):
 
 @dataclass(frozen=True)
 class ErrorEvent:
-    """A failed attempt or the end of a stream; passed to ``on_error``.
+    """A failed attempt, the end of a stream, or a wait for a network; passed to ``on_error``.
 
     :ivar error: what happened; RT_ERROR_CLOSED is the status of a stream that ended normally.
     :ivar http_status: the status of the response; 0 without one.

@@ -71,7 +71,7 @@ class SpreadbotError(ErrorEvent):
     ``retry_in`` is the time until the next attempt, by this transport or another. ``attempt``
     counts attempts in a row by this transport; 0 if it is not counted.
 
-    :ivar transport: None if the error concerns no transport.
+    :ivar transport: None if the error concerns no transport, such as the wait for a network.
     """
 
     transport: Transport | None
@@ -170,7 +170,8 @@ class Keywords(
     :param on_open: called after each connect, with the transport (``"websocket"``, ``"sse"``,
         ``"poll"``) and whether it continued after the last id, so that no message is missing.
     :param on_transport: called with the transport when another one is in use; with None at the end.
-    :param on_error: called with a ``SpreadbotError`` when a transport fails or is lost.
+    :param on_error: called with a ``SpreadbotError`` when a transport fails or is lost, or when
+        the next attempt begins to wait for a network.
     :param on_message: called with each ``SpreadbotMessage``, instead of an iteration.
     :param on_disconnected: called at the end: with None after ``close_connection``, else with the
         fatal error. It may call ``establish_connection`` again.
