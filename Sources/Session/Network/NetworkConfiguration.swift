@@ -194,7 +194,6 @@ package struct NetworkConfiguration: Sendable, Equatable {
         }
         resolves.append("\(name):\(port):\(address)")
     }
-
 }
 
 private func checked(_ path: String, _ what: String) throws(RealtimeError) -> String {

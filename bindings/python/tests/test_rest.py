@@ -273,6 +273,22 @@ def test_retries_are_reported(run: Any, rest_server: RESTServer) -> None:
             client.get("/flaky/v/1", on_retry=lambda *_: 1 / 0)
 
 
+def test_waits_for_a_network_are_reported(rest_server: RESTServer) -> None:
+    network = librealtime.Reachability("manual")
+    network.set_online(False)
+    told: list[tuple[Any, float | None, int]] = []
+
+    def on_retry(*details: Any) -> None:
+        told.append(details)
+        network.set_online(True)
+
+    with sync.RESTClient(rest_server.url, reachability=network) as client:
+        assert client.get("/flaky/w/0", on_retry=on_retry).attempts == 1
+    ((error, delay, attempt),) = told
+    assert (delay, attempt) == (None, 1)
+    assert isinstance(error, librealtime.ConnectFailed) and "waits for one" in str(error)
+
+
 def test_credentials(run: Any, rest_server: RESTServer) -> None:
     async def main() -> None:
         asked = []
