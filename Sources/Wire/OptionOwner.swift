@@ -25,6 +25,7 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
         case maxAttempts = "max_attempts"
         case maxBodyBytes = "max_body_bytes"
         case maxCallRepeats = "max_call_repeats"
+        case maxDocumentBytes = "max_document_bytes"
         case maxEventBytes = "max_event_bytes"
         case maxHeaderBytes = "max_header_bytes"
         case maxInflateRatio = "max_inflate_ratio"
@@ -40,6 +41,7 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
         case queueCapacity = "queue_capacity"
         case queueTime = "queue_ttl_ms"
         case reconnectLimits = "reconnect_limits"
+        case retryUnsafe = "retry_unsafe"
         case sendLimit = "send_limit_bytes"
     }
 
@@ -58,13 +60,14 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
         case .idleTimeout: self == .eventsource || self == .websocket
         case .maxBodyBytes: self == .longpoll || self == .rest
         case .maxReconnects: self == .eventsource || self == .spreadbot
+        case .retryUnsafe: self == .eventsource || self == .rest
         case .pongTimeout: self == .pusher || self == .websocket
         case .queueCapacity: self == .rest || self == .spreadbot
         case .attemptTimeout, .deadline, .queueTime: self == .rest
         case .authTimeout, .clientEventQueue, .reconnectLimits: self == .pusher
         case .answerTimeout: self == .spreadbot
         case .maxAttempts: self == .backoff
-        case .maxCallRepeats, .maxUnsentBytes: self == .ddp
+        case .maxCallRepeats, .maxDocumentBytes, .maxUnsentBytes: self == .ddp
         }
     }
 

@@ -46,7 +46,9 @@ import Wire
         var driver = try driver("POST")
         let end = driver.end(HTTPFailure(EventSourceRepeatTests.lost))
         #expect(end.isFatal && end.error.code == .connectionLost)
-        #expect(end.error.message == "gone; a POST is not sent again (retry_unsafe is off)")
+        #expect(
+            end.error.message
+                == "gone; a POST is not sent again, unless the program asks (retryUnsafe)")
         // The server may have acted on it, and then ended a kept connection.
         driver = try self.driver("POST")
         let stale = driver.end(HTTPFailure(EventSourceRepeatTests.lost, isStale: true))

@@ -13,6 +13,11 @@ PAGE = "docs/options.md"
 _STEM = re.compile(
     r"\(((?:max|send|open|pong|ping|idle|queue)_[a-z_]+|[a-z]+_(?:timeout|ttl)|deadline)\)"
 )
+#: A literal of several words.
+_TEXT = re.compile(r'"((?:[^"\\]|\\.)* (?:[^"\\]|\\.)*)"')
+_WORD = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
+#: Parameters of permessage-deflate (RFC 7692 §7.1), after which the options are named.
+_PARAMETER = re.compile(r"(?:client|server)_(?:no_context_takeover|max_window_bits)")
 _CORE = ("Sources/Wire/", "Sources/Documents/", "Sources/Session/", "Sources/Engine/")
 # Setters written by hand, which the page does not list.
 _BY_HAND = {("pusher", "reconnect_limits")}
@@ -21,12 +26,35 @@ _BY_HAND = {("pusher", "reconnect_limits")}
 def option_names(sources: list[Source]) -> Iterator[Complaint]:
     texts = {source.path: source.text for source in sources}
     yield from _compare(texts[OWNERS], texts[PYTHON], texts[PAGE])
+    options = _words(texts[PAGE])
     for source in sources:
         if source.path.startswith(_CORE) and source.suffix == ".swift":
             for number, line in enumerate(source.text.splitlines(), 1):
-                if (found := _STEM.search(line)) and "///" not in line and '"' in line:
-                    rule = f"names the option {found[1]}; let its OptionOwner mention it"
+                if name := _mentioned(line, options):
+                    rule = f"names the option {name}; let its OptionOwner mention it"
                     yield Complaint(source.path, number, rule)
+
+
+def _mentioned(line: str, options: set[str]) -> str | None:
+    """The option that a message in this line names itself."""
+    if "//" in line or '"' not in line:
+        return None
+    if found := _STEM.search(line):
+        return found[1]
+    for text in _TEXT.findall(line):
+        for word in _WORD.findall(text):
+            if word in options:
+                return str(word)
+    return None
+
+
+def _words(page: str) -> set[str]:
+    """The names of all options with an underscore, in C without prefix and unit, and in Python."""
+    names = set()
+    for setter, (_, python) in _listed(page).items():
+        stem = re.sub(r"^rt_.*?_(?:set|add)_", "", setter)
+        names |= {stem, stem.removesuffix("_ms"), python}
+    return {name for name in names if _WORD.fullmatch(name) and not _PARAMETER.fullmatch(name)}
 
 
 def _compare(owners: str, python: str, page: str) -> Iterator[Complaint]:

@@ -397,3 +397,11 @@ class OptionNames(unittest.TestCase):
         core = 'throw "too late (pong_timeout)"\n'
         found = self.complaints(self.OWNERS, self.PYTHON, core)
         self.assertIn("File.swift:1: names the option pong_timeout", found[0])
+
+    def test_a_name_among_other_words(self) -> None:
+        for name in ("pong_timeout", "pong_timeout_ms"):
+            core = f'throw "too late ({name} is short)"\n'
+            found = self.complaints(self.OWNERS, self.PYTHON, core)
+            self.assertIn(f"names the option {name};", found[0])
+        fine = 'throw "no user_id here"\nlet name = "pong_timeout"\n// "a pong_timeout"\n'
+        self.assertEqual(self.complaints(self.OWNERS, self.PYTHON, fine), [])

@@ -6,6 +6,8 @@ struct OptionOwnerTests {
         #expect(OptionOwner.websocket.mention(.pongTimeout) == " (pongTimeout)")
         #expect(OptionOwner.websocket.mention(.sendLimit) == " (sendLimitBytes)")
         #expect(OptionOwner.rest.mention(.queueTime) == " (queueTime)")
+        #expect(OptionOwner.eventsource.mention(.retryUnsafe) == " (retryUnsafe)")
+        #expect(OptionOwner.ddp.mention(.maxDocumentBytes) == " (maxDocumentBytes)")
         #expect(OptionOwner.pusher.mention(.reconnectLimits) == " (reconnectAttemptsMax)")
     }
 

@@ -107,7 +107,7 @@ package struct DDPConfiguration: Sendable {
 
     package mutating func addNoRetryMethod(_ name: String) throws(RealtimeError) {
         guard !name.isEmpty else {
-            throw RealtimeError(.invalidArgument, "no_retry_methods has an empty name")
+            throw RealtimeError(.invalidArgument, "the name of a method must not be empty")
         }
         noRetryMethods.append(name)
     }

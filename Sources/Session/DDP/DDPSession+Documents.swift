@@ -172,7 +172,8 @@ extension DDPSession {
             let limit = bytes >= 1 << 20 ? "\(bytes >> 20) MiB" : "\(bytes) bytes"
             return RealtimeError(
                 .bufferFull,
-                "the documents of the server take more than \(limit) (option max_document_bytes)")
+                "the documents of the server take more than \(limit)"
+                    + OptionOwner.ddp.mention(.maxDocumentBytes))
         }
         return store.collectionOfEndedQuery.map {
             RealtimeError(

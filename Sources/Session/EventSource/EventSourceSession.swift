@@ -258,7 +258,8 @@ package struct EventSourceSession: HTTPSourceSession {
         guard configuration.reconnects else { return error }
         return RealtimeError(
             error.code,
-            "\(error.message); a \(configuration.method) is not sent again (retry_unsafe is off)",
+            "\(error.message); a \(configuration.method) is not sent again, unless the program asks"
+                + configuration.owner.mention(.retryUnsafe),
             response: error.response, systemError: error.systemError)
     }
 
