@@ -1796,7 +1796,8 @@ rt_status rt_websocket_ping(rt_websocket *websocket, const uint8_t *data, size_t
 /**
  * Closes in order: sends what is queued and a close frame, then waits up to the close timeout for
  * the peer's close frame. No message callback begins after this returns; the close callback reports
- * the end. Before open, it cancels the attempt. Further calls have no effect. Any thread.
+ * the end. Before open, it cancels the attempt. Between two connections, the end has this code and
+ * reason. Further calls have no effect. Any thread.
  *
  * code: 1000 for a normal end, 3000–4999 for application codes, 0 for none.
  * reason: at most 123 bytes of UTF-8, NUL-terminated; NULL for none.

@@ -118,8 +118,8 @@ public func rt_websocket_ping(
 
 /// Closes in order: sends what is queued and a close frame, then waits up to the close timeout for
 /// the peer's close frame. No message callback begins after this returns; the close callback
-/// reports the end. Before open, it cancels the attempt. Further calls have no effect. Any thread.
-/// Since 0.1.
+/// reports the end. Before open, it cancels the attempt. Between two connections, the end has this
+/// code and reason. Further calls have no effect. Any thread. Since 0.1.
 /// - Parameter code: 1000 for a normal end, 3000–4999 for application codes, 0 for none.
 /// - Parameter reason: at most 123 bytes of UTF-8, NUL-terminated; NULL for none.
 /// - Returns: RT_OK; RT_ERROR_INVALID_CLOSE_CODE; RT_ERROR_CLOSE_REASON_TOO_LONG;

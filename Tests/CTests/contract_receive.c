@@ -232,6 +232,17 @@ static void loop_freed_between_attempts(const char *server) {
   rt_websocket_free(websocket);
 }
 
+/* Closed between two connections, the end has the program's code, as when it is connected. */
+static void closed_between_attempts(const char *server) {
+  rt_websocket *websocket = lost(NULL, server, "/flaky/four/1", 60000);
+  rt_received *message = NULL;
+  CHECK_OK(rt_websocket_close(websocket, 1000, "enough"));
+  CHECK_STATUS(rt_websocket_receive(websocket, -1, &message), RT_ERROR_CLOSED);
+  CHECK(strstr(rt_last_error(), "closed with 1000 (enough)"));
+  CHECK(message == NULL);
+  rt_websocket_free(websocket);
+}
+
 struct callbacks {
   rt_websocket *websocket;
   rt_status connect, receive;
@@ -324,6 +335,7 @@ int main(int argc, char **argv) {
   freed_while_one_waits(argv[1], false);
   freed_while_one_waits(argv[1], true);
   loop_freed_between_attempts(argv[1]);
+  closed_between_attempts(argv[1]);
   beside_callbacks(argv[1]);
   callback_for_a_while(argv[1]);
   CHECK_OK(rt_loop_stop_and_wait(loop));

@@ -149,7 +149,7 @@ def test_closed_while_the_server_is_away(make: Callable[..., Probe], servers: Se
         server.stop()
         probe.expect("error RT_ERROR_CONNECTION_LOST .*")
         probe.expect("lost 1006 attempt 1 in 60000")
-        probe.ask("close 1000", "close 1006 unclean.*")
+        probe.ask("close 1000", "close 1000 unclean.*")
         probe.end()
 
 

@@ -40,7 +40,7 @@ private final class Life {
     func authorized() { life.authorized() }
     func giveUp() { life.giveUp() }
     func endWait() -> Bool { life.endWait(continues: true) }
-    func close() -> WebSocketLife.OnClose { life.close() }
+    func close() -> WebSocketLife.OnClose { life.close(.normal) }
     var stage: WebSocketLife.Stage { life.stage }
     var wakeUp: Instant? { life.wakeUp(session: nil) }
     var owesEnd: Bool { life.owesEnd }

@@ -69,7 +69,7 @@ private final class Life {
 
     func fail(_ code: RealtimeError.Code) { life.failed(RealtimeError(code, "failed")) }
     func failLater() { life.failsLater(RealtimeError(.resolve, "later")) }
-    func close() -> WebSocketLife.OnClose { life.close() }
+    func close() -> WebSocketLife.OnClose { life.close(.normal) }
     func closed(by code: CloseCode) { life.closed(by: code, "because") }
     func ignore(_ count: Int) -> WebSocketLife.Ending? { life.ignored(count) }
     func endWait(_ goesOn: Bool) -> Bool { life.endWait(continues: goesOn) }
@@ -304,6 +304,8 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         life.fail(.connectionLost)
         #expect(life.finish() == "1 in 750 ms")
         #expect(life.close() == .drop && life.owesEnd)
+        // As when it is connected, and not as if something had failed.
+        #expect(life.ending == WebSocketLife.Ending(code: .normal))
         #expect(!life.endWait(true))
         #expect(!life.goes(online: false, at: 1))
         #expect(life.finish(life.ending, isWanted: false) == "end")

@@ -118,7 +118,7 @@ extension WebSocketConnection {
     // MARK: Closing
 
     func closeNow(_ code: CloseCode?, _ reason: String) {
-        switch life.close() {
+        switch life.close(code, reason: reason) {
         case .nothing: break
         case .drop:
             dropTransport()

@@ -10,6 +10,8 @@ package struct WebSocketLife: ~Copyable {
     package private(set) var stage = Stage.idle
     /// The caller was asked for credentials in this attempt.
     private var hasAsked = false
+    /// There was a connection.
+    private var wasOpen = false
     private var opening: WebSocketOpening?
     /// The URL of an open connection, if redirects changed it.
     private var redirected: Redirected?
@@ -184,6 +186,7 @@ package struct WebSocketLife: ~Copyable {
         if url != configuration.url { redirected = Redirected(url) }
         opening = nil
         hasAsked = false
+        wasOpen = true
         stage = .open
         reconnection?.opened(now: now)
     }
@@ -276,10 +279,12 @@ package struct WebSocketLife: ~Copyable {
     package var ending: Ending { end?.ending ?? .abnormal }
 
     /// The user closes.
-    package mutating func close() -> OnClose {
+    /// - Parameter code: that of the close frame; nil for one without a code.
+    package mutating func close(_ code: CloseCode?, reason: String = "") -> OnClose {
         switch stage {
         case .idle, .connecting, .handshaking, .refused, .authorizing, .waiting:
-            known().ending = .abnormal
+            // Between two connections there is nobody to close with, and nothing that fails.
+            known().ending = wasOpen ? Ending(code: code ?? .noStatus, reason: reason) : .abnormal
             stage = .over
             return .drop
         case .open: return .handshake

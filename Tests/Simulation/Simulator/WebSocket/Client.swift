@@ -148,7 +148,7 @@ final class Client: EndpointOwner {
 
     func close(_ code: CloseCode?, _ reason: String) {
         isClosing = true
-        switch life.close() {
+        switch life.close(code, reason: reason) {
         case .nothing: break
         case .drop:
             dropTransport()
