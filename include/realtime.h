@@ -8226,7 +8226,8 @@ rt_status rt_ddp_reconnect(rt_ddp *ddp);
 /**
  * Reports what the program knows about the network, in addition to what the client observes itself
  * (`rt_ddp_set_reachability`). If the network is reachable and the client waits for its next
- * attempt, it makes it at once. Any thread.
+ * attempt, it makes it at once. If it is not, no attempt is made until it is, also if the program
+ * connects. Any thread.
  *
  * Returns: as `rt_ddp_connect`.
  * Since 0.1.

@@ -127,7 +127,7 @@ public final class DDPClient: Sendable {
 
     /// Takes over what the program knows about the network, in addition to what the client observes
     /// itself. If the network is reachable and the client waits for its next attempt, it makes it
-    /// at once.
+    /// at once. If it is not, no attempt is made until it is, and `connect` waits.
     public func networkChanged(isReachable: Bool) throws(RealtimeError) {
         try engine.networkChanged(isReachable: isReachable)
     }

@@ -34,7 +34,8 @@ public func rt_ddp_reconnect(_ ddp: rt_ddp?) -> rt_status {
 
 /// Reports what the program knows about the network, in addition to what the client observes
 /// itself (`rt_ddp_set_reachability`). If the network is reachable and the client waits for its
-/// next attempt, it makes it at once. Any thread. Since 0.1.
+/// next attempt, it makes it at once. If it is not, no attempt is made until it is, also if the
+/// program connects. Any thread. Since 0.1.
 /// - Returns: as `rt_ddp_connect`.
 @_cdecl("rt_ddp_network_changed")
 public func rt_ddp_network_changed(_ ddp: rt_ddp?, _ reachable: Bool) -> rt_status {

@@ -6,8 +6,8 @@ extension DDPSession {
     // MARK: The application
 
     /// Connects. An attempt that is being made starts again, and one that is due later starts now;
-    /// neither changes the count of failures. Does nothing when connected, or when the client has
-    /// failed.
+    /// neither changes the count of failures. While there is no network, the attempt waits for it.
+    /// Does nothing when connected, or when the client has failed.
     package mutating func connect(now: Instant) {
         switch stage {
         case .connected, .failed: return
@@ -15,14 +15,14 @@ extension DDPSession {
         case .offline: attempts.forgetFailures()
         case .waiting: break
         }
-        dial(now)
+        dialOnline(now)
     }
 
-    /// Connects again, also if the connection is fine.
+    /// Connects again, also if the connection is fine; without a network as soon as there is one.
     package mutating func reconnect(now: Instant) {
         guard let connection else { return connect(now: now) }
         abandon(connection)
-        dial(now)
+        dialOnline(now)
     }
 
     private mutating func abandon(_ number: UInt64) {
@@ -99,7 +99,7 @@ extension DDPSession {
         backgroundDue = nil
         guard stage == .waiting else { return }
         attempts.forgetFailures()
-        dial(now)
+        dialOnline(now)
     }
 
     mutating func leaveForBackground(_ now: Instant) {
@@ -110,6 +110,13 @@ extension DDPSession {
     }
 
     // MARK: The socket
+
+    /// Starts an attempt, or waits for the network, whose return starts it.
+    private mutating func dialOnline(_ now: Instant) {
+        if attempts.isOnline { return dial(now) }
+        _ = attempts.closed(now: now)
+        enter(.waiting)
+    }
 
     /// Starts an attempt.
     mutating func dial(_ now: Instant) {

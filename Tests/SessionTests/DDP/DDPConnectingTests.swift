@@ -234,6 +234,27 @@ struct DDPConnectingTests {
         #expect(model.done() == ["connecting", "dial"])
     }
 
+    @Test(arguments: [true, false])
+    func connectWaitsForTheNetwork(isByProgram: Bool) {
+        let model = DDPModel()
+        func change(_ isReachable: Bool) {
+            if isByProgram {
+                model.session.hostReportsNetwork(isReachable: isReachable, now: model.now)
+            } else {
+                model.session.networkChanged(isReachable: isReachable, now: model.now)
+            }
+        }
+        change(false)
+        model.session.connect(now: model.now)
+        model.session.connect(now: model.now)
+        model.session.reconnect(now: model.now)
+        model.pass(.seconds(3600))
+        #expect(model.done() == [] && model.session.status == .offline)
+        #expect(model.session.isConnectionWanted)
+        change(true)
+        #expect(model.done() == ["connecting", "dial"])
+    }
+
     @Test func aClientThatWaitsConnectsWhenTheNetworkReturns() {
         let model = DDPModel.connected()
         for _ in 0..<4 {
