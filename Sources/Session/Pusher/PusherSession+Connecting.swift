@@ -82,18 +82,22 @@ extension PusherSession {
         guard isCurrent(number) else { return }
         // Some servers quote the signature that they expected.
         let reason = PusherRedaction.text(of: end.reason)
+        let cause = recentError(now)
         // A code of Pusher explains the end better than the way in which the socket ended.
         if let code = end.closeCode.map({ Int($0) }), (4000...4999).contains(code) {
-            lose(code: code, reason: reason, now: now)
-        } else if let cause = recentError(now) {
-            lose(code: cause.code, reason: cause.message, now: now)
+            // Some servers say why only before, in a `pusher:error` with the same code or none.
+            let words = cause.flatMap { ($0.code ?? code) == code ? $0.message : nil } ?? ""
+            lose(code: code, reason: reason.isEmpty ? words : reason, now: now)
+        } else if let cause, let code = cause.code {
+            lose(code: code, reason: cause.message, now: now)
         } else {
-            lose(code: end.closeCode.map { Int($0) }, reason: reason, error: end.error, now: now)
+            let words = reason.isEmpty ? cause?.message ?? "" : reason
+            lose(code: end.closeCode.map { Int($0) }, reason: words, error: end.error, now: now)
         }
     }
 
     /// The error that may be the cause of an end at this time.
-    private func recentError(_ now: Instant) -> (code: Int, message: String, time: Instant)? {
+    func recentError(_ now: Instant) -> (code: Int?, message: String, time: Instant)? {
         lastError.flatMap { now - $0.time <= PusherClosing.errorMemory ? $0 : nil }
     }
 
@@ -116,16 +120,17 @@ extension PusherSession {
         var details = PusherStateChange(old: state, new: .disconnected)
         details.closeCode = code
         details.closeReason = reason
-        let error = error ?? closedByServer(code, reason, now)
+        let error = error ?? closedByServer(code, reason)
         details.error = error
-        // A `pusher:error` with this code was reported when it came.
-        let isKnown = code != nil && code == recentError(now)?.code
+        // A `pusher:error` with this code, or one that refused the connection without a code, was
+        // reported when it came.
+        let isKnown = recentError(now).map { code == $0.code ?? (connectedAt == nil ? code : nil) }
         let mayUpgrade =
             configuration.upgradesOn4000 && !isUpgraded && !configuration.usesTLS
         let closing = PusherClosing(code: code, mayUpgrade: mayUpgrade)
         let least = leastDelay(code, closing, now)
         release()
-        let isReported = closing.isRefusal && !isKnown
+        let isReported = closing.isRefusal && !(isKnown ?? false)
         guard closing != .fatal, configuration.mayReconnect else {
             return finish(details, isReported: isReported)
         }
@@ -148,13 +153,9 @@ extension PusherSession {
         enter(.waiting) { $0.take(details) }
     }
 
-    /// - Parameter reason: that of the close frame. Some servers send it only before, in a
-    ///   `pusher:error` with the same code.
-    private func closedByServer(_ code: Int?, _ reason: String, _ now: Instant) -> RealtimeError {
+    private func closedByServer(_ code: Int?, _ reason: String) -> RealtimeError {
         let server = url?.displayName ?? "the server"
-        let known = recentError(now)
-        let text = reason.isEmpty && known?.code == code ? known?.message ?? "" : reason
-        let words = text.isEmpty ? "" : ": \(text)"
+        let words = reason.isEmpty ? "" : ": \(reason)"
         guard let code else {
             return RealtimeError(.connectionLost, "\(server) ended the connection\(words)")
         }

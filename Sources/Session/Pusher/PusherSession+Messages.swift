@@ -50,7 +50,7 @@ extension PusherSession {
         case .connectionEstablished: established(number, envelope, now)
         case .error:
             let message = PusherErrorMessage(envelope)
-            report(message, envelope, now)
+            report(message, envelope, now, isAboutConnection: true)
             // Some servers leave the socket open.
             guard let code = message.code, PusherClosing.codesOfErrors.contains(code) else {
                 return
@@ -106,11 +106,18 @@ extension PusherSession {
 
     // MARK: Errors
 
+    /// - Parameter isAboutConnection: it cannot answer a subscription or a sign-in, so it may
+    ///   explain the end of the connection even without a code.
     private mutating func report(
-        _ message: PusherErrorMessage, _ envelope: PusherEnvelope, _ now: Instant
+        _ message: PusherErrorMessage, _ envelope: PusherEnvelope, _ now: Instant,
+        isAboutConnection: Bool
     ) {
-        if let code = message.code, PusherClosing.codesOfErrors.contains(code) {
-            lastError = (code, message.message, now)
+        if let code = message.code {
+            if PusherClosing.codesOfErrors.contains(code) {
+                lastError = (code, message.message, now)
+            }
+        } else if isAboutConnection, recentError(now) == nil {
+            lastError = (nil, message.message, now)
         }
         act(.event(PusherEvent(envelope).withoutSignatures, nil))
         act(.failed(message))
@@ -120,7 +127,10 @@ extension PusherSession {
     /// subscription or a sign-in.
     private mutating func errorReceived(_ envelope: PusherEnvelope, _ now: Instant) {
         let message = PusherErrorMessage(envelope)
-        report(message, envelope, now)
+        let awaitsAnswer = !channels.unanswered.isEmpty || !user.sentAt.isEmpty
+        report(
+            message, envelope, now,
+            isAboutConnection: message.channel == nil && !awaitsAnswer)
         let event = PusherEvent(envelope)
         guard let channel = message.channel else { return refusedWithoutChannel(message, event) }
         user.awaited[channel] = nil

@@ -54,7 +54,7 @@ package struct PusherSession: ActionMachine, Sendable {
     var openedAt = Instant(nanoseconds: 0)
     var connectedAt: Instant?
     /// The latest `pusher:error` of this socket that may explain its end.
-    var lastError: (code: Int, message: String, time: Instant)?
+    var lastError: (code: Int?, message: String, time: Instant)?
     /// The previous connection was renewed by the server, soon after it opened.
     var wasShortLived = false
     var keepAlive = PusherKeepAlive()
