@@ -48,9 +48,10 @@ public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible
     public let code: Code
     /// The operating system's error, an `errno`; 0 if there is none.
     public let systemError: Int32
-    /// A sentence that names the cause (host, option, header, limit), but never contains a
-    /// credential. Control characters, which a server may have chosen, are written as escapes such
-    /// as `\u{1b}`.
+    /// A sentence that names the cause (host, option, header, limit). It contains no credential
+    /// that the object was given and has sent, even if the server quotes it: each, from 6 bytes on,
+    /// is shown as `…`. Control characters, which a server may have chosen, are written as escapes
+    /// such as `\u{1b}`.
     public let message: String
 
     /// The response that the server sent instead, with the beginning of its body. With `.proxy`,

@@ -375,9 +375,18 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         Log.write(isLeg ? .debug : level, line())
     }
 
+    /// The credentials of the last request, and those that are set now.
+    private var sentSecrets: SentSecrets {
+        var secrets = SentSecrets(configuration.headers.all, configuration.url)
+        if let request = session?.request { secrets.add(SentSecrets(request.fields, request.url)) }
+        secrets.add(configuration.network)
+        return secrets
+    }
+
     final func report(_ failure: HTTPSourceFailure) {
         guard !isClosed else { return }
         if TemporaryStatus.mayDependOnServer(failure.status) { needsFreshConnection = true }
+        let failure = failure.redacted(by: sentSecrets)
         note(failure)
         // Only the Spreadbot connection decides whether a leg is retried, so leave that out.
         let line = isLeg ? failure.error.message : failure.line

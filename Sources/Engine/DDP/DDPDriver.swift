@@ -64,6 +64,10 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         Log.write(.info, "\(name): connecting to the Meteor server")
         // A logging function may have closed the client.
         guard !isClosed else { return }
+        var secrets = SentSecrets(configuration.fields, address.webSocket)
+        secrets.add(address.sockJS)
+        secrets.add(configuration.network)
+        shared.locked { shared.session.secrets.add(secrets) }
         do throws(RealtimeError) {
             let socket: any DDPSocket =
                 switch transport {

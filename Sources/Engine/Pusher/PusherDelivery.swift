@@ -22,6 +22,7 @@ extension PusherConnection {
             }
             if isHandled { act() }
         } catch {
+            let error = session.secrets.redacted(error)
             Log.write(.debug, "a message of the Pusher server is skipped: \(error.message)")
             session.receivedMalformed(error, on: socket.number, now: Loop.now())
             act()
@@ -142,6 +143,6 @@ extension PusherConnection {
     }
 
     private func debugMessage(_ what: String, _ message: UnsafeRawBufferPointer) {
-        debug("\(what): \(PusherRedaction.text(of: message))")
+        debug("\(what): \(session.secrets.redacted(PusherRedaction.text(of: message)))")
     }
 }

@@ -141,7 +141,8 @@ extension PusherConnection: ReachabilityObserver {
 
     private func ended(_ number: UInt64, _ end: PusherSocketEnd) {
         if current(number) != nil { dropSocket() }
-        debug("the socket has ended: \(end.error?.message ?? end.closeCode.map { "\($0)" } ?? "")")
+        let why = end.error.map { session.secrets.redacted($0.message) }
+        debug("the socket has ended: \(why ?? end.closeCode.map { "\($0)" } ?? "")")
         // The loop reports a lost network only at the end of its turn.
         if !isReachable { session.networkChanged(isOnline: false, now: Loop.now(), random: 0) }
         session.ended(number, end, now: Loop.now())

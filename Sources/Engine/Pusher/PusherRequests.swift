@@ -148,6 +148,7 @@ extension PusherConnection {
         }
         // A handler may have closed the connection.
         guard !isClosed else { return }
+        session.prepared(with: http.secrets)
         http.handlers.isSecret = true
         http.handlers.done = { [self] in answered($0, request) }
         authorizations[request.number] = try http.send()

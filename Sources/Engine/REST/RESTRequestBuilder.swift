@@ -41,6 +41,9 @@ package final class RESTRequestBuilder {
         policy.isOfRequest = true
     }
 
+    /// The credentials that it carries.
+    var secrets: SentSecrets { SentSecrets(headers.all, url) }
+
     /// Whether there is a URL to send to.
     var hasTarget: Bool { url != nil || !path.isEmpty }
 

@@ -35,6 +35,8 @@ package final class SpreadbotConnection:
     var posting: UInt64?
     /// Counts requests that were started for sends.
     var lastPost: UInt64 = 0
+    /// The credentials that were sent, also those that were replaced since.
+    var sentSecrets = SentSecrets()
     /// Responses to report with the end of their send.
     var results: [SpreadbotSend.ID: RESTResult] = [:]
     /// Callbacks for the end of a single send; called before the sent handler.

@@ -132,6 +132,7 @@ extension SpreadbotConnection: ReachabilityObserver {
         guard session.isCurrent(attempt.number) else { return }
         dropLeg()
         Log.write(.info, "\(configuration.base.displayName): trying \(attempt.transport.name)")
+        noteSecrets()
         do throws(RealtimeError) {
             let leg = try makeLeg(attempt)
             self.leg = leg
@@ -202,7 +203,8 @@ extension SpreadbotConnection: ReachabilityObserver {
         // The leg would retry by itself.
         dropLeg()
         session.ended(
-            leg.number, end, written: written, now: Loop.now(), wallClock: Loop.wallClock(),
+            leg.number, end.redacted(by: sentSecrets), written: written, now: Loop.now(),
+            wallClock: Loop.wallClock(),
             random: randomFraction())
         act()
     }
@@ -279,7 +281,8 @@ extension SpreadbotConnection: ReachabilityObserver {
             guard failure.error.code == .gone, !failure.isFatal else {
                 return legEnded(leg, SpreadbotLegEnd(failure))
             }
-            session.gone(leg.number, failure.error, retryIn: failure.retryIn)
+            session.gone(
+                leg.number, sentSecrets.redacted(failure.error), retryIn: failure.retryIn)
             takeID()
             act()
         }

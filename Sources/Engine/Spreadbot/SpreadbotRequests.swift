@@ -153,6 +153,16 @@ extension SpreadbotConnection {
 
     // MARK: Tokens
 
+    /// Call before they are sent: the credentials as they are now.
+    func noteSecrets() {
+        sentSecrets.add(SentSecrets(configuration.fields, configuration.base))
+        sentSecrets.add(configuration.network)
+        sentSecrets.add(configuration.authURL)
+        sentSecrets.add(configuration.sendURL)
+        sentSecrets.add(basicCredentials: configuration.basicCredentials)
+        sentSecrets.add(session.accessToken)
+    }
+
     func refresh(_ token: String) {
         guard let url = configuration.authURL else { return }
         let name = url.displayName
@@ -174,6 +184,8 @@ extension SpreadbotConnection {
             builder.policy.bodyLimit = SpreadbotTokenAnswer.maximumBytes
             try builder.setHeader("Authorization", "Basic " + configuration.basicCredentials)
             try builder.setHeader("Accept", "application/json")
+            noteSecrets()
+            sentSecrets.add(token)
             let form = "grant_type=refresh_token&refresh_token=" + formEncoded(token)
             try builder.setBody(Array(form.utf8), type: "application/x-www-form-urlencoded")
             builder.handlers.done = { [self] in refreshed($0, name) }
@@ -214,7 +226,8 @@ extension SpreadbotConnection {
                     isRefused: false)
             default:
                 let code =
-                    SpreadbotTokenAnswer.errorCode(Array(result.body.bytes)) ?? "status \(status)"
+                    SpreadbotTokenAnswer.errorCode(
+                        Array(result.body.bytes), without: sentSecrets) ?? "status \(status)"
                 throw RealtimeError(.auth, "\(name) refused to refresh the tokens: \(code)")
             }
         } catch {
@@ -224,7 +237,8 @@ extension SpreadbotConnection {
 
     private func refreshFailed(_ error: RealtimeError, isRefused: Bool) {
         session.refreshFailed(
-            error, isRefused: isRefused, now: Loop.now(), random: randomFraction())
+            sentSecrets.redacted(error), isRefused: isRefused, now: Loop.now(),
+            random: randomFraction())
         schedule()
     }
 }

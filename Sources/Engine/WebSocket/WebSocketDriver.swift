@@ -228,14 +228,23 @@ extension WebSocketConnection {
     /// own.
     func log(_ line: @autoclosure () -> String) { Log.write(isLeg ? .debug : .info, line()) }
 
+    /// The credentials that the handshake may have carried.
+    var sentSecrets: SentSecrets {
+        var secrets = SentSecrets(configuration.fields, configuration.url)
+        secrets.add(configuration.network)
+        return secrets
+    }
+
     /// Records a failure. `finish` reports it together with its consequences.
     func report(_ error: RealtimeError) {
+        let error = sentSecrets.redacted(error)
         log(error.message)
         life.failed(error)
         owesFailure = isWanted
     }
 
     func fail(_ error: RealtimeError) {
+        let error = sentSecrets.redacted(error)
         if isWanted, let credentials = handlers.credentials, let refusal = life.asks(after: error) {
             log("\(currentURL.displayName) requires credentials: \(refusal.status)")
             dropTransport()

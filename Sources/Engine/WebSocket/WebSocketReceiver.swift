@@ -292,7 +292,7 @@ extension WebSocketConnection: WebSocketWalker {
         case .closed(let code, let reason):
             Log.write(.debug, "\(currentURL.displayName) sent a close frame with \(code)")
             setState(.closing)
-            life.closed(by: code, reason)
+            life.closed(by: code, reason.isEmpty ? "" : sentSecrets.redacted(reason))
         case .failed(let failure):
             setState(.closing)
             report(life.violated(failure, configuration))

@@ -165,6 +165,7 @@ extension DDPSession {
     /// A socket, or the attempt to open it, has ended.
     package mutating func ended(_ number: UInt64, _ end: DDPSocketEnd, now: Instant) {
         guard isCurrent(number) else { return }
+        let end = end.redacted(by: secrets)
         lose(end.error ?? closedByServer(end), now)
     }
 

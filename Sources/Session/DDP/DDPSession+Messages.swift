@@ -49,10 +49,13 @@ extension DDPSession {
         case .nosub(let id, let error):
             receivedData(message, bytes, now)
             let ended = subscriptions.byID[id]
-            subscriptionEnded(id, error)
+            subscriptionEnded(id, error?.redacted(by: secrets))
             if let ended { staleSubscriptionEnded(ended, now) }
-        case .result(let id, let result): receivedResult(id, result, now)
+        case .result(let id, let result):
+            receivedResult(id, result.mapError { $0.redacted(by: secrets) }, now)
         case .error(let reason, let offending):
+            let reason = secrets.redacted(reason)
+            let offending = offending.map { secrets.redacted($0) }
             log("the server did not understand a message: \(reason)")
             act(.refused(reason: reason, offending: offending))
         }

@@ -48,6 +48,7 @@ extension DDPSession {
         _ request: DDPRequest, _ id: CallID, _ value: EJSON = .null, seed: String? = nil,
         purpose: DDPMethodPurpose = .application, now: Instant
     ) -> DDPCall {
+        secrets.add(request, isLogin: purpose == .login)
         let message = DDPWriter.method(
             id: id.description, name: request.name, params: request.params, seed: seed)
         var method = DDPMethod(

@@ -1,5 +1,5 @@
 package import Documents
-import Wire
+package import Wire
 
 /// The machine of a Meteor client (DDP): its connection, its calls and their stubs, its
 /// subscriptions, its account, and the documents that result. Its driver opens the sockets, runs
@@ -89,6 +89,8 @@ package struct DDPSession: ActionMachine, Sendable {
     var loadersOfHandle: [SubscriptionHandle: [LoaderID]] = [:]
     var lastLoader: LoaderID = 0
     var accounts = DDPAccounts()
+    /// The credentials that were sent. The driver adds those of its handshakes.
+    package var secrets = SentSecrets()
 
     /// - Parameters:
     ///   - jitter: any number, for the delays between attempts.
@@ -255,7 +257,7 @@ package struct DDPSession: ActionMachine, Sendable {
     }
 
     mutating func log(_ text: @autoclosure () -> String) {
-        if wantsLog { act(.log(text())) }
+        if wantsLog { act(.log(secrets.redacted(text()))) }
     }
 
     /// Sends on the open socket.

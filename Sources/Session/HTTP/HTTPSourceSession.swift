@@ -87,6 +87,15 @@ package struct HTTPSourceFailure: Sendable {
         self.isFatal = isFatal
     }
 
+    /// The same without the credentials that the server quotes.
+    package func redacted(by secrets: SentSecrets) -> HTTPSourceFailure {
+        var failure = HTTPSourceFailure(
+            error: secrets.redacted(error), status: status, retryIn: retryIn, attempt: attempt,
+            isFatal: isFatal)
+        failure.precedesRequest = precedesRequest
+        return failure
+    }
+
     /// For the log: the error, and when the next attempt follows.
     package var line: String {
         guard !isFatal else { return error.message }

@@ -1,4 +1,4 @@
-import Wire
+package import Wire
 
 // Requests for authorizations, and their answers.
 extension PusherSession {
@@ -19,6 +19,7 @@ extension PusherSession {
 
     /// - Returns: the number of the request.
     mutating func request(_ purpose: Request.Purpose, of ids: [ChannelID]) -> UInt64 {
+        noteOptions()
         let number = nextNumber()
         requests[number] = Request(purpose: purpose)
         let named = ids.compactMap { id in channels[id].map { (id: id, name: $0.name) } }
@@ -42,6 +43,9 @@ extension PusherSession {
         guard let request = requests.removeValue(forKey: number), request.isMade else { return }
         act(.cancelAuthorization(number))
     }
+
+    /// The application has prepared a request, whose credentials the endpoint may quote.
+    package mutating func prepared(with secrets: SentSecrets) { self.secrets.add(secrets) }
 
     /// Whether the answer to a request is still wanted.
     package func isAwaited(_ number: UInt64) -> Bool { requests[number] != nil }

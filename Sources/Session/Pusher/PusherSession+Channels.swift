@@ -83,6 +83,7 @@ extension PusherSession {
         _ id: ChannelID, _ answer: PusherAuthorizationAnswer?, _ now: Instant
     ) {
         guard let name = channels[id]?.name else { return }
+        if let answer { noteAuthorization(answer.auth) }
         channels[id]?.sentAt = now
         unanswered.add(name.text, now)
         set(id, .sent)

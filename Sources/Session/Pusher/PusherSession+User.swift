@@ -92,6 +92,7 @@ extension PusherSession {
             user.stage = .sent
             user.sentID = id
             user.sentAt.append(now)
+            noteAuthorization(answer.auth)
             send(PusherMessage.signIn(answer))
         case .failed(let error): failSignIn(PusherSubscriptionFailure(error))
         case .channels:

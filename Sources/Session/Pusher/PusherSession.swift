@@ -72,6 +72,8 @@ package struct PusherSession: ActionMachine, Sendable {
     /// What was sent on the current socket; to be set before calls that may send a ping.
     package var sentBytes = SentBytes()
     var refusals = PusherRefusals()
+    /// The credentials that were sent.
+    package internal(set) var secrets = SentSecrets()
     var user = PusherSignIn()
     /// Limits client events; nil without a limit.
     var pacer: PusherEventPacer?
@@ -207,7 +209,9 @@ package struct PusherSession: ActionMachine, Sendable {
     /// Whether `nextAction` may return one.
     package var hasActions: Bool { firstAction < actions.count }
 
-    mutating func act(_ action: Action) { actions.append(action) }
+    mutating func act(_ action: Action) {
+        actions.append(secrets.isEmpty ? action : action.redacted(by: secrets))
+    }
 
     /// How many bytes of messages the socket has not been given yet.
     var pendingBytes: Int {
@@ -270,6 +274,7 @@ package struct PusherSession: ActionMachine, Sendable {
         openedAt = now
         connectedAt = nil
         lastError = nil
+        noteOptions()
         enter(.connecting(number))
         if configuration.connectTimeout > .zero { stageDue = now + configuration.connectTimeout }
         do throws(RealtimeError) {

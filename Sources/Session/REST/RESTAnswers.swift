@@ -241,6 +241,16 @@ extension RESTSession {
 
     // MARK: Credentials
 
+    /// The credentials that a request may have carried.
+    func secrets(of entry: RESTEntry) -> SentSecrets {
+        var secrets = SentSecrets(entry.fields, entry.origin)
+        if let credential {
+            secrets.add(HeaderField(name: "Authorization", value: credential))
+        }
+        secrets.add(proxySecrets)
+        return secrets
+    }
+
     /// Sets the Authorization of requests that have none of their own, from their next exchange on.
     /// Setting the same credential again is a no-op, so a request refused with it will still ask
     /// for a new one.

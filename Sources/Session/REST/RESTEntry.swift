@@ -38,6 +38,8 @@ final class RESTEntry: @unchecked Sendable {
     /// The URL as submitted. Its credentials are sent to its origin, and its line is that of its
     /// origin.
     var origin: HTTPURL { made.http.url }
+    /// The headers as submitted, and those of the next exchange.
+    var fields: [HeaderField] { made.http.fields + request.fields }
     let line: RESTLines.Index
 
     @exclusivity(unchecked) var state = State.queued

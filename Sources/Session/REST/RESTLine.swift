@@ -144,6 +144,7 @@ extension RESTSession {
         leaveQueue(entry)
         if entry.isOrdered { ordered.remove(sorted: entry.id) }
         if entry.hasExchange { lines[entry.line].running -= 1 }
+        let error = error.map { secrets(of: entry).redacted($0) }
         act(.finish(entry.id, entry.outcome(error, hasBody: hasBody)))
         pump(entry.line, now)
         lines.leave(entry.line)

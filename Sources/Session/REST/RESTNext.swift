@@ -21,7 +21,7 @@ extension RESTSession {
         guard let cause = entry.lastError ?? refusal else { return nil }
         return RESTNext(
             number: entry.attempts + 1, count: entry.policy.attempts,
-            delay: max(time - now, .zero), cause: cause)
+            delay: max(time - now, .zero), cause: secrets(of: entry).redacted(cause))
     }
 
     /// Tells that request `id` waits for a network.

@@ -88,11 +88,15 @@ package struct RESTSession: ActionMachine, Sendable {
     /// When the next line that was offline begins to send.
     private var linesAlarm: Instant?
 
+    /// The credentials for a proxy.
+    var proxySecrets = SentSecrets()
+
     package init(_ configuration: RESTConfiguration) {
         perHost = configuration.perHost
         queueCapacity = configuration.queueCapacity
         overflow = configuration.overflow
         tokenParameter = configuration.tokenParameter
+        proxySecrets.add(configuration.network)
     }
 
     // MARK: The caller

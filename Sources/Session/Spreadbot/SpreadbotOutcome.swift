@@ -19,6 +19,13 @@ package struct SpreadbotLegEnd: Sendable {
         self.closeCode = closeCode
         self.reachedServer = reachedServer
     }
+
+    /// The same without the credentials that the server quotes.
+    package func redacted(by secrets: SentSecrets) -> SpreadbotLegEnd {
+        SpreadbotLegEnd(
+            error: secrets.redacted(error), status: status, closeCode: closeCode,
+            reachedServer: reachedServer)
+    }
 }
 
 /// The consequence of a leg's end (docs/spreadbot.md, B9).

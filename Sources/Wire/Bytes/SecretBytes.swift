@@ -36,6 +36,10 @@ package final class SecretBytes: @unchecked Sendable, CustomStringConvertible {
         body(UnsafeRawBufferPointer(storage))
     }
 
+    package func isEqual(to other: SecretBytes) -> Bool {
+        storage.count == other.storage.count && storage.elementsEqual(other.storage)
+    }
+
     private static func copy(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutableRawBufferPointer {
         let storage = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
         storage.copyMemory(from: bytes)

@@ -81,6 +81,18 @@ public struct DDPError: Error, Sendable, Equatable, CustomStringConvertible {
         source = kind == .server ? String(decoding: node.span.compact, as: UTF8.self) : ""
     }
 
+    /// The same without the credentials that the server quotes.
+    package func redacted(by secrets: SentSecrets) -> DDPError {
+        let shown = secrets.redacted(source)
+        guard shown.utf8.count != source.utf8.count else { return self }
+        var document = JSONDocument()
+        var text = shown
+        let error = text.withUTF8 { bytes in
+            try? document.read(UnsafeRawBufferPointer(bytes)) { DDPError($0, kind) }
+        }
+        return error ?? DDPError(kind, "error", reason: secrets.redacted(description))
+    }
+
     public var description: String { "\(reason ?? code) [\(code)]" }
 
     /// In how many milliseconds a request that exceeded the server's limit may be repeated; nil

@@ -26,6 +26,17 @@ public final class HTTPResponse: Sendable, Equatable {
         proxy = head.proxy
     }
 
+    /// The same without the credentials that it quotes.
+    init(_ other: HTTPResponse, redacting secrets: SentSecrets) {
+        status = other.status
+        reasonText = secrets.redacted(other.reasonText)
+        headers = other.headers.map {
+            Header(name: $0.name, content: secrets.redacted($0.content))
+        }
+        body = secrets.redacted(other.body)
+        proxy = other.proxy
+    }
+
     /// The first value of a header. The name matches in any ASCII case.
     public func header(_ name: String) -> String? {
         headers.first { $0.name.equalsIgnoringASCIICase(name) }?.value

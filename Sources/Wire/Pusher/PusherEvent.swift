@@ -37,6 +37,14 @@ package struct PusherEvent: Sendable {
         return event
     }
 
+    /// The same without the credentials that the server quotes.
+    package func redacted(by secrets: SentSecrets) -> PusherEvent {
+        var event = self
+        event.dataBytes = secrets.redacted(dataBytes)
+        event.source = secrets.redacted(source)
+        return event
+    }
+
     /// Calls `body` with the borrowed data.
     package func withData<Result>(
         _ body: (PusherData) throws(RealtimeError) -> Result

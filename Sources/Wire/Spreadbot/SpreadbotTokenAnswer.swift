@@ -37,11 +37,16 @@ package struct SpreadbotTokenAnswer: Equatable, Sendable {
     }
 
     /// The error code of a refusal, with its description if there is one (RFC 6749 §5.2).
-    package static func errorCode(_ body: [UInt8]) -> String? {
+    /// - Parameter secrets: which the server may quote.
+    package static func errorCode(
+        _ body: [UInt8], without secrets: SentSecrets = SentSecrets()
+    ) -> String? {
         guard let object = (try? JSONValue(parsing: body))?.objectValue,
             let code = object["error"]?.stringValue
         else { return nil }
-        let said = object["error_description"]?.stringValue.map { ": " + $0.quoted(upTo: 100) }
-        return code.quoted(upTo: 60) + (said ?? "")
+        let said = object["error_description"]?.stringValue.map {
+            ": " + secrets.redacted($0).quoted(upTo: 100)
+        }
+        return secrets.redacted(code).quoted(upTo: 60) + (said ?? "")
     }
 }
