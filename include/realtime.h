@@ -4114,8 +4114,9 @@ rt_status rt_rest_request_on_progress(
 /**
  * Sets a callback for each attempt that has failed and is followed by another: `retry_in_ms` is the
  * delay before that, `attempt` its number, from 2, and `http_status` and `headers` are those of the
- * response that refused the last one, if there was one; its body is not kept. An attempt that waits
- * for a network is not reported. Runs on the loop's thread. NULL removes it.
+ * response that refused the last one, if there was one; its body is not kept. Also called once each
+ * time that the request begins to wait for a network: `retry_in_ms` is then -1. Runs on the loop's
+ * thread. NULL removes it.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
