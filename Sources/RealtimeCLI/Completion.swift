@@ -35,12 +35,6 @@ final class Completion: Sendable {
         waiting?.resume(with: result)
     }
 
-    var isOver: Bool {
-        state.withLock { state in
-            if case .over = state { true } else { false }
-        }
-    }
-
     /// Waits for the end. Only one task may wait.
     func wait() async throws {
         try await withCheckedThrowingContinuation { continuation in
