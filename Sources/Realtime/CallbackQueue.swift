@@ -28,7 +28,11 @@ final class CallbackQueue: Sendable {
         switch executor {
         case .loop: break
         case .actor(let actor):
-            Task { [gate] in await CallbackQueue.run(mailbox, gate, on: actor, onResume) }
+            Task { [gate] in
+                while let job = try? await mailbox.next(onResume: onResume) {
+                    await actor.run(job, mailbox, gate, onResume)
+                }
+            }
         case .task(let executor):
             Task(executorPreference: executor) { [gate] in
                 while let job = try? await mailbox.next(onResume: onResume) { job.run(gate) }
@@ -36,13 +40,6 @@ final class CallbackQueue: Sendable {
                 withExtendedLifetime(executor) {}
             }
         }
-    }
-
-    private static func run(
-        _ mailbox: Mailbox<Job>, _ gate: CallGate, on actor: isolated any Actor,
-        _ onResume: @Sendable () -> Void
-    ) async {
-        while let job = try? await mailbox.next(onResume: onResume) { job.run(gate) }
     }
 
     /// - Parameter isOwed: whether to run the call even after `close`.
@@ -60,6 +57,19 @@ final class CallbackQueue: Sendable {
     func finish() { mailbox.finish(.normal) }
 
     deinit { finish() }
+}
+
+extension Actor {
+    /// Runs a job and those that wait after it. A loop that is isolated to a parameter and awaits
+    /// each job would be simpler, but in release builds of Swift 6.3 it does not return to the actor
+    /// after a wait.
+    fileprivate func run(
+        _ first: CallbackQueue.Job, _ mailbox: Mailbox<CallbackQueue.Job>, _ gate: CallGate,
+        _ onResume: @Sendable () -> Void
+    ) {
+        first.run(gate)
+        while let job = mailbox.takeNow(onResume: onResume) { job.run(gate) }
+    }
 }
 
 /// Lets calls through until it is closed.

@@ -251,7 +251,8 @@ static void waits_for_the_network(rt_loop *loop, const char *server) {
   CHECK_OK(rt_spreadbot_establish(spreadbot, "echo"));
   settle(loop);
   CHECK(rt_spreadbot_get_phase(spreadbot) == RT_SPREADBOT_PHASE_OFFLINE);
-  CHECK(rt_spreadbot_get_state(spreadbot) == RT_SPREADBOT_CONNECTING && h.errors == 0);
+  CHECK(rt_spreadbot_get_state(spreadbot) == RT_SPREADBOT_CONNECTING);
+  CHECK(h.errors == 1 && h.fatal == 0 && h.last_error == RT_ERROR_CONNECT);
   for (int i = 0; i < 3; i++) CHECK_OK(rt_spreadbot_send_text(spreadbot, "x", 1, &number));
   TURN_UNTIL(loop, h.sent == 1);
   CHECK(h.last_sent == RT_ERROR_QUEUE_FULL);

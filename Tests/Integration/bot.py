@@ -173,6 +173,10 @@ class Bot:
             if self.expect("state (.*)")[1] == wanted:
                 return
 
+    def waits_for_network(self) -> None:
+        """Checks that it reports, once, that it waits for a network."""
+        self.expect("error RT_ERROR_CONNECT 0 0 -1 0")
+
     def is_silent(self) -> None:
         """Checks that it has printed nothing else: the response to a command is the next line."""
         self.tell("state")

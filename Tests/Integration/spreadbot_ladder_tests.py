@@ -327,6 +327,7 @@ def test_without_a_network_nothing_is_counted(build: Build, server: LadderServer
         bot.expect("error RT_ERROR_HTTP_STATUS 1 404 0 0", "transport 2", "open 2 0")
         bot.expect("message - 0 - one", rf"error {ANY} 2 \d+ \d+ 1")
         bot.tell("online 0")
+        bot.waits_for_network()
         bot.wait_for_state("0 3 2 -")
         bot.tell("online 1")
         bot.expect("transport 1", "open 1 0", "message - 0 - back")
@@ -337,6 +338,7 @@ def test_without_a_network_nothing_is_counted(build: Build, server: LadderServer
 def test_without_a_network_from_the_beginning(build: Build, server: LadderServer) -> None:
     server.plan("/", {Leg.WEBSOCKET: [socket()]})
     with Bot(build, server.origin, online=0) as bot:
+        bot.waits_for_network()
         bot.wait_for_state("0 3 1 -")
         expect(server.count("/", Leg.WEBSOCKET) == 0, "tried without a network")
         bot.tell("online 1")

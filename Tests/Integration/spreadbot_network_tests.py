@@ -47,6 +47,7 @@ def test_link_is_lost_under_a_websocket(build: Build, servers: Servers, nchan: N
             bot.until(f"message .* before {number}")
             wire.client("ip link set c0 down")
             bot.expect(r"error RT_ERROR_(TIMEOUT|CONNECTION_LOST) 1 0 -1 0")
+            bot.waits_for_network()
             attempts = gate.count(Leg.WEBSOCKET)
             nchan.publish(channel, f"meanwhile {number}")
             bot.tell("state")

@@ -229,6 +229,7 @@ def test_the_oldest_makes_room(build: Build, server: LadderServer) -> None:
     inbox = Inbox()
     server.plan("/", {Leg.SSE: [stream()], Leg.POST: [inbox.post]})
     with Bot(build, server.origin, online=0, transports=2, queue="2,1") as bot:
+        bot.waits_for_network()
         for number in (1, 2, 3):
             bot.send(str(number))
         bot.expect("sent 1 RT_ERROR_QUEUE_FULL 0")
@@ -244,6 +245,7 @@ def test_waiting_sends_can_be_cancelled(build: Build, server: LadderServer) -> N
     inbox = Inbox()
     server.plan("/", {Leg.SSE: [stream()], Leg.POST: [inbox.post]})
     with Bot(build, server.origin, online=0, transports=2) as bot:
+        bot.waits_for_network()
         for number in (1, 2, 3):
             bot.send(str(number))
         for number in (2, 1):
