@@ -29,8 +29,10 @@ final class CallbackQueue: Sendable {
         case .loop: break
         case .actor(let actor):
             Task { [gate] in
-                while let job = try? await mailbox.next(onResume: onResume) {
-                    await actor.run(job, mailbox, gate, onResume)
+                var first = try? await mailbox.next(onResume: onResume)
+                while first != nil {
+                    await actor.run(&first, mailbox, gate, onResume)
+                    first = try? await mailbox.next(onResume: onResume)
                 }
             }
         case .task(let executor):
@@ -60,14 +62,14 @@ final class CallbackQueue: Sendable {
 }
 
 extension Actor {
-    /// Runs a job and those that wait after it. A loop that is isolated to a parameter and awaits
-    /// each job would be simpler, but in release builds of Swift 6.3 it does not return to the actor
-    /// after a wait.
+    /// Runs a job, which is released here, and those that wait after it. A loop that is isolated
+    /// to a parameter and awaits each job would be simpler, but in release builds of Swift 6.3 it
+    /// does not return to the actor after a wait.
     fileprivate func run(
-        _ first: CallbackQueue.Job, _ mailbox: Mailbox<CallbackQueue.Job>, _ gate: CallGate,
+        _ first: inout CallbackQueue.Job?, _ mailbox: Mailbox<CallbackQueue.Job>, _ gate: CallGate,
         _ onResume: @Sendable () -> Void
     ) {
-        first.run(gate)
+        first.take()?.run(gate)
         while let job = mailbox.takeNow(onResume: onResume) { job.run(gate) }
     }
 }

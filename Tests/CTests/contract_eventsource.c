@@ -100,9 +100,8 @@ static void on_retry(int64_t time_ms, void *user) {
 static void on_error(const rt_failure *failure, void *user) {
   seen *s = user;
   CHECK(failure->status < 0 && failure->message[0] != '\0' && s->fatal == 0);
-  bool waits = strstr(failure->message, "there is no network") != NULL;
-  CHECK(failure->fatal || waits ? failure->retry_in_ms == -1 : failure->retry_in_ms >= 10
-        && failure->attempt >= 1);
+  CHECK(failure->fatal || strstr(failure->message, "no network") ? failure->retry_in_ms == -1
+        : failure->retry_in_ms >= 10 && failure->attempt >= 1);
   CHECK(rt_eventsource_get_state(s->source)
         == (failure->fatal ? RT_EVENTSOURCE_CLOSED : RT_EVENTSOURCE_CONNECTING));
   s->errors++;
@@ -363,8 +362,7 @@ static void waits_for_the_network(rt_loop *loop) {
   s.retry_max = 1;
   CHECK_OK(rt_eventsource_start(source));
   settle(loop);
-  CHECK(s.asked == 0 && rt_eventsource_get_state(source) == RT_EVENTSOURCE_CONNECTING);
-  CHECK(s.errors == 1 && s.fatal == 0 && s.status == RT_ERROR_CONNECT);
+  CHECK(s.asked == 0 && s.errors == 1 && s.fatal == 0 && s.status == RT_ERROR_CONNECT);
   CHECK_OK(rt_reachability_set_online(offline, true));
   TURN_UNTIL(loop, s.messages + s.odd == 2);
   CHECK(s.asked == 1);
