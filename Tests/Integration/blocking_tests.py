@@ -28,7 +28,7 @@ def wake(build: Build, url: str, count: int, may_wake: threading.Event, patience
     return output
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [8, pytest.param(40, marks=pytest.mark.long)])
 def test_a_program_that_sleeps_stays_connected(build: Build, servers: Servers, count: int) -> None:
     """The server pings, and waits for the pong before it continues. In between it sends 20
     messages."""
