@@ -57,8 +57,11 @@ class MessageLink {
         let end = sent.queued
         world.at(lastUp) { [weak self] in
             guard let self, !isEnded, !isStalled else { return }
-            sent.arrived = end
-            arrived?(end)
+            // A ping frame is not counted, so it must not look like the bytes before it.
+            if count > 0 {
+                sent.arrived = end
+                arrived?(end)
+            }
             body()
         }
     }
