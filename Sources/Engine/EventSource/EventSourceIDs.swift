@@ -25,7 +25,7 @@ extension EventSourceConnection: EventIDSource {
     }
 
     /// Checks whether ids can be kept in a file, as far as that is known in advance. A damaged file
-    /// is replaced by the first id, so it is none that cannot be used.
+    /// passes, because the first id replaces it.
     /// - Throws: `.store` if not.
     package static func checkIDFile(_ path: String) throws(RealtimeError) {
         try KeyedStore(path: path, format: .eventIDs).check()

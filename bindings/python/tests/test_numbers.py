@@ -9,23 +9,12 @@ from pathlib import Path
 
 import pytest
 from conftest import PATIENCE_S
+from optioned import NOWHERE, OBJECTS, VALUE_CLASSES
 from pushers import options as pusher_options
 
 import librealtime
 from librealtime import sync
-from librealtime._core.handle import new_loop
-from librealtime._ddp.options import OPTIONS as DDP_OPTIONS
-from librealtime._pusher.options import OPTIONS as PUSHER_OPTIONS
-from librealtime._rest.client_options import OPTIONS as REST_OPTIONS
 from librealtime._rest.options import RequestKeywords
-from librealtime._sources.eventsource_options import OPTIONS as EVENTSOURCE_OPTIONS
-from librealtime._sources.longpoll_options import OPTIONS as LONGPOLL_OPTIONS
-from librealtime._spreadbot.options import OPTIONS as SPREADBOT_OPTIONS
-from librealtime._websocket.connector import Connector
-from librealtime._websocket.options import OPTIONS as WEBSOCKET_OPTIONS
-from librealtime._websocket.sync_connection import Connection
-
-NOWHERE = "http://127.0.0.1:1/"
 
 ODD = {
     "inf": math.inf,
@@ -52,22 +41,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def connection(**options):
-    made = Connector("ws://127.0.0.1:1/", **options)
-    Connection(new_loop(), made._url, made._given)._abandon()
-
-
-KINDS = {
-    "connect": (WEBSOCKET_OPTIONS, connection),
-    "EventSource": (EVENTSOURCE_OPTIONS, lambda **o: sync.EventSource(NOWHERE, **o).close()),
-    "LongPoll": (LONGPOLL_OPTIONS, lambda **o: sync.LongPoll(NOWHERE, **o).close()),
-    "Spreadbot": (SPREADBOT_OPTIONS, lambda **o: sync.Spreadbot(NOWHERE, **o).close()),
-    "Pusher": (PUSHER_OPTIONS, lambda **o: sync.Pusher("key", **o).close()),
-    "DDPClient": (DDP_OPTIONS, lambda **o: sync.DDPClient(NOWHERE, **o).close()),
-    "RESTClient": (REST_OPTIONS, lambda **o: sync.RESTClient(NOWHERE, **o).close()),
-}
-
-
 def is_clear(function, *arguments, **named):
     try:
         function(*arguments, **named)
@@ -76,20 +49,16 @@ def is_clear(function, *arguments, **named):
 
 
 @pytest.mark.parametrize("value", ODD.values(), ids=ODD)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OBJECTS)
 def test_options(kind, value):
-    options, make = KINDS[kind]
+    options, make = OBJECTS[kind]
     for parameter in options.parameters:
         is_clear(make, **{parameter.name: value})
 
 
 @pytest.mark.parametrize("value", ODD.values(), ids=ODD)
 def test_options_of_values(value):
-    for cls, make in (
-        (librealtime.Backoff, lambda made: made.make()),
-        (librealtime.Network, lambda made: made.make()),
-        (librealtime.Deflate, lambda made: connection(compression=made)),
-    ):
+    for cls, make in VALUE_CLASSES:
         for field in dataclasses.fields(cls):
             is_clear(lambda name, cls=cls, make=make: make(cls(**{name: value})), field.name)
 

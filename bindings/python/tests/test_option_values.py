@@ -10,24 +10,12 @@ import os
 import re
 
 import pytest
+from optioned import NOWHERE, OBJECTS, VALUE_CLASSES
 
 import librealtime
 from librealtime import InvalidArgument, sync
-from librealtime._core.handle import new_loop
 from librealtime._core.option_kinds import Flag
-from librealtime._ddp.options import OPTIONS as DDP_OPTIONS
-from librealtime._pusher.options import OPTIONS as PUSHER_OPTIONS
-from librealtime._rest.client_options import OPTIONS as REST_OPTIONS
 from librealtime._rest.options import RequestKeywords
-from librealtime._sources.eventsource_options import OPTIONS as EVENTSOURCE_OPTIONS
-from librealtime._sources.longpoll_options import OPTIONS as LONGPOLL_OPTIONS
-from librealtime._spreadbot.options import OPTIONS as SPREADBOT_OPTIONS
-from librealtime._spreadbot.rest_base import OPTIONS as SPREADBOT_REST_OPTIONS
-from librealtime._websocket.connector import Connector
-from librealtime._websocket.options import OPTIONS as WEBSOCKET_OPTIONS
-from librealtime._websocket.sync_connection import Connection
-
-NOWHERE = "http://127.0.0.1:1/"
 
 #: No option can be that, but those that are true or false.
 THING = object()
@@ -80,26 +68,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def connection(**options):
-    made = Connector("ws://127.0.0.1:1/", **options)
-    Connection(new_loop(), made._url, made._given)._abandon()
-
-
-KINDS = {
-    "connect": (WEBSOCKET_OPTIONS, connection),
-    "EventSource": (EVENTSOURCE_OPTIONS, lambda **o: sync.EventSource(NOWHERE, **o).close()),
-    "LongPoll": (LONGPOLL_OPTIONS, lambda **o: sync.LongPoll(NOWHERE, **o).close()),
-    "Spreadbot": (SPREADBOT_OPTIONS, lambda **o: sync.Spreadbot(NOWHERE, **o).close()),
-    "SpreadbotREST": (
-        SPREADBOT_REST_OPTIONS,
-        lambda **o: sync.SpreadbotREST(NOWHERE, **o).close(),
-    ),
-    "Pusher": (PUSHER_OPTIONS, lambda **o: sync.Pusher("key", **o).close()),
-    "DDPClient": (DDP_OPTIONS, lambda **o: sync.DDPClient(NOWHERE, **o).close()),
-    "RESTClient": (REST_OPTIONS, lambda **o: sync.RESTClient(NOWHERE, **o).close()),
-}
-
-
 def is_named(message, name):
     """Whether a message names this parameter, as one word or as words, or by what it sets."""
     known = (name, name.replace("_", " "), SETS.get(name, name))
@@ -124,9 +92,9 @@ def faults(make, name, value, must_refuse):
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OBJECTS)
 def test_options(kind, value):
-    options, make = KINDS[kind]
+    options, make = OBJECTS[kind]
     switches = {option.name for option in options._plain if isinstance(option, Flag)} | SWITCHES
     found = [
         fault
@@ -141,11 +109,7 @@ def test_options(kind, value):
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 def test_options_of_values(value):
     found = []
-    for cls, make in (
-        (librealtime.Backoff, lambda made: made.make()),
-        (librealtime.Network, lambda made: made.make()),
-        (librealtime.Deflate, lambda made: connection(compression=made)),
-    ):
+    for cls, make in VALUE_CLASSES:
         for field in dataclasses.fields(cls):
             is_switch = isinstance(field.default, bool) and field.name != "proxy"
             # A key or its password needs a certificate, which is checked first.
