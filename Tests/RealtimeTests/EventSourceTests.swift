@@ -267,26 +267,6 @@ private func options(
         #expect(source.readyState == .closed)
     }
 
-    @Test func cancellingOneOfSeveralTasksLeavesTheOthersTheStream() async throws {
-        let source = try EventSource(server.url("events/1"), options: options())
-        let (began, continuation) = AsyncStream.makeStream(of: Void.self)
-        let tasks = (0..<2).map { _ in
-            Task {
-                var iterator = source.makeAsyncIterator()
-                continuation.yield()
-                while try await iterator.next() != nil {}
-            }
-        }
-        var events = began.makeAsyncIterator()
-        for _ in tasks { await events.next() }
-        tasks[0].cancel()
-        await #expect(throws: CancellationError.self) { try await tasks[0].value }
-        #expect(source.readyState != .closed)
-        tasks[1].cancel()
-        await #expect(throws: CancellationError.self) { try await tasks[1].value }
-        #expect(source.readyState == .closed)
-    }
-
     @Test func aFullMailboxStopsReceivingAndLosesNothing() async throws {
         let source = try EventSource(
             server.url("events/3000"), options: options { $0.maxBufferedEvents = 4 })

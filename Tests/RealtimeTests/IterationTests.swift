@@ -64,12 +64,14 @@ private func pollOptions() -> LongPoll.Options {
 
     // MARK: Cancelling
 
-    @Test func theOthersKeepALongPoll() async throws {
-        let poll = try LongPoll(server.url("poll/1"), options: pollOptions())
+    /// Cancels one of two tasks that iterate, then the other.
+    private func cancelTwo<Source: AsyncSequence & Sendable>(
+        of source: Source, isClosed: () -> Bool
+    ) async {
         let (began, continuation) = AsyncStream.makeStream(of: Void.self)
         let tasks = (0..<2).map { _ in
             Task {
-                var iterator = poll.makeAsyncIterator()
+                var iterator = source.makeAsyncIterator()
                 continuation.yield()
                 while try await iterator.next() != nil {}
             }
@@ -78,10 +80,20 @@ private func pollOptions() -> LongPoll.Options {
         for _ in tasks { await events.next() }
         tasks[0].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[0].value }
-        #expect(poll.state != .closed)
+        #expect(!isClosed())
         tasks[1].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[1].value }
-        #expect(poll.state == .closed)
+        #expect(isClosed())
+    }
+
+    @Test func theOthersKeepAnEventSource() async throws {
+        let source = try EventSource(server.url("events/1"))
+        await cancelTwo(of: source) { source.readyState == .closed }
+    }
+
+    @Test func theOthersKeepALongPoll() async throws {
+        let poll = try LongPoll(server.url("poll/1"), options: pollOptions())
+        await cancelTwo(of: poll) { poll.state == .closed }
     }
 
     @Test func theOthersKeepASpreadbot() async throws {
