@@ -6321,28 +6321,30 @@ rt_status rt_pusher_authorization_answer_json(
 
 /**
  * Makes the request that the client would send to the authorization endpoint, for a program that
- * needs time to change it, for example to get a token: keep the authorization, change the request
- * by the functions of `rt_rest_request_`, and call `rt_pusher_authorization_send`. Only in a
+ * needs time to change it, for example to get a token: keep both, change the request by the
+ * functions of `rt_rest_request_`, and pass it to `rt_pusher_authorization_send`. Once only, in a
  * callback of the connection, such as the one that passes the authorization.
  *
- * out: receives the request; free it with `rt_rest_request_free`, which does not keep it from being
- *   sent. A second call returns the same request.
- * Returns: RT_OK; RT_ERROR_STATE if the authorization is already answered, or on another thread;
- *   RT_ERROR_CLOSED if the connection was freed; RT_ERROR_INVALID_ARGUMENT.
+ * out: receives the request; free it with `rt_rest_request_free`.
+ * Returns: RT_OK; RT_ERROR_STATE if the authorization is already answered or has its request, or on
+ *   another thread; RT_ERROR_CLOSED if the connection was freed; RT_ERROR_INVALID_ARGUMENT.
  * Since 0.1.
  */
 rt_status rt_pusher_authorization_get_request(
     rt_pusher_authorization *authorization, rt_rest_request **out);
 
 /**
- * Sends the request of `rt_pusher_authorization_get_request`; the endpoint's response is the
- * answer. Do not change the request afterwards. Any thread.
+ * Sends a copy of the request of `rt_pusher_authorization_get_request`; the endpoint's response is
+ * the answer. Any thread.
  *
- * Returns: RT_OK, also if it comes too late; RT_ERROR_STATE if the authorization is already
- *   answered, or has no request; RT_ERROR_INVALID_ARGUMENT.
+ * request: what that function returned for this authorization.
+ * Returns: RT_OK, also if it comes too late, or if the request has no URL or no body's source: the
+ *   authorization then fails; RT_ERROR_STATE if it is already answered; RT_ERROR_INVALID_ARGUMENT,
+ *   also for another request.
  * Since 0.1.
  */
-rt_status rt_pusher_authorization_send(rt_pusher_authorization *authorization);
+rt_status rt_pusher_authorization_send(
+    rt_pusher_authorization *authorization, rt_rest_request *request);
 
 /**
  * Refuses an authorization: of several channels, all that are not answered. Any thread.

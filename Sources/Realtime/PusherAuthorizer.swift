@@ -143,7 +143,7 @@ struct PusherAuthorizer: Sendable {
             for (name, value) in try await parameters?() ?? [] {
                 try authorization.endpointRequest().addFormParameter(name, value)
             }
-            _ = try authorization.send()
+            _ = try authorization.send(authorization.endpointRequest())
         }
     }
 

@@ -228,13 +228,12 @@ static void on_authorize_later(
   prepared *p = user;
   rt_rest_request *again = NULL;
   CHECK(request->count == 1);
-  CHECK_STATUS(rt_pusher_authorization_send(authorization), RT_ERROR_STATE);
+  CHECK_STATUS(rt_pusher_authorization_send(authorization, NULL), RT_ERROR_INVALID_ARGUMENT);
   CHECK_STATUS(rt_pusher_authorization_get_request(authorization, NULL),
                RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_pusher_authorization_get_request(authorization, &p->http));
-  CHECK_OK(rt_pusher_authorization_get_request(authorization, &again));
-  CHECK(again == p->http);
-  rt_rest_request_free(again);
+  CHECK_STATUS(rt_pusher_authorization_get_request(authorization, &again), RT_ERROR_STATE);
+  CHECK(!again);
   p->authorization = authorization;
 }
 
@@ -243,9 +242,11 @@ static void *send_on_a_thread(void *user) {
   rt_rest_request *none = NULL;
   CHECK_OK(rt_rest_request_set_header(p->http, "X-Token", "late"));
   CHECK_OK(rt_rest_request_add_form_parameter(p->http, "user_id", "u-8"));
+  CHECK_OK(rt_pusher_authorization_send(p->authorization, p->http));
+  CHECK_STATUS(rt_pusher_authorization_send(p->authorization, p->http), RT_ERROR_STATE);
+  /* A copy was sent. */
+  CHECK_OK(rt_rest_request_add_form_parameter(p->http, "user_id", "u-9"));
   rt_rest_request_free(p->http);
-  CHECK_OK(rt_pusher_authorization_send(p->authorization));
-  CHECK_STATUS(rt_pusher_authorization_send(p->authorization), RT_ERROR_STATE);
   CHECK_STATUS(rt_pusher_authorization_fail(p->authorization, NULL), RT_ERROR_STATE);
   CHECK_STATUS(rt_pusher_authorization_get_request(p->authorization, &none), RT_ERROR_STATE);
   rt_pusher_authorization_free(p->authorization);

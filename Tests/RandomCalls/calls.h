@@ -350,6 +350,10 @@ static void *grab(struct caller *c, int kind) {
 /* Puts a handle into the table, and frees the one that it replaces. */
 static void keep(struct caller *c, int kind, void *handle) {
   if (!handle) return;
+  /* Otherwise two threads could use it at once, each as its only user. */
+  for (size_t i = 0; i < SLOTS && !is_shared(kind); i++)
+    CONTROL(atomic_load_explicit(&slots[kind][i].handle, memory_order_relaxed) != handle,
+            "a handle that belongs to one thread was given out twice");
   size_t first = below(c, SLOTS);
   for (size_t i = 0; i < SLOTS && !c->fixed; i++) {
     struct slot *slot = &slots[kind][(first + i) % SLOTS];

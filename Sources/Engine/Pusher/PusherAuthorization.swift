@@ -11,15 +11,15 @@ protocol PusherAuthorizationOwner: AnyObject, Sendable {
     func endpointRequest(
         _ request: PusherAuthorizationRequest
     ) throws(RealtimeError) -> RESTRequestBuilder
-    /// Sends it; its response is the answer. Any thread.
-    func send(_ prepared: PusherPreparedRequest, for request: PusherAuthorizationRequest)
+    /// Sends it as it is now; its response is the answer. Any thread.
+    func send(_ http: RESTRequestBuilder, for request: PusherAuthorizationRequest)
     /// Answers with the secret's signature. Any thread.
     func sign(_ request: PusherAuthorizationRequest, as member: PusherMember?)
 }
 
-/// A request to the endpoint. Unchecked because one thread at a time changes it, and none any more
-/// once it is sent.
-struct PusherPreparedRequest: @unchecked Sendable {
+/// The request to the endpoint that was made for an authorization. Unchecked because one thread at
+/// a time uses it.
+private struct MadeRequest: @unchecked Sendable {
     let http: RESTRequestBuilder
 }
 
@@ -37,7 +37,7 @@ package final class PusherAuthorization: Sendable {
         var owner: (any PusherAuthorizationOwner)?
         /// By channel, until all are there.
         var results: [Result<PusherAuthorizationAnswer, RealtimeError>?]
-        var prepared: PusherPreparedRequest?
+        var made: MadeRequest?
     }
 
     init(
@@ -69,29 +69,33 @@ package final class PusherAuthorization: Sendable {
     /// Only on the loop's thread.
     /// - Throws: `.state` if the authorization is answered, or on another thread.
     package func endpointRequest() throws(RealtimeError) -> RESTRequestBuilder {
-        let (owner, prepared) = state.withLock { ($0.owner, $0.prepared) }
+        let (owner, made) = state.withLock { ($0.owner, $0.made) }
         guard let owner else {
             throw RealtimeError(.state, "the authorization is already answered")
         }
-        if let prepared { return prepared.http }
+        if let made { return made.http }
         guard loop.isOwner else {
             throw RealtimeError(
                 .state, "the endpoint's request is made in the callback that asks to authorize")
         }
-        let made = PusherPreparedRequest(http: try owner.endpointRequest(request))
-        state.withLock { $0.prepared = made }
-        return made.http
+        let new = MadeRequest(http: try owner.endpointRequest(request))
+        state.withLock { $0.made = new }
+        return new.http
     }
 
-    /// Sends the request of `endpointRequest`, whose response is the answer.
+    /// Whether `endpointRequest` has made the request.
+    package var hasRequest: Bool { state.withLock { $0.made != nil } }
+
+    /// Sends the request of `endpointRequest` as it is now; its response is the answer.
     /// - Returns: false if it was answered before.
-    /// - Throws: `.state` if there is no such request.
-    package func send() throws(RealtimeError) -> Bool {
-        guard let prepared = state.withLock({ $0.prepared }) else {
-            throw RealtimeError(.state, "the authorization has no request to send")
+    /// - Throws: `.invalidArgument` for another request.
+    package func send(_ http: RESTRequestBuilder) throws(RealtimeError) -> Bool {
+        guard state.withLock({ $0.made?.http === http }) else {
+            throw RealtimeError(
+                .invalidArgument, "the request was not made for this authorization")
         }
         guard let owner = take()?.owner else { return false }
-        owner.send(prepared, for: request)
+        owner.send(http, for: request)
         return true
     }
 

@@ -31,7 +31,7 @@ extension PusherConnection {
             guard try handlers.prepareAuthorization?(request, http) ?? true else {
                 throw RealtimeError(.auth, "the request for authorization could not be built")
             }
-            try send(http, for: request)
+            try send(PreparedRequest(http), for: request)
         } catch {
             finish(request, .failed(error))
         }
@@ -128,30 +128,44 @@ extension PusherConnection {
         return builder
     }
 
-    func send(_ prepared: PusherPreparedRequest, for request: PusherAuthorizationRequest) {
+    func send(_ http: RESTRequestBuilder, for request: PusherAuthorizationRequest) {
         guard !loop.isForked else { return }
-        onLoop { [self] in
-            guard session.isAwaited(request.number) else { return }
-            do throws(RealtimeError) {
-                try send(prepared.http, for: request)
-            } catch {
-                session.authorized(request.number, .failed(error), now: Loop.now())
+        do throws(RealtimeError) {
+            let prepared = try PreparedRequest(http)
+            onLoop { [self] in
+                guard session.isAwaited(request.number) else { return }
+                send(prepared, for: request)
             }
+        } catch {
+            authorized(request.number, .failed(error))
         }
     }
 
-    private func send(
-        _ http: RESTRequestBuilder, for request: PusherAuthorizationRequest
-    ) throws(RealtimeError) {
-        guard http.hasTarget else {
-            throw RealtimeError(.auth, "the request for authorization has no URL")
+    /// A copy of the request to the endpoint: the program may change its own.
+    ///
+    /// Unchecked because it crosses to the loop's thread once.
+    private struct PreparedRequest: @unchecked Sendable {
+        let secrets: SentSecrets
+        let request: RESTRequest
+        let handlers: RESTHandlers
+
+        init(_ http: RESTRequestBuilder) throws(RealtimeError) {
+            guard http.hasTarget else {
+                throw RealtimeError(.auth, "the request for authorization has no URL")
+            }
+            secrets = http.secrets
+            (request, handlers) = try http.copy()
         }
+    }
+
+    private func send(_ prepared: PreparedRequest, for request: PusherAuthorizationRequest) {
         // A handler may have closed the connection.
-        guard !isClosed else { return }
-        session.prepared(with: http.secrets)
-        http.handlers.isSecret = true
-        http.handlers.done = { [self] in answered($0, request) }
-        authorizations[request.number] = try http.send()
+        guard !isClosed, let authorizer else { return }
+        session.prepared(with: prepared.secrets)
+        var handlers = prepared.handlers
+        handlers.isSecret = true
+        handlers.done = { [self] in answered($0, request) }
+        authorizations[request.number] = authorizer.send(prepared.request, handlers)
     }
 
     private var isBatch: Bool { configuration.authBatchSize > 1 }

@@ -116,7 +116,8 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
     }
 
     func send(
-        _ request: RESTRequest, _ handlers: RESTHandlers, _ assigned: (UInt64) -> Void
+        _ request: RESTRequest, _ handlers: RESTHandlers,
+        _ assigned: (UInt64) -> Void = { _ in }
     ) -> UInt64 {
         _ = options.start()
         let number = lastNumber.add(1, ordering: .relaxed).newValue

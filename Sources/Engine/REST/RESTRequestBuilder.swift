@@ -139,13 +139,13 @@ package final class RESTRequestBuilder {
         assigned: (UInt64) -> Void = { _ in }
     ) throws(RealtimeError) -> UInt64 {
         try client.checkOpen()
-        let (request, handlers) = try copyRequest()
+        let (request, handlers) = try copy()
         return client.send(request, handlers, assigned)
     }
 
-    /// Copies the request. A body's source can serve one request at a time, and is rewound for each
-    /// but the first.
-    private func copyRequest() throws(RealtimeError) -> (RESTRequest, RESTHandlers) {
+    /// The request as it is now. A body's source can serve one request at a time, and is rewound
+    /// for each but the first.
+    func copy() throws(RealtimeError) -> (RESTRequest, RESTHandlers) {
         guard case .stream = body else { return (try request(rewinds: false), handlers) }
         guard sourceLease == nil || isKnownUniquelyReferenced(&sourceLease) else {
             throw RealtimeError(

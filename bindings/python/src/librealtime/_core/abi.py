@@ -2839,7 +2839,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)),
         ctypes.c_int32,
     ),
-    "rt_pusher_authorization_send": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_authorization_send": (
+        (ctypes.c_void_p, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
     "rt_pusher_authorization_fail": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
@@ -4551,8 +4554,8 @@ class Library:
     rt_pusher_authorization_answer_json: Callable[[Any, bytes | None, int], int]
     # (authorization, out)
     rt_pusher_authorization_get_request: Callable[[Any, Any], int]
-    # (authorization)
-    rt_pusher_authorization_send: Callable[[Any], int]
+    # (authorization, request)
+    rt_pusher_authorization_send: Callable[[Any, Any], int]
     # (authorization, message)
     rt_pusher_authorization_fail: Callable[[Any, bytes | None], int]
     # (authorization)

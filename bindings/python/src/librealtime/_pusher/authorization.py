@@ -100,11 +100,11 @@ class PusherAuthorization(Uncopied, PusherAuthorizationRequest):
 
     def _send(self, preparation: PusherPreparation, built: object) -> None:
         """Sends the request to the endpoint, unless `built` is False."""
-        preparation._finish()
+        http = preparation._finish()
         if built is False:
             self.fail("prepare_authorization returned False")
         else:
-            check(lib.rt_pusher_authorization_send(self._take()))
+            check(lib.rt_pusher_authorization_send(self._take(), http))
 
     def _take(self) -> Handle:
         handle, self._handle = self._handle, None
@@ -164,8 +164,10 @@ class PusherPreparation(Uncopied, PusherAuthorizationRequest):
             raise InvalidState(rt_status.ERROR_STATE, message)
         return self._http
 
-    def _finish(self) -> None:
+    def _finish(self) -> Handle:
+        http = self._require()
         self._http = None
+        return http
 
 
 Authorizer = Optional[
