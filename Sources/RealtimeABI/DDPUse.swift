@@ -162,26 +162,6 @@ public func rt_ddp_get_opened(
     }
 }
 
-/// Calls `fn` with the document of the user who is logged in, inside this call. It is one of the
-/// collection `users`, and stays the same while the client connects again. Any thread. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_NOT_FOUND if nobody is logged in, or the server has not sent the
-///   document; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
-@_cdecl("rt_ddp_get_user")
-public func rt_ddp_get_user(
-    _ ddp: rt_ddp?, _ fn: rt_ddp_document_fn?, _ user: UnsafeMutableRawPointer?
-) -> rt_status {
-    ddpCall(ddp) { (client) throws(RealtimeError) in
-        let fn = try required(fn, "fn")
-        guard let found = client.userDocument else {
-            let isKnown = client.userID != nil
-            throw RealtimeError(
-                .notFound,
-                isKnown ? "the server has not sent the user's document" : "nobody is logged in")
-        }
-        show(found.id, found.fields, to: fn, user)
-    }
-}
-
 func ddpValue(_ ddp: rt_ddp?, _ body: (DDPConnection) throws(RealtimeError) -> Int32) -> Int32 {
     borderValue { () throws(RealtimeError) in
         let client = try DDPConnection.borrow(ddp)

@@ -38,7 +38,7 @@ enum Abigen {
         do {
             // First the files from which the interface is built.
             try finish(OptionFiles.files(under: options.root), options)
-            try finish(Output.files(for: try interface(options)), options)
+            try finish(files(for: try interface(options)), options)
         } catch {
             say("\(error)")
             exit(1)
@@ -61,6 +61,16 @@ enum Abigen {
             SymbolGraph(contentsOf: file), sources: sources,
             structs: structs(under: options.root, from: sources),
             library: "realtime", version: version(from: sources))
+    }
+
+    private static func files(for interface: Interface) throws -> [Output.File] {
+        [
+            Output.File(path: "include/realtime.abi.json", text: try ModelPrinter.print(interface)),
+            Output.File(path: "include/realtime.h", text: HeaderPrinter.print(interface)),
+            Output.File(
+                path: "bindings/python/src/librealtime/_core/abi.py",
+                text: PythonPrinter.print(interface)),
+        ]
     }
 
     /// The structs of all headers that are named for them.

@@ -50,7 +50,9 @@ enum OptionFiles {
     private static func chapter(of object: OptionObject, under root: URL) throws -> String {
         let parts = object.swiftType.components(separatedBy: ".")
         let first = parts.first ?? ""
-        if ["Options", "Configuration"].contains(parts.last) { return "\(first)Options" }
+        if ["Options", "Configuration"].contains(parts.last) {
+            return (first.hasSuffix("Client") ? String(first.dropLast(6)) : first) + "Options"
+        }
         let folder = root.appendingPathComponent("Sources/RealtimeABI")
         for name in [parts.joined(), first, "\(object.subjects.joined())Options"]
         where FileManager.default.fileExists(atPath: folder.path + "/\(name).swift") {
@@ -63,7 +65,7 @@ enum OptionFiles {
     private static func region(of object: OptionObject, under root: URL) throws -> Output.File {
         let folder = "Sources/Realtime"
         let opening = SwiftOptionsPrinter.opening(object)
-        for name in try FileManager.default.contentsOfDirectory(
+        for name in try FileManager.default.subpathsOfDirectory(
             atPath: root.appendingPathComponent(folder).path
         ).sorted() where name.hasSuffix(".swift") {
             let path = "\(folder)/\(name)"

@@ -1128,24 +1128,8 @@ class rt_ddp_outcome(ctypes.Structure):  # noqa: N801
 rt_ddp_outcome_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
-class rt_ddp_call_options(ctypes.Structure):  # noqa: N801
-    """How a method is called. Fill it with zeros, then set `struct_bytes` and what
-    you need."""
-
-    struct_bytes: int
-    timeout_ms: int
-    stages: int
-    wait: bool
-    no_retry: bool
-    throw_stub_errors: bool
-    _fields_ = [
-        ("struct_bytes", ctypes.c_size_t),
-        ("timeout_ms", ctypes.c_int64),
-        ("stages", ctypes.c_uint32),
-        ("wait", ctypes.c_bool),
-        ("no_retry", ctypes.c_bool),
-        ("throw_stub_errors", ctypes.c_bool),
-    ]
+# (user)
+rt_ddp_load_token_fn = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p)
 
 
 class rt_ddp_status_change(ctypes.Structure):  # noqa: N801
@@ -1256,8 +1240,47 @@ rt_ddp_refused_fn = ctypes.CFUNCTYPE(
 rt_ddp_debug_fn = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
 
 
-# (user)
-rt_ddp_load_token_fn = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p)
+class rt_ddp_call_options(ctypes.Structure):  # noqa: N801
+    """How a method is called. Fill it with zeros, then set `struct_bytes` and what
+    you need."""
+
+    struct_bytes: int
+    timeout_ms: int
+    stages: int
+    wait: bool
+    no_retry: bool
+    throw_stub_errors: bool
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("timeout_ms", ctypes.c_int64),
+        ("stages", ctypes.c_uint32),
+        ("wait", ctypes.c_bool),
+        ("no_retry", ctypes.c_bool),
+        ("throw_stub_errors", ctypes.c_bool),
+    ]
+
+
+class rt_ddp_subscription_event(ctypes.Structure):  # noqa: N801
+    """What happened to a subscription."""
+
+    struct_bytes: int
+    event: int
+    reserved: int
+    error: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("event", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("error", ctypes.c_void_p),
+    ]
+
+
+# (event, user)
+rt_ddp_subscription_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+# (error, user)
+rt_ddp_loaded_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class rt_ddp_document(ctypes.Structure):  # noqa: N801
@@ -1340,29 +1363,6 @@ rt_ddp_stub_fn = ctypes.CFUNCTYPE(
     ctypes.c_size_t,
     ctypes.c_void_p,
 )
-
-
-class rt_ddp_subscription_event(ctypes.Structure):  # noqa: N801
-    """What happened to a subscription."""
-
-    struct_bytes: int
-    event: int
-    reserved: int
-    error: int
-    _fields_ = [
-        ("struct_bytes", ctypes.c_size_t),
-        ("event", ctypes.c_int32),
-        ("reserved", ctypes.c_int32),
-        ("error", ctypes.c_void_p),
-    ]
-
-
-# (event, user)
-rt_ddp_subscription_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-
-
-# (error, user)
-rt_ddp_loaded_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 #: Argument types and result type of every exported function.
@@ -2903,6 +2903,474 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_ddp_free": ((ctypes.c_void_p,), None),
+    "rt_ddp_on_load_token": (
+        (ctypes.c_void_p, rt_ddp_load_token_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_add_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_set_basic_auth": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_bearer_token": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_ddp_set_reachability": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_ddp_set_max_redirects": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_ddp_set_allow_insecure_redirects": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_set_sockjs_fallback": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_set_max_message_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_max_unsent_bytes": ((ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int32),
+    "rt_ddp_set_token_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_set_document_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_add_version": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_set_connect_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_auto_reconnect": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_ddp_set_heartbeat_interval_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_heartbeat_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_buffer_interval_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_buffer_max_age_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_ddp_set_quiescence_limit_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_max_call_repeats": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_ddp_add_no_retry_method": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_set_async_methods": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_set_report_own_stops": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_set_unused_subscription_time_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_background_grace_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_max_document_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_on_status": (
+        (ctypes.c_void_p, rt_ddp_status_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_on_open": (
+        (ctypes.c_void_p, rt_ddp_open_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_on_change": (
+        (ctypes.c_void_p, rt_ddp_change_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_on_current": (
+        (ctypes.c_void_p, rt_ddp_current_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_on_account": (
+        (ctypes.c_void_p, rt_ddp_account_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_on_refused": (
+        (ctypes.c_void_p, rt_ddp_refused_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_on_debug": (
+        (ctypes.c_void_p, rt_ddp_debug_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_connect": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_disconnect": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_reconnect": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_network_changed": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_enter_background": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_enter_foreground": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_get_status": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_get_retry_count": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_get_retry_in_ms": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_get_reason": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_has_stale_documents": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_is_logging_in": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_get_version": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_get_user_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_get_opened": (
+        (ctypes.c_void_p, rt_opened_fn, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_connect_and_wait": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_ddp_call_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_insert_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_update_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_remove_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_subscribe_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.c_uint64),
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_load_and_wait": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.c_uint64),
+            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_outcome_free": ((ctypes.POINTER(rt_ddp_outcome),), None),
+    "rt_ddp_subscribe": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_int64,
+            rt_ddp_subscription_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_is_ready": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_ddp_release_subscription": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_ddp_stop_subscription": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_ddp_load": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_ddp_loaded_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_close_loader": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_ddp_declare": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_stream": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_ddp_change_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_get_document": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_document_fn,
+            ctypes.c_void_p,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_count": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64)),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_find": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_document_fn,
+            ctypes.c_void_p,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_observe": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_change_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_observe_indexes": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_index_changes_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stop_observing": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_ddp_get_user": (
+        (ctypes.c_void_p, rt_ddp_document_fn, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_call": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_insert": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_update": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_remove": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_write": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(rt_ddp_call_options),
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_set_stub": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_ddp_stub_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_return": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_stub_fail": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_is_simulation": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_stub_get_user_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_insert": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_document_fn,
+            ctypes.c_void_p,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_update": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_bool,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_remove": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_find": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_document_fn,
+            ctypes.c_void_p,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_call": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_draw_text": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_int32,
+            ctypes.c_uint32,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_stub_draw_fraction": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_double)),
+        ctypes.c_int32,
+    ),
     "rt_ddp_log_in_with_password": (
         (
             ctypes.c_void_p,
@@ -3004,75 +3472,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_ddp_set_user_id": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_ddp_connect_and_wait": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
-    "rt_ddp_call_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(rt_ddp_call_options),
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_insert_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(rt_ddp_call_options),
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_update_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(rt_ddp_call_options),
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_remove_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(rt_ddp_call_options),
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_subscribe_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_int64,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.c_uint64),
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_load_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.c_uint64),
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_outcome_free": ((ctypes.POINTER(rt_ddp_outcome),), None),
     "rt_ddp_log_in_with_password_and_wait": (
         (
             ctypes.c_void_p,
@@ -3175,405 +3574,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             ctypes.c_int64,
             ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
         ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_on_status": (
-        (ctypes.c_void_p, rt_ddp_status_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_on_open": (
-        (ctypes.c_void_p, rt_ddp_open_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_on_change": (
-        (ctypes.c_void_p, rt_ddp_change_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_on_current": (
-        (ctypes.c_void_p, rt_ddp_current_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_on_account": (
-        (ctypes.c_void_p, rt_ddp_account_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_on_refused": (
-        (ctypes.c_void_p, rt_ddp_refused_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_on_debug": (
-        (ctypes.c_void_p, rt_ddp_debug_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_call": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(rt_ddp_call_options),
-            rt_ddp_outcome_fn,
-            ctypes.c_void_p,
-            rt_destroy_fn,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_insert": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(rt_ddp_call_options),
-            rt_ddp_outcome_fn,
-            ctypes.c_void_p,
-            rt_destroy_fn,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_update": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(rt_ddp_call_options),
-            rt_ddp_outcome_fn,
-            ctypes.c_void_p,
-            rt_destroy_fn,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_remove": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(rt_ddp_call_options),
-            rt_ddp_outcome_fn,
-            ctypes.c_void_p,
-            rt_destroy_fn,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_write": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(rt_ddp_call_options),
-            rt_ddp_outcome_fn,
-            ctypes.c_void_p,
-            rt_destroy_fn,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_on_load_token": (
-        (ctypes.c_void_p, rt_ddp_load_token_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_add_header": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_set_header": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_ddp_set_basic_auth": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_set_bearer_token": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_ddp_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
-    "rt_ddp_set_reachability": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
-    "rt_ddp_set_max_redirects": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
-    "rt_ddp_set_allow_insecure_redirects": (
-        (ctypes.c_void_p, ctypes.c_bool),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_ddp_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_ddp_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_ddp_set_sockjs_fallback": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_ddp_set_max_message_bytes": (
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_set_max_unsent_bytes": ((ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int32),
-    "rt_ddp_set_token_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_ddp_set_document_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_ddp_add_version": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_ddp_set_connect_timeout_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_set_auto_reconnect": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_ddp_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
-    "rt_ddp_set_heartbeat_interval_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_set_heartbeat_timeout_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_set_buffer_interval_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_set_buffer_max_age_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
-    "rt_ddp_set_quiescence_limit_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_set_max_call_repeats": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
-    "rt_ddp_add_no_retry_method": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_ddp_set_async_methods": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_ddp_set_report_own_stops": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_ddp_set_unused_subscription_time_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_set_background_grace_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_set_max_document_bytes": (
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_declare": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_set_stream": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            rt_ddp_change_fn,
-            ctypes.c_void_p,
-            rt_destroy_fn,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_get_document": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            rt_ddp_document_fn,
-            ctypes.c_void_p,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_count": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64)),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_find": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            rt_ddp_document_fn,
-            ctypes.c_void_p,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_observe": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            rt_ddp_change_fn,
-            ctypes.c_void_p,
-            rt_destroy_fn,
-            ctypes.POINTER(ctypes.c_uint64),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_observe_indexes": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            rt_ddp_index_changes_fn,
-            ctypes.c_void_p,
-            rt_destroy_fn,
-            ctypes.POINTER(ctypes.c_uint64),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_stop_observing": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
-    "rt_ddp_set_stub": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            rt_ddp_stub_fn,
-            ctypes.c_void_p,
-            rt_destroy_fn,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_stub_return": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_ddp_stub_fail": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_stub_is_simulation": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_ddp_stub_get_user_id": (
-        (
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_char),
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_size_t),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_stub_insert": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            rt_ddp_document_fn,
-            ctypes.c_void_p,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_stub_update": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_bool,
-            ctypes.POINTER(ctypes.c_uint64),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_stub_remove": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(ctypes.c_uint64),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_stub_find": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            rt_ddp_document_fn,
-            ctypes.c_void_p,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_stub_call": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            rt_ddp_outcome_fn,
-            ctypes.c_void_p,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_stub_draw_text": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_int32,
-            ctypes.c_uint32,
-            ctypes.POINTER(ctypes.c_char),
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_size_t),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_stub_draw_fraction": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_double)),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_subscribe": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_int64,
-            rt_ddp_subscription_fn,
-            ctypes.c_void_p,
-            rt_destroy_fn,
-            ctypes.POINTER(ctypes.c_uint64),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_is_ready": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
-    "rt_ddp_release_subscription": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
-    "rt_ddp_stop_subscription": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
-    "rt_ddp_load": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            rt_ddp_loaded_fn,
-            ctypes.c_void_p,
-            rt_destroy_fn,
-            ctypes.POINTER(ctypes.c_uint64),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_close_loader": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
-    "rt_ddp_connect": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_ddp_disconnect": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_ddp_reconnect": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_ddp_network_changed": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_ddp_enter_background": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_ddp_enter_foreground": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_ddp_get_status": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_ddp_get_retry_count": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_ddp_get_retry_in_ms": (
-        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_get_reason": (
-        (
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_char),
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_size_t),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_has_stale_documents": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_ddp_is_logging_in": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_ddp_get_version": (
-        (
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_char),
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_size_t),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_get_user_id": (
-        (
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_char),
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_size_t),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_get_opened": (
-        (ctypes.c_void_p, rt_opened_fn, ctypes.c_void_p),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_get_user": (
-        (ctypes.c_void_p, rt_ddp_document_fn, ctypes.c_void_p),
         ctypes.c_int32,
     ),
 }
@@ -4592,134 +4592,6 @@ class Library:
     rt_ddp_new: Callable[[Any, bytes | None, Any], int]
     # (ddp)
     rt_ddp_free: Callable[[Any], None]
-    # (ddp, user_name, password, code, fn, user, destroy)
-    rt_ddp_log_in_with_password: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any],
-        int,
-    ]
-    # (ddp, token, fn, user, destroy)
-    rt_ddp_log_in_with_token: Callable[[Any, bytes | None, Any, Any, Any], int]
-    # (ddp, method, params, fn, user, destroy)
-    rt_ddp_log_in: Callable[[Any, bytes | None, bytes | None, Any, Any, Any], int]
-    # (ddp, user_name, email, password, profile, fn, user, destroy)
-    rt_ddp_create_user: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, bytes | None, Any, Any, Any],
-        int,
-    ]
-    # (ddp, old_password, new_password, fn, user, destroy)
-    rt_ddp_change_password: Callable[
-        [Any, bytes | None, bytes | None, Any, Any, Any],
-        int,
-    ]
-    # (ddp, email, fn, user, destroy)
-    rt_ddp_forgot_password: Callable[[Any, bytes | None, Any, Any, Any], int]
-    # (ddp, token, new_password, fn, user, destroy)
-    rt_ddp_reset_password: Callable[
-        [Any, bytes | None, bytes | None, Any, Any, Any],
-        int,
-    ]
-    # (ddp, token, fn, user, destroy)
-    rt_ddp_verify_email: Callable[[Any, bytes | None, Any, Any, Any], int]
-    # (ddp, fn, user, destroy)
-    rt_ddp_log_out: Callable[[Any, Any, Any, Any], int]
-    # (ddp, fn, user, destroy)
-    rt_ddp_new_token: Callable[[Any, Any, Any, Any], int]
-    # (ddp, fn, user, destroy)
-    rt_ddp_log_out_others: Callable[[Any, Any, Any, Any], int]
-    # (ddp, user_id)
-    rt_ddp_set_user_id: Callable[[Any, bytes | None], int]
-    # (ddp, timeout_ms)
-    rt_ddp_connect_and_wait: Callable[[Any, int], int]
-    # (ddp, method, params, options, timeout_ms, outcome)
-    rt_ddp_call_and_wait: Callable[
-        [Any, bytes | None, bytes | None, Any, int, Any],
-        int,
-    ]
-    # (ddp, collection, document, options, timeout_ms, outcome)
-    rt_ddp_insert_and_wait: Callable[
-        [Any, bytes | None, bytes | None, Any, int, Any],
-        int,
-    ]
-    # (ddp, collection, id, modifier, options, timeout_ms, outcome)
-    rt_ddp_update_and_wait: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, int, Any],
-        int,
-    ]
-    # (ddp, collection, id, options, timeout_ms, outcome)
-    rt_ddp_remove_and_wait: Callable[
-        [Any, bytes | None, bytes | None, Any, int, Any],
-        int,
-    ]
-    # (ddp, name, params, keep_ms, timeout_ms, out, outcome)
-    rt_ddp_subscribe_and_wait: Callable[
-        [Any, bytes | None, bytes | None, int, int, Any, Any],
-        int,
-    ]
-    # (ddp, publications, timeout_ms, out, outcome)
-    rt_ddp_load_and_wait: Callable[[Any, bytes | None, int, Any, Any], int]
-    # (outcome)
-    rt_ddp_outcome_free: Callable[[Any], None]
-    # (ddp, user_name, password, code, timeout_ms, outcome)
-    rt_ddp_log_in_with_password_and_wait: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, int, Any],
-        int,
-    ]
-    # (ddp, token, timeout_ms, outcome)
-    rt_ddp_log_in_with_token_and_wait: Callable[[Any, bytes | None, int, Any], int]
-    # (ddp, method, params, timeout_ms, outcome)
-    rt_ddp_log_in_and_wait: Callable[[Any, bytes | None, bytes | None, int, Any], int]
-    # (ddp, user_name, email, password, profile, timeout_ms, outcome)
-    rt_ddp_create_user_and_wait: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, bytes | None, int, Any],
-        int,
-    ]
-    # (ddp, old_password, new_password, timeout_ms, outcome)
-    rt_ddp_change_password_and_wait: Callable[
-        [Any, bytes | None, bytes | None, int, Any],
-        int,
-    ]
-    # (ddp, email, timeout_ms, outcome)
-    rt_ddp_forgot_password_and_wait: Callable[[Any, bytes | None, int, Any], int]
-    # (ddp, token, new_password, timeout_ms, outcome)
-    rt_ddp_reset_password_and_wait: Callable[
-        [Any, bytes | None, bytes | None, int, Any],
-        int,
-    ]
-    # (ddp, token, timeout_ms, outcome)
-    rt_ddp_verify_email_and_wait: Callable[[Any, bytes | None, int, Any], int]
-    # (ddp, timeout_ms, outcome)
-    rt_ddp_log_out_and_wait: Callable[[Any, int, Any], int]
-    # (ddp, timeout_ms, outcome)
-    rt_ddp_new_token_and_wait: Callable[[Any, int, Any], int]
-    # (ddp, timeout_ms, outcome)
-    rt_ddp_log_out_others_and_wait: Callable[[Any, int, Any], int]
-    # (ddp, fn, user, destroy)
-    rt_ddp_on_status: Callable[[Any, Any, Any, Any], int]
-    # (ddp, fn, user, destroy)
-    rt_ddp_on_open: Callable[[Any, Any, Any, Any], int]
-    # (ddp, fn, user, destroy)
-    rt_ddp_on_change: Callable[[Any, Any, Any, Any], int]
-    # (ddp, fn, user, destroy)
-    rt_ddp_on_current: Callable[[Any, Any, Any, Any], int]
-    # (ddp, fn, user, destroy)
-    rt_ddp_on_account: Callable[[Any, Any, Any, Any], int]
-    # (ddp, fn, user, destroy)
-    rt_ddp_on_refused: Callable[[Any, Any, Any, Any], int]
-    # (ddp, fn, user, destroy)
-    rt_ddp_on_debug: Callable[[Any, Any, Any, Any], int]
-    # (ddp, method, params, options, fn, user, destroy)
-    rt_ddp_call: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
-    # (ddp, collection, document, options, fn, user, destroy)
-    rt_ddp_insert: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
-    # (ddp, collection, id, modifier, options, fn, user, destroy)
-    rt_ddp_update: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
-        int,
-    ]
-    # (ddp, collection, id, options, fn, user, destroy)
-    rt_ddp_remove: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
-    # (ddp, writes, options, fn, user, destroy)
-    rt_ddp_write: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
     # (ddp, fn, user, destroy)
     rt_ddp_on_load_token: Callable[[Any, Any, Any, Any], int]
     # (ddp, name, value)
@@ -4788,76 +4660,20 @@ class Library:
     rt_ddp_set_background_grace_ms: Callable[[Any, int], int]
     # (ddp, bytes)
     rt_ddp_set_max_document_bytes: Callable[[Any, int], int]
-    # (ddp, collection, ids)
-    rt_ddp_declare: Callable[[Any, bytes | None, int], int]
-    # (ddp, collection, fn, user, destroy)
-    rt_ddp_set_stream: Callable[[Any, bytes | None, Any, Any, Any], int]
-    # (ddp, collection, id, fn, user)
-    rt_ddp_get_document: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
-    # (ddp, collection, out)
-    rt_ddp_count: Callable[[Any, bytes | None, Any], int]
-    # (ddp, collection, selector, options, fn, user)
-    rt_ddp_find: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any],
-        int,
-    ]
-    # (ddp, collection, selector, options, fn, user, destroy, out)
-    rt_ddp_observe: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
-        int,
-    ]
-    # (ddp, collection, selector, options, fn, user, destroy, out)
-    rt_ddp_observe_indexes: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
-        int,
-    ]
-    # (ddp, query)
-    rt_ddp_stop_observing: Callable[[Any, int], int]
-    # (ddp, method, fn, user, destroy)
-    rt_ddp_set_stub: Callable[[Any, bytes | None, Any, Any, Any], int]
-    # (stub, value)
-    rt_ddp_stub_return: Callable[[Any, bytes | None], int]
-    # (stub, code, reason, details)
-    rt_ddp_stub_fail: Callable[[Any, bytes | None, bytes | None, bytes | None], int]
-    # (stub)
-    rt_ddp_stub_is_simulation: Callable[[Any], int]
-    # (stub, buffer, size, out_length)
-    rt_ddp_stub_get_user_id: Callable[[Any, Any, int, Any], int]
-    # (stub, collection, document, fn, user)
-    rt_ddp_stub_insert: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
-    # (stub, collection, selector, modifier, multi, out)
-    rt_ddp_stub_update: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, bool, Any],
-        int,
-    ]
-    # (stub, collection, selector, out)
-    rt_ddp_stub_remove: Callable[[Any, bytes | None, bytes | None, Any], int]
-    # (stub, collection, selector, options, fn, user)
-    rt_ddp_stub_find: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any],
-        int,
-    ]
-    # (stub, method, params, fn, user)
-    rt_ddp_stub_call: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
-    # (stub, stream, kind, count, buffer, size, out_length)
-    rt_ddp_stub_draw_text: Callable[[Any, bytes | None, int, int, Any, int, Any], int]
-    # (stub, stream, out)
-    rt_ddp_stub_draw_fraction: Callable[[Any, bytes | None, Any], int]
-    # (ddp, name, params, keep_ms, fn, user, destroy, out)
-    rt_ddp_subscribe: Callable[
-        [Any, bytes | None, bytes | None, int, Any, Any, Any, Any],
-        int,
-    ]
-    # (ddp, subscription)
-    rt_ddp_is_ready: Callable[[Any, int], int]
-    # (ddp, subscription)
-    rt_ddp_release_subscription: Callable[[Any, int], int]
-    # (ddp, subscription)
-    rt_ddp_stop_subscription: Callable[[Any, int], int]
-    # (ddp, publications, fn, user, destroy, out)
-    rt_ddp_load: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
-    # (ddp, loader)
-    rt_ddp_close_loader: Callable[[Any, int], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_status: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_open: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_change: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_current: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_account: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_refused: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_debug: Callable[[Any, Any, Any, Any], int]
     # (ddp)
     rt_ddp_connect: Callable[[Any], int]
     # (ddp)
@@ -4888,8 +4704,192 @@ class Library:
     rt_ddp_get_user_id: Callable[[Any, Any, int, Any], int]
     # (ddp, fn, user)
     rt_ddp_get_opened: Callable[[Any, Any, Any], int]
+    # (ddp, timeout_ms)
+    rt_ddp_connect_and_wait: Callable[[Any, int], int]
+    # (ddp, method, params, options, timeout_ms, outcome)
+    rt_ddp_call_and_wait: Callable[
+        [Any, bytes | None, bytes | None, Any, int, Any],
+        int,
+    ]
+    # (ddp, collection, document, options, timeout_ms, outcome)
+    rt_ddp_insert_and_wait: Callable[
+        [Any, bytes | None, bytes | None, Any, int, Any],
+        int,
+    ]
+    # (ddp, collection, id, modifier, options, timeout_ms, outcome)
+    rt_ddp_update_and_wait: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, int, Any],
+        int,
+    ]
+    # (ddp, collection, id, options, timeout_ms, outcome)
+    rt_ddp_remove_and_wait: Callable[
+        [Any, bytes | None, bytes | None, Any, int, Any],
+        int,
+    ]
+    # (ddp, name, params, keep_ms, timeout_ms, out, outcome)
+    rt_ddp_subscribe_and_wait: Callable[
+        [Any, bytes | None, bytes | None, int, int, Any, Any],
+        int,
+    ]
+    # (ddp, publications, timeout_ms, out, outcome)
+    rt_ddp_load_and_wait: Callable[[Any, bytes | None, int, Any, Any], int]
+    # (outcome)
+    rt_ddp_outcome_free: Callable[[Any], None]
+    # (ddp, name, params, keep_ms, fn, user, destroy, out)
+    rt_ddp_subscribe: Callable[
+        [Any, bytes | None, bytes | None, int, Any, Any, Any, Any],
+        int,
+    ]
+    # (ddp, subscription)
+    rt_ddp_is_ready: Callable[[Any, int], int]
+    # (ddp, subscription)
+    rt_ddp_release_subscription: Callable[[Any, int], int]
+    # (ddp, subscription)
+    rt_ddp_stop_subscription: Callable[[Any, int], int]
+    # (ddp, publications, fn, user, destroy, out)
+    rt_ddp_load: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, loader)
+    rt_ddp_close_loader: Callable[[Any, int], int]
+    # (ddp, collection, ids)
+    rt_ddp_declare: Callable[[Any, bytes | None, int], int]
+    # (ddp, collection, fn, user, destroy)
+    rt_ddp_set_stream: Callable[[Any, bytes | None, Any, Any, Any], int]
+    # (ddp, collection, id, fn, user)
+    rt_ddp_get_document: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
+    # (ddp, collection, out)
+    rt_ddp_count: Callable[[Any, bytes | None, Any], int]
+    # (ddp, collection, selector, options, fn, user)
+    rt_ddp_find: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any],
+        int,
+    ]
+    # (ddp, collection, selector, options, fn, user, destroy, out)
+    rt_ddp_observe: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
+        int,
+    ]
+    # (ddp, collection, selector, options, fn, user, destroy, out)
+    rt_ddp_observe_indexes: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
+        int,
+    ]
+    # (ddp, query)
+    rt_ddp_stop_observing: Callable[[Any, int], int]
     # (ddp, fn, user)
     rt_ddp_get_user: Callable[[Any, Any, Any], int]
+    # (ddp, method, params, options, fn, user, destroy)
+    rt_ddp_call: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, collection, document, options, fn, user, destroy)
+    rt_ddp_insert: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, collection, id, modifier, options, fn, user, destroy)
+    rt_ddp_update: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
+        int,
+    ]
+    # (ddp, collection, id, options, fn, user, destroy)
+    rt_ddp_remove: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, writes, options, fn, user, destroy)
+    rt_ddp_write: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, method, fn, user, destroy)
+    rt_ddp_set_stub: Callable[[Any, bytes | None, Any, Any, Any], int]
+    # (stub, value)
+    rt_ddp_stub_return: Callable[[Any, bytes | None], int]
+    # (stub, code, reason, details)
+    rt_ddp_stub_fail: Callable[[Any, bytes | None, bytes | None, bytes | None], int]
+    # (stub)
+    rt_ddp_stub_is_simulation: Callable[[Any], int]
+    # (stub, buffer, size, out_length)
+    rt_ddp_stub_get_user_id: Callable[[Any, Any, int, Any], int]
+    # (stub, collection, document, fn, user)
+    rt_ddp_stub_insert: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
+    # (stub, collection, selector, modifier, multi, out)
+    rt_ddp_stub_update: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, bool, Any],
+        int,
+    ]
+    # (stub, collection, selector, out)
+    rt_ddp_stub_remove: Callable[[Any, bytes | None, bytes | None, Any], int]
+    # (stub, collection, selector, options, fn, user)
+    rt_ddp_stub_find: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any],
+        int,
+    ]
+    # (stub, method, params, fn, user)
+    rt_ddp_stub_call: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
+    # (stub, stream, kind, count, buffer, size, out_length)
+    rt_ddp_stub_draw_text: Callable[[Any, bytes | None, int, int, Any, int, Any], int]
+    # (stub, stream, out)
+    rt_ddp_stub_draw_fraction: Callable[[Any, bytes | None, Any], int]
+    # (ddp, user_name, password, code, fn, user, destroy)
+    rt_ddp_log_in_with_password: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any],
+        int,
+    ]
+    # (ddp, token, fn, user, destroy)
+    rt_ddp_log_in_with_token: Callable[[Any, bytes | None, Any, Any, Any], int]
+    # (ddp, method, params, fn, user, destroy)
+    rt_ddp_log_in: Callable[[Any, bytes | None, bytes | None, Any, Any, Any], int]
+    # (ddp, user_name, email, password, profile, fn, user, destroy)
+    rt_ddp_create_user: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, bytes | None, Any, Any, Any],
+        int,
+    ]
+    # (ddp, old_password, new_password, fn, user, destroy)
+    rt_ddp_change_password: Callable[
+        [Any, bytes | None, bytes | None, Any, Any, Any],
+        int,
+    ]
+    # (ddp, email, fn, user, destroy)
+    rt_ddp_forgot_password: Callable[[Any, bytes | None, Any, Any, Any], int]
+    # (ddp, token, new_password, fn, user, destroy)
+    rt_ddp_reset_password: Callable[
+        [Any, bytes | None, bytes | None, Any, Any, Any],
+        int,
+    ]
+    # (ddp, token, fn, user, destroy)
+    rt_ddp_verify_email: Callable[[Any, bytes | None, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_log_out: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_new_token: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_log_out_others: Callable[[Any, Any, Any, Any], int]
+    # (ddp, user_id)
+    rt_ddp_set_user_id: Callable[[Any, bytes | None], int]
+    # (ddp, user_name, password, code, timeout_ms, outcome)
+    rt_ddp_log_in_with_password_and_wait: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, int, Any],
+        int,
+    ]
+    # (ddp, token, timeout_ms, outcome)
+    rt_ddp_log_in_with_token_and_wait: Callable[[Any, bytes | None, int, Any], int]
+    # (ddp, method, params, timeout_ms, outcome)
+    rt_ddp_log_in_and_wait: Callable[[Any, bytes | None, bytes | None, int, Any], int]
+    # (ddp, user_name, email, password, profile, timeout_ms, outcome)
+    rt_ddp_create_user_and_wait: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, bytes | None, int, Any],
+        int,
+    ]
+    # (ddp, old_password, new_password, timeout_ms, outcome)
+    rt_ddp_change_password_and_wait: Callable[
+        [Any, bytes | None, bytes | None, int, Any],
+        int,
+    ]
+    # (ddp, email, timeout_ms, outcome)
+    rt_ddp_forgot_password_and_wait: Callable[[Any, bytes | None, int, Any], int]
+    # (ddp, token, new_password, timeout_ms, outcome)
+    rt_ddp_reset_password_and_wait: Callable[
+        [Any, bytes | None, bytes | None, int, Any],
+        int,
+    ]
+    # (ddp, token, timeout_ms, outcome)
+    rt_ddp_verify_email_and_wait: Callable[[Any, bytes | None, int, Any], int]
+    # (ddp, timeout_ms, outcome)
+    rt_ddp_log_out_and_wait: Callable[[Any, int, Any], int]
+    # (ddp, timeout_ms, outcome)
+    rt_ddp_new_token_and_wait: Callable[[Any, int, Any], int]
+    # (ddp, timeout_ms, outcome)
+    rt_ddp_log_out_others_and_wait: Callable[[Any, int, Any], int]
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (arguments, result) in FUNCTIONS.items():

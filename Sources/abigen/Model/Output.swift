@@ -7,21 +7,6 @@ enum Output {
         var text: String
     }
 
-    static func files(for interface: Interface) throws -> [File] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        let json = try encoder.encode(interface)
-        return [
-            File(
-                path: "include/realtime.abi.json",
-                text: String(decoding: json, as: UTF8.self) + "\n"),
-            File(path: "include/realtime.h", text: HeaderPrinter.print(interface)),
-            File(
-                path: "bindings/python/src/librealtime/_core/abi.py",
-                text: PythonPrinter.print(interface)),
-        ]
-    }
-
     /// Writes the files that differ, so that a file's date shows when it changed.
     static func write(_ files: [File], under root: URL) throws {
         for file in files where current(file, under: root) != file.text {

@@ -1,10 +1,12 @@
 /// The names and the order that do not follow from the sources.
 enum Naming {
-    /// Subjects in the header's order; all others follow by name.
+    /// Subjects in the header's order.
     private static let subjects = [
         "General", "Loop", "Network", "Backoff", "Reachability", "Views", "WebSocket",
         "EventSource", "EventStreamParser", "LongPoll", "REST", "RESTResponse", "RESTRequest",
         "Spreadbot", "Pusher", "PusherChannel", "PusherAuthorization", "PusherUser", "PusherPush",
+        "DDP", "DDPSubscriptions", "DDPDocuments", "DDPCalls", "DDPStubs", "DDPAccounts",
+        "DDPBlockingAccounts",
     ]
 
     /// The chapters of a subject, by the suffix of their names; creating and freeing are in the
@@ -23,16 +25,14 @@ enum Naming {
         "\(constantPrefixes[group] ?? group)_\(name)"
     }
 
-    static func chapterComesFirst(_ one: String, _ other: String) -> Bool {
-        func rank(_ name: String) -> Int {
-            for (index, subject) in subjects.enumerated() where name.hasPrefix(subject) {
-                if let part = parts.firstIndex(of: String(name.dropFirst(subject.count))) {
-                    return index * parts.count + part
-                }
+    /// A chapter's place in the header; nil for a subject that is not listed.
+    static func rank(ofChapter name: String) -> Int? {
+        for (index, subject) in subjects.enumerated() where name.hasPrefix(subject) {
+            if let part = parts.firstIndex(of: String(name.dropFirst(subject.count))) {
+                return index * parts.count + part
             }
-            return subjects.count * parts.count
         }
-        return (rank(one), one) < (rank(other), other)
+        return nil
     }
 
     /// Words that cannot be the name of a parameter or field in C23 or C++20.

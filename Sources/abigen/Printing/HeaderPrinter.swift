@@ -15,7 +15,9 @@ struct HeaderPrinter {
 
     private mutating func header() {
         let guardName = "\(interface.library.uppercased())_H"
-        comment(HeaderPreface.text.split(separator: "\n", omittingEmptySubsequences: false))
+        let preface = HeaderPreface.text.split(separator: "\n", omittingEmptySubsequences: false)
+        let heading = "Contents. To find a chapter, search for \"Chapter: \" and its name."
+        comment(preface + ["", Substring(heading)] + contents)
         line("#ifndef \(guardName)")
         line("#define \(guardName)")
         line()
@@ -36,6 +38,16 @@ struct HeaderPrinter {
         line("#endif")
         line()
         line("#endif")
+    }
+
+    /// Each chapter with the first sentence of its summary.
+    private var contents: [Substring] {
+        interface.chapters.flatMap { chapter in
+            let summary = chapter.summary.prefixMatch(of: /.*?\.(?= |$)/)?.output ?? ""
+            return Wrap.lines(
+                "\(chapter.title): \(summary)", indent: "  ", hanging: "  ", width: Wrap.width - 3
+            ).map { Substring($0) }
+        }
     }
 
     private mutating func version() {
@@ -174,29 +186,5 @@ extension CType {
     func spelled(_ name: String) -> String {
         let stars = String(repeating: "*", count: pointers)
         return "\(constant ? "const " : "")\(base) \(stars)\(name)"
-    }
-}
-
-/// Breaks text at spaces.
-enum Wrap {
-    static let width = 100
-
-    static func lines(
-        _ text: String, indent: String, hanging: String = "", width: Int
-    ) -> [String] {
-        var lines: [String] = []
-        var current = indent
-        var empty = true
-        for word in text.split(separator: " ") {
-            if !empty, current.count + 1 + word.count > width {
-                lines.append(current)
-                current = indent + hanging
-                empty = true
-            }
-            current += empty ? "\(word)" : " \(word)"
-            empty = false
-        }
-        if !empty { lines.append(current) }
-        return lines
     }
 }

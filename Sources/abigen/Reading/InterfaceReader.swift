@@ -13,6 +13,8 @@ struct InterfaceReader {
     private struct Item {
         var symbol: SymbolGraph.Symbol
         var place: Place
+        /// Of its chapter.
+        var rank: Int
         var cases: [(symbol: SymbolGraph.Symbol, place: Place)] = []
     }
 
@@ -59,7 +61,12 @@ struct InterfaceReader {
             guard symbol.kind.identifier != "swift.init" else { continue }
             let place = try sources.place(of: symbol)
             if symbol.pathComponents.count == 1 {
-                items.append(Item(symbol: symbol, place: place))
+                guard let rank = Naming.rank(ofChapter: place.stem) else {
+                    throw Failure.refused([
+                        Refusal(place, "Naming.subjects does not list '\(place.stem)'")
+                    ])
+                }
+                items.append(Item(symbol: symbol, place: place, rank: rank))
             } else {
                 cases[symbol.pathComponents[0], default: []].append((symbol, place))
             }
@@ -69,9 +76,7 @@ struct InterfaceReader {
             items[index].cases = inside.sorted { $0.place.line < $1.place.line }
         }
         return items.sorted {
-            if $0.place.stem != $1.place.stem {
-                return Naming.chapterComesFirst($0.place.stem, $1.place.stem)
-            }
+            if $0.rank != $1.rank { return $0.rank < $1.rank }
             // Generated code, in a file with a longer name, follows handwritten code.
             let (one, other) = ($0.place.file.count, $1.place.file.count)
             return one == other ? $0.place.line < $1.place.line : one < other
