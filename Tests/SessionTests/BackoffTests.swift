@@ -45,7 +45,7 @@ private func delays(
         }
     }
 
-    /// The table of ddp.md §4.
+    /// The delays of M4.
     @Test func delaysThatAreShortAtFirst() {
         let all = delays(9) { $0 = DDPConfiguration().delays }
         #expect(

@@ -14,7 +14,7 @@ _FENCE = re.compile(r"(?m)^```[\s\S]*?^```$")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _ANCHOR = re.compile(r'<a id="([^"]+)"></a>')
 # A rule's code: a letter for the page, and a number.
-_CODE = re.compile(r"(?<![\w.])[GPCLRBU][1-9]\d?(?!\w)")
+_CODE = re.compile(r"(?<![\w.])[GPCLRBUM][1-9]\d?(?!\w)")
 # Tests, after the last folder and the name of their file: `folder/file`: `a`, `b`
 _TESTS = re.compile(r"`(\w+)/(\w+)`: ((?:`[^`]+`(?:, )?)+)")
 # The C standards look like rules.

@@ -15,7 +15,7 @@ extension EJSON {
         case null = 10
         case pattern = 11
 
-        /// The kind's place in the order of values of different kinds (ddp.md §17).
+        /// The kind's place in the order of values of different kinds (M17).
         var rank: Int {
             switch self {
             case .null: 0

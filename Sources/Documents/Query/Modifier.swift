@@ -1,6 +1,6 @@
 package import Wire
 
-/// Changes a document, as MongoDB's and Meteor's modifiers do (ddp.md §17): either operators such
+/// Changes a document, as MongoDB's and Meteor's modifiers do (M17): either operators such
 /// as `{$set: {"a.b": 1}}`, or a plain object that replaces all fields.
 package struct Modifier: Sendable {
     /// How many levels of objects and lists a changed document may have.

@@ -1,6 +1,6 @@
 package import Wire
 
-/// Selects documents of a collection, as MongoDB's and Meteor's selectors do (ddp.md §17). It is
+/// Selects documents of a collection, as MongoDB's and Meteor's selectors do (M17). It is
 /// compiled once, and then tests any number of documents.
 package struct Selector: Sendable {
     /// How deep logical operators, `$not` and `$elemMatch` may be nested.

@@ -1,4 +1,4 @@
-/// The generator that client and server of Meteor share (ddp.md §9): from equal seeds both draw the
+/// The generator that client and server of Meteor share (M9): from equal seeds both draw the
 /// same numbers, bit for bit. It cannot be used for secrets.
 struct Alea: Sendable {
     private var state0: Double

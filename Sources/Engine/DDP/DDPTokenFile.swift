@@ -1,7 +1,7 @@
 import Session
 import Wire
 
-/// The file in which Meteor clients keep their login tokens (ddp.md §15), each under the address of
+/// The file in which Meteor clients keep their login tokens (M15), each under the address of
 /// its server. Any number of clients and processes may share it; only its owner may read it.
 struct DDPTokenFile {
     private let store: KeyedStore

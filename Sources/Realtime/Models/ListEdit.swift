@@ -1,4 +1,4 @@
-/// How a list of documents changed, by positions (ddp.md §17, index form). Edits that follow each
+/// How a list of documents changed, by positions (M17, index form). Edits that follow each
 /// other can be merged: this is what lets a reader fall behind without missing a change.
 struct ListEdit<ID: Hashable & Sendable>: Sendable {
     struct Place: Sendable, Equatable {

@@ -13,7 +13,7 @@ struct ObjectChanges: Sendable {
     var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 }
 
-/// Turns changes of documents into changes of objects (ddp.md §18):
+/// Turns changes of documents into changes of objects (M18):
 ///
 /// - An object is updated if its document has changed; if a reference to it has come or gone in
 ///   another document; and if an object to which it refers has come or gone.

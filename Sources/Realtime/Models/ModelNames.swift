@@ -1,4 +1,4 @@
-/// The names that collections and fields have unless a model says otherwise (ddp.md §18).
+/// The names that collections and fields have unless a model says otherwise (M18).
 ///
 /// | in the model | in the documents |
 /// |---|---|

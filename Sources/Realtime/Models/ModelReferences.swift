@@ -1,7 +1,7 @@
 internal import Documents
 internal import Wire
 
-// The references that documents contain, and the search for them (ddp.md §18).
+// The references that documents contain, and the search for them (M18).
 extension Relationship {
     /// The ids that a document contains. An empty, missing or null field has none.
     func references(in fields: EJSONObject) -> [DocumentID] {

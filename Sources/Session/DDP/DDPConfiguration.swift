@@ -23,7 +23,7 @@ package struct DDPConfiguration: Sendable {
     /// - Option: backoff, backoff
     package var backoff: BackoffConfiguration?
 
-    /// The delays between attempts (ddp.md §4).
+    /// The delays between attempts (M4).
     package var delays: BackoffConfiguration {
         guard var delays = backoff else {
             var delays = BackoffConfiguration(

@@ -1,6 +1,6 @@
 package import Wire
 
-// The methods of Meteor's accounts (ddp.md §15). Passwords are sent as digests.
+// The methods of Meteor's accounts (M15). Passwords are sent as digests.
 extension DDPRequest {
     /// Logs in with a password.
     /// - Parameters:

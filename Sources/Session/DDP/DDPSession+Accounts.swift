@@ -1,7 +1,7 @@
 import Documents
 import Wire
 
-// Logging in and out (ddp.md §15).
+// Logging in and out (M15).
 extension DDPSession {
     // MARK: The application
 

@@ -17,7 +17,7 @@ struct DDPOwnDocument: Sendable {
 
 // The user's own document does not vanish with each connection. It stays until the server sends it
 // again, or does not in time: a new session sends everything anew, and for a login on a session
-// that it has resumed the server removes the document and adds it (ddp.md §13).
+// that it has resumed the server removes the document and adds it (M13).
 extension DDPSession {
     /// The document of the user who is logged in; nil if nobody is, or it is not there.
     package var userDocument: Found? {

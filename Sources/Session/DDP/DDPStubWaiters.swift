@@ -8,7 +8,7 @@ struct DDPStubHold: Sendable {
 
 /// Calls and subscriptions that wait until documents are given back to the server. Each waits for
 /// all documents that are held when it comes, also if they are not held any more, until no call
-/// writes them: calls may have joined that were not sent (ddp.md §12, "after_flushed").
+/// writes them: calls may have joined that were not sent (M12).
 ///
 /// A document keeps the numbers of those that wait for it as a few ranges, and only its end looks
 /// at the waiters themselves. So the memory grows with the number of documents and waiters, and

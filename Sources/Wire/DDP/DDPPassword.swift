@@ -1,6 +1,6 @@
 import CShims
 
-/// A password as accounts of Meteor take it (ddp.md §15): its digest, so that no log of the server
+/// A password as accounts of Meteor take it (M15): its digest, so that no log of the server
 /// can contain the password itself.
 package enum DDPPassword {
     /// - Throws: `.system` if libcrypto fails.

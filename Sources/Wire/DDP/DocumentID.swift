@@ -1,4 +1,4 @@
-/// A document's id in its form on the wire (ddp.md §8). Ids are equal if their forms are equal byte
+/// A document's id in its form on the wire (M8). Ids are equal if their forms are equal byte
 /// for byte.
 package struct DocumentID: Hashable, Sendable {
     /// Ids of Meteor have 17 bytes, and ObjectIDs 24.

@@ -1,4 +1,4 @@
-/// A value of Meteor's EJSON (ddp.md §7): JSON, and kinds of values that JSON lacks.
+/// A value of Meteor's EJSON (M7): JSON, and kinds of values that JSON lacks.
 ///
 /// Numbers are `Double`, as in JavaScript: whole numbers beyond 2^53 lose digits, as they do on the
 /// server.

@@ -4,7 +4,7 @@ import Wire
 @testable import Documents
 
 struct SelectorTests {
-    /// The vectors of Meteor's own code (ddp.md §17).
+    /// The vectors of Meteor's own code (M17).
     @Test(
         arguments: [
             (#"{"v":null}"#, "cd"), (#"{"v":{"$exists":false}}"#, "d"), (#"{"v":{"$gt":2}}"#, "ej"),

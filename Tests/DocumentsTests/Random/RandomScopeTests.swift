@@ -13,7 +13,7 @@ private struct Seeds: SeedSource {
 }
 
 struct RandomScopeTests {
-    /// The vectors of ddp.md §9. The hash of the last three passes 2^32.
+    /// The vectors of M9. The hash of the last three passes 2^32.
     @Test(
         arguments: [
             (["0"], [0.5945264333859086, 0.8065849216654897], "cp9hWvhg8GSvuZ9os"),

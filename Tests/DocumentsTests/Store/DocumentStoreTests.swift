@@ -15,7 +15,7 @@ struct DocumentStoreTests {
         return store
     }
 
-    // MARK: Each update on a document that is there or not (ddp.md §10)
+    // MARK: Each update on a document that is there or not (M10)
 
     @Test func addedInsertsADocument() throws {
         var store = try store()

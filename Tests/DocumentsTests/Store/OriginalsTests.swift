@@ -2,7 +2,7 @@
 import Testing
 import Wire
 
-/// What the store remembers of a stub's writes (ddp.md §12).
+/// What the store remembers of a stub's writes (M12).
 struct OriginalsTests {
     private let a = DocumentKey("p", "a")
     private let b = DocumentKey("p", "b")

@@ -31,7 +31,7 @@ struct UnmovedBlocksTests {
     }
 
     @Test(arguments: [
-        // ddp.md §17: a b c d e becomes c a x e b.
+        // M17: a b c d e becomes c a x e b.
         ([2, 0, 4, 1], [0, 1]), ([1, 0], [0]), ([2, 1, 0], [0]), ([0, 2, 1], [0, 1]),
         ([1, 2, 0], [1, 2]), ([2, 3, 0, 1], [0, 1]), ([3, 0, 1, 2], [0, 1, 2]),
     ])

@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 /// When calls are complete: once no call writes a document that a call wrote which was sent before
-/// them (ddp.md §12). That calls join which were not sent changes nothing.
+/// them (M12). That calls join which were not sent changes nothing.
 struct DDPCompletionTests {
     /// Call 2 waits for the document of call 1, which call 4 writes too. That is not sent before
     /// the call 3, which waits for the others.

@@ -9,7 +9,7 @@ struct DDPConformanceTests {
         .appending(path: "../../../../shared/conformance/ddp").standardized
 
     /// Where Meteor's own client takes a document of a session that has ended for the server's,
-    /// because a stub writes it before the new session has sent everything (ddp.md §13, "Do"). Its
+    /// because a stub writes it before the new session has sent everything (M13). Its
     /// field `d` stays, though the server does not have it any more.
     private static let ghosts = [
         "random-17.json: command 60 ", "random-17.json: command 61 ",
