@@ -57,8 +57,6 @@ package struct DocumentStore: Sendable {
         positions[collection].map { collections[$0].newIDs } ?? .strings
     }
 
-    func positionOfKnown(_ collection: String) -> Int? { positions[collection] }
-
     mutating func positionOfCollection(_ name: String) -> Int {
         // Mostly the same as the last time.
         if lastCollection < collections.count,

@@ -3,12 +3,17 @@
 ///
 /// Entries that were next to each other and still are form one block, so that the cost depends on
 /// the number of changes and not on the length of the list.
-struct UnmovedBlocks {
+package struct UnmovedBlocks {
     /// Entries at the old positions `start..<start + count`, in the same order in the new list.
     /// Blocks do not overlap, and no other block has a position between those of one.
-    struct Block {
+    package struct Block {
         let start: Int
         let count: Int
+
+        package init(start: Int, count: Int) {
+            self.start = start
+            self.count = count
+        }
     }
 
     /// Consecutive lengths of runs: the entries of a block from `skipped` on are the ends of the
@@ -29,7 +34,7 @@ struct UnmovedBlocks {
     /// are longest: each entry extends the longest run so far whose end stood before it in the old
     /// list, and replaces the end of the runs that are one longer. The result is the run that ends
     /// at the last such end. So does Meteor.
-    static func find(in blocks: [Block]) -> [Bool] {
+    package static func find(in blocks: [Block]) -> [Bool] {
         var search = UnmovedBlocks(blocks: blocks)
         for block in blocks.indices { search.place(block) }
         return search.longestRun

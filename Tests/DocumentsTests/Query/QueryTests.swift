@@ -1,3 +1,4 @@
+import DocumentsReplayer
 import Testing
 import Wire
 
@@ -147,7 +148,7 @@ struct ListChangeTests {
         }
     }
 
-    /// The example of ddp.md §17.
+    /// An example of the order by ids (M17).
     @Test func stepsAreInMeteorsOrder() throws {
         let old = """
             [{"_id":"a","n":0},{"_id":"b","n":1},{"_id":"c","n":2},{"_id":"d","n":3},

@@ -1,4 +1,5 @@
 @testable import Documents
+import DocumentsReplayer
 import Testing
 import Wire
 
@@ -63,7 +64,7 @@ struct LiveQueryTests {
 
     // MARK: Observe order
 
-    /// The example of ddp.md §17.
+    /// An example of the order by ids (M17).
     @Test func changesComeInObserveOrder() throws {
         var store = try store(["a", "b", "c", "d", "e"])
         let sorted = try query("{}", #"{"sort":{"n":1}}"#)
