@@ -1,4 +1,4 @@
-"""Errors mention options by names that exist: Sources/Wire/OptionOwner.swift and the names of
+"""Errors mention options by names that exist: Sources/Wire/HTTP/OptionOwner.swift and the names of
 Python agree with docs/options.md, which abigen generates from the options themselves."""
 
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from source import Complaint, Source
 
-OWNERS = "Sources/Wire/OptionOwner.swift"
+OWNERS = "Sources/Wire/HTTP/OptionOwner.swift"
 PYTHON = "bindings/python/src/librealtime/_core/errors.py"
 PAGE = "docs/options.md"
 #: An option by its stem in a message of the core, which must ask its owner for the name instead.
