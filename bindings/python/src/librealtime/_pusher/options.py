@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
+from typing import Any, Optional, TypedDict, Union
 
 from .._core.abi import rt_status
 from .._core.headers import HeadersLike, header, header_pairs
@@ -25,9 +25,6 @@ from .authorization import Authorizer, PrepareAuthorization
 from .errors import PusherError, SignInError, SubscriptionError, TriggerError
 from .event import PusherEvent
 from .objects import PusherMember, PusherPushResult, PusherStateChange, PusherWatchlistEvent
-
-if TYPE_CHECKING:
-    pass
 
 OnState = Optional[Callable[[PusherStateChange], object]]
 OnError = Optional[Callable[[PusherError], object]]
