@@ -51,6 +51,12 @@ def run() -> Callable[[Coroutine[Any, Any, Any]], Any]:
     return run
 
 
+def pytest_collection_finish() -> None:
+    """Spares the collections before and after each test the modules and thousands of tests."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def no_leaks() -> Iterator[None]:
     """Checks after each test that the library holds no key and no descriptor is left open."""
