@@ -172,8 +172,10 @@ def test_iterations_end(run, face):
                 assert await step(changes)() is not None
                 # The last reference ends it, as leaving a loop does.
                 del changes
-                gc.collect()
-                assert len(client._pending) == before
+                # The thread that took the change may still be letting go of it.
+                while len(client._pending) > before:
+                    gc.collect()
+                    await asyncio.sleep(0)
             if face is librealtime.DDPClient:
                 async for _ in players.find().observe():
                     break
