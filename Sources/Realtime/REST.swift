@@ -237,7 +237,7 @@ public final class REST: Sendable {
         let outcome = result.outcome
         let response = outcome.head.map {
             Response(
-                $0, outcome.url, body: Array(result.body.bytes), attempts: outcome.attempts,
+                $0, outcome.url, body: result.body.copy, attempts: outcome.attempts,
                 retryAfter: outcome.retryAfter, httpVersion: result.httpVersion,
                 opened: result.connection?.value)
         }

@@ -10,16 +10,17 @@ final class RESTView: Handle {
     static let name = "response"
     var owningLoop: Loop? { nil }
     let outcome: RESTOutcome
-    private let kept: RESTBody
+    /// Valid until the callback returns.
+    let body: UnsafeRawBufferPointer
     let httpVersion: Int32
     private let connection: Shared<Opened>?
     @exclusivity(unchecked) private var openedView: KeptView<rt_opened>?
     @exclusivity(unchecked) private var failureView: KeptView<rt_failure>?
     @exclusivity(unchecked) private var texts: [String: UnsafeMutableBufferPointer<CChar>] = [:]
 
-    init(_ result: RESTResult) {
+    private init(_ result: RESTResult, _ body: UnsafeRawBufferPointer) {
         outcome = result.outcome
-        kept = result.body
+        self.body = body
         httpVersion = Int32(clamping: result.httpVersion)
         connection = result.connection
     }
@@ -39,7 +40,6 @@ final class RESTView: Handle {
     var status: Int32 {
         Int32(clamping: outcome.head?.status ?? outcome.error?.proxyStatus ?? 0)
     }
-    var body: UnsafeRawBufferPointer { kept.bytes }
     var reason: UnsafePointer<CChar> { text("reason") { outcome.head?.reasonText.bytes ?? [] } }
     var url: UnsafePointer<CChar> { text("url") { Array(outcome.url.text.utf8) } }
 
@@ -73,7 +73,7 @@ final class RESTView: Handle {
     var failure: UnsafePointer<rt_failure>? {
         guard var error = outcome.error else { return nil }
         if error.response == nil, let head = outcome.head {
-            let body = Array(kept.bytes.prefix(64 << 10))
+            let body = Array(self.body.prefix(64 << 10))
             error = RealtimeError(
                 error.code, error.message, response: HTTPResponse(head, body: body))
         }
@@ -96,9 +96,11 @@ final class RESTView: Handle {
     static func show(
         _ result: RESTResult, to function: (rt_rest_response?) -> Void
     ) {
-        let view = RESTView(result)
-        withExtendedLifetime(view) {
-            function(OpaquePointer(Unmanaged.passUnretained(view).toOpaque()))
+        result.body.withBytes { body in
+            let view = RESTView(result, body)
+            withExtendedLifetime(view) {
+                function(OpaquePointer(Unmanaged.passUnretained(view).toOpaque()))
+            }
         }
     }
 }

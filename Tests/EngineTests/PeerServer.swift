@@ -47,6 +47,6 @@ final class PeerServer: Sendable {
         try builder.send()
         while answer == nil { try rest.loop.dispatch(timeout: 1000) }
         if let error = answer?.outcome.error { throw error }
-        return try JSONValue(parsing: answer?.body.bytes ?? RESTBody.empty.bytes)
+        return try JSONValue(parsing: answer?.body.copy ?? [])
     }
 }

@@ -125,7 +125,7 @@ package final class PushInterests:
     }
 
     private static func answer(of result: RESTResult) -> Result<[UInt8], RealtimeError> {
-        let body = Array(result.body.bytes)
+        let body = result.body.copy
         guard let error = result.outcome.error else { return .success(body) }
         guard let head = result.outcome.head else { return .failure(error) }
         return .failure(

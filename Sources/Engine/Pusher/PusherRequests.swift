@@ -217,8 +217,9 @@ extension PusherConnection {
                     response: shown(head, result.body)))
         }
         if let error = result.outcome.error { return .failed(error) }
-        let outcome = PusherAuthorizationOutcome(
-            json: result.body.bytes, to: request, isBatch: isBatch)
+        let outcome = result.body.withBytes {
+            PusherAuthorizationOutcome(json: $0, to: request, isBatch: isBatch)
+        }
         guard case .failed(let error) = outcome else { return outcome }
         return .failed(
             RealtimeError(
@@ -228,9 +229,11 @@ extension PusherConnection {
     /// The response of a failure with the beginning of its body, for people to read: without
     /// signatures and keys, as it may be an answer whose other part is wrong.
     private func shown(_ head: ResponseHead, _ body: RESTBody) -> HTTPResponse {
-        let beginning = body.bytes.prefix(PusherConnection.shownBytes)
-        return HTTPResponse(
-            head, body: PusherRedaction.bytes(of: UnsafeRawBufferPointer(rebasing: beginning)))
+        let shown = body.withBytes {
+            PusherRedaction.bytes(
+                of: UnsafeRawBufferPointer(rebasing: $0.prefix(PusherConnection.shownBytes)))
+        }
+        return HTTPResponse(head, body: shown)
     }
 
     /// How much of a refusal's body is reported.

@@ -32,8 +32,14 @@ package final class RESTBody: @unchecked Sendable {
 
     init(_ buffer: consuming ByteBuffer) { self.buffer = buffer }
 
-    /// Valid as long as this object.
-    package var bytes: UnsafeRawBufferPointer { buffer.readable }
+    /// Calls a function with the bytes, which are valid until it returns.
+    package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        // Swift may release an object after its last use, which can be in here.
+        withExtendedLifetime(self) { body(buffer.readable) }
+    }
+
+    /// A copy of the bytes.
+    package var copy: [UInt8] { withBytes { Array($0) } }
 }
 
 /// The head of a streamed response.

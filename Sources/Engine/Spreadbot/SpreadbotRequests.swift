@@ -214,7 +214,7 @@ extension SpreadbotConnection {
                         "the response with the tokens has more than"
                             + " \(SpreadbotTokenAnswer.maximumBytes) bytes")
                 }
-                let tokens = try SpreadbotTokenAnswer(parsing: Array(result.body.bytes))
+                let tokens = try SpreadbotTokenAnswer(parsing: result.body.copy)
                 session.refreshed(
                     access: tokens.access, refresh: tokens.refresh, lifetime: tokens.lifetime,
                     now: Loop.now())
@@ -227,7 +227,7 @@ extension SpreadbotConnection {
             default:
                 let code =
                     SpreadbotTokenAnswer.errorCode(
-                        Array(result.body.bytes), without: sentSecrets) ?? "status \(status)"
+                        result.body.copy, without: sentSecrets) ?? "status \(status)"
                 throw RealtimeError(.auth, "\(name) refused to refresh the tokens: \(code)")
             }
         } catch {

@@ -33,7 +33,8 @@ package final class SecretBytes: @unchecked Sendable, CustomStringConvertible {
 
     /// Calls `body` with the bytes, which are valid until it returns.
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        body(UnsafeRawBufferPointer(storage))
+        // Swift may release an object after its last use, which can be in here.
+        withExtendedLifetime(self) { body(UnsafeRawBufferPointer(storage)) }
     }
 
     package func isEqual(to other: SecretBytes) -> Bool {
