@@ -359,6 +359,8 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
                 swap(&chunk, &body)
             }
         }
+        // What is left waits for the end of a pause, or for the loop's next turn.
+        guard body.isEmpty else { return }
         if body.isSecret { body.removeAll(keeping: 0) } else { multi.takeBack(&body) }
     }
 
