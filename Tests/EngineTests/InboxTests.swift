@@ -114,6 +114,29 @@ struct InboxTests {
         #expect(seen.withLock { $0.sorted() } == Array(0..<count))
     }
 
+    /// A thread that waits for a connection does not keep an item from one that waits for it.
+    @Test func anItemWakesTheThreadThatTakesIt() {
+        let inbox = Inbox()
+        let connecting = (0..<4).map { _ in
+            Thread { try? inbox.waitUntilOpen(InboxTests.patience) }
+        }
+        while inbox.waitingThreads < 4 { sched_yield() }
+        let taken = Mutex<Int?>(nil)
+        let taking = Thread {
+            guard let (memory, _) = try? inbox.take(InboxTests.patience) else { return }
+            taken.withLock { $0 = memory.load(as: Int.self) }
+            free(memory)
+        }
+        while inbox.waitingThreads < 5 { sched_yield() }
+        _ = put(7, into: inbox)
+        taking.join()
+        #expect(taken.withLock { $0 } == 7)
+        // It did not find the item at the end of its patience, which is also theirs.
+        #expect(inbox.waitingThreads == 4)
+        inbox.opened()
+        for thread in connecting { thread.join() }
+    }
+
     @Test func waitingItemsDoNotDelayOtherHandlers() throws {
         let inbox = Inbox(maxItems: 2)
         #expect(!inbox.release())

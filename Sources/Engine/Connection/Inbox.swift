@@ -68,7 +68,8 @@ package final class Inbox: @unchecked Sendable {
             items.append(Item(memory: memory, bytes: count))
             bytes += count
             isFull = isFull || items.count - head >= maxItems || bytes >= maxBytes
-            if waiting > 0 { pthread_cond_signal(changed) }
+            // All of them: one that waits for a connection would swallow a single signal.
+            if waiting > 0 { pthread_cond_broadcast(changed) }
             return isFull
         }
     }
@@ -177,6 +178,9 @@ package final class Inbox: @unchecked Sendable {
         if resumes { isFull = false }
         return (item.memory, resumes)
     }
+
+    /// How many threads wait. For tests.
+    var waitingThreads: Int { locked { waiting } }
 
     /// Waits, without the lock meanwhile. Returns false if the time is up.
     private func wait(_ timeout: Duration?, until isReady: () -> Bool) -> Bool {
