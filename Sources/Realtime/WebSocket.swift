@@ -147,10 +147,10 @@ public final class WebSocket: Sendable {
             events.lost(Closing(code: failure.code, reason: failure.reason, isClean: false))
         }
         own.close = { [unowned connection] end in
-            let closing = Closing(end)
-            let how = events.closed(closing, isAskedFor: connection.didClose)
-            mailbox?.finish(how)
-            pieceBox?.finish(how)
+            events.closed(Closing(end), isAskedFor: connection.didClose) { how in
+                mailbox?.finish(how)
+                pieceBox?.finish(how)
+            }
         }
         self.own = own
         connection.observeState { [stateHub, unowned connection] in

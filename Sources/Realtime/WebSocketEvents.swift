@@ -12,6 +12,8 @@ extension WebSocket {
             var isOpen = false
             var failure: RealtimeError?
             var closing: Closing?
+            /// The messages have ended, too.
+            var isOver = false
             // The waiting tasks by ticket, so that a cancelled one can be removed.
             var opening: Waiters<Void> = [:]
             var draining: Waiters<Void> = [:]
@@ -58,12 +60,22 @@ extension WebSocket {
 
         func failed(_ error: RealtimeError) { contents.withLock { $0.failure = error } }
 
-        /// The last event: resumes all waiting tasks and returns how the messages end.
-        /// - Parameter isAskedFor: this side began to close, so the end is normal whatever its
-        ///   code.
-        func closed(_ closing: Closing, isAskedFor: Bool) -> MailboxEnd {
-            let all = contents.withLock { contents -> Contents in
+        /// The last event: ends the messages, and resumes all waiting tasks.
+        /// - Parameters:
+        ///   - isAskedFor: this side began to close, so the end is normal whatever its code.
+        ///   - finish: ends the messages. First, because a task that learns of the end may then
+        ///     ask for messages, and must not wait for any.
+        func closed(_ closing: Closing, isAskedFor: Bool, _ finish: (MailboxEnd) -> Void) {
+            let failure = contents.withLock { contents in
                 contents.closing = closing
+                return contents.failure
+            }
+            let isNormal = [.normal, .goingAway, .noStatus].contains(closing.code)
+            finish(
+                failure.map { .failed($0) } ?? (isNormal || isAskedFor ? .normal : .failed(closing))
+            )
+            let all = contents.withLock { contents -> Contents in
+                contents.isOver = true
                 defer {
                     contents.opening = [:]
                     contents.draining = [:]
@@ -72,14 +84,11 @@ extension WebSocket {
                 }
                 return contents
             }
-            let error: any Error = all.failure ?? closing
+            let error: any Error = failure ?? closing
             for waiter in all.opening.values { waiter.resume(throwing: error) }
             for waiter in all.draining.values { waiter.resume() }
             for waiter in all.ponging.values { waiter.resume(throwing: error) }
             for waiter in all.ending.values { waiter.resume(returning: closing) }
-            if let failure = all.failure { return .failed(failure) }
-            let isNormal = [.normal, .goingAway, .noStatus].contains(closing.code)
-            return isNormal || isAskedFor ? .normal : .failed(closing)
         }
 
         private static func take<Value>(
@@ -128,7 +137,9 @@ extension WebSocket {
         }
 
         func untilClosed() async throws -> Closing {
-            try await wait(\.ending) { contents in contents.closing.map { .success($0) } }
+            try await wait(\.ending) { contents in
+                contents.isOver ? contents.closing.map { .success($0) } : nil
+            }
         }
 
         private func newTicket() -> UInt64 {

@@ -1,7 +1,32 @@
+import Dispatch
 import Realtime
+import Synchronization
 import Testing
 
 private let server = EchoServer.shared
+
+/// Runs each job inside the call that makes it ready, for example on the loop's thread.
+private final class Inline: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        UnownedJob(job).runSynchronously(on: asUnownedTaskExecutor())
+    }
+}
+
+/// Blocks the calling thread until another one has done this.
+private func blocking<Value: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Value
+) -> Result<Value, any Error> {
+    let result = Mutex<Result<Value, any Error>?>(nil)
+    let done = DispatchSemaphore(value: 0)
+    Task.detached {
+        let new: Result<Value, any Error>
+        do { new = .success(try await body()) } catch { new = .failure(error) }
+        result.withLock { $0 = new }
+        done.signal()
+    }
+    done.wait()
+    return result.withLock { $0 } ?? .failure(CancellationError())
+}
 
 /// How tasks receive messages: several at a time, with a time limit, on an actor.
 @Suite(.timeLimit(.minutes(5))) struct WebSocketReceivingTests {
@@ -51,6 +76,19 @@ private let server = EchoServer.shared
         #expect(try await socket.receive(timeout: .seconds(60)) == .text("late"))
         try await socket.close()
         #expect(try await socket.receive(timeout: .zero) == nil)
+    }
+
+    /// A task that learns of the end finds that no message follows. The loop's thread stands still
+    /// here from the moment at which the first task learns of it.
+    @Test func afterTheCloseNoMessageIsAwaited() async throws {
+        let loop = try Loop()
+        try loop.start()
+        let socket = try await WebSocket.connect(server.url("echo"), on: loop)
+        let received = Task(executorPreference: Inline()) {
+            try await socket.close()
+            return blocking { try await socket.receive(timeout: .zero) }
+        }
+        #expect(try await received.value.get() == nil)
     }
 
     /// They throw, because a task would wait for ever.
