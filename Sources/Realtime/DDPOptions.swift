@@ -7,9 +7,11 @@ extension DDPClient {
     public struct Options: Sendable {
         /// Returns the token of an earlier login, for programs that keep it themselves, and not in
         /// a file (`tokenFile`). Called at the client's first use, on the thread of that use, and
-        /// before each connection; it must not use the client.
+        /// before each connection, on the loop's thread. It must not use the client, and not block:
+        /// everything else on the loop, also each time limit, waits for it.
         public var loadToken: (@Sendable () -> String?)?
-        /// Keeps a token for `loadToken`; nil removes it. Called on the loop's thread.
+        /// Keeps a token for `loadToken`; nil removes it. Always called on the loop's thread;
+        /// it must not block, like `loadToken`.
         public var storeToken: (@Sendable (String?) -> Void)?
 
         /// Where handlers run, one at a time: the main actor by default. A handler that is isolated

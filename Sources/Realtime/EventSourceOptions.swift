@@ -14,13 +14,20 @@ extension EventSource {
             set { hiddenBody.value = newValue }
         }
         private var hiddenBody = Hidden<[UInt8]?>(nil)
-        /// Called on the loop's thread before each attempt, with its number since the last stable
-        /// connection, from 1. The headers that it returns override `headers` for this attempt.
-        public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
-        /// Called after `headerProvider`, on the loop's thread. It may change the URL and the
-        /// `headers` of this attempt and those after it; false closes the event source.
+        /// Called before each attempt, with its number since the last stable connection, from 1.
+        /// The headers that it returns override `headers` for this attempt. A thrown error is
+        /// fatal.
+        ///
+        /// It may take time, for example to fetch a token: the attempt waits for it without a time
+        /// limit, and the attempt's own limits begin after it. Everything else on the loop
+        /// continues. It runs on the actor to which it is isolated, otherwise on the task executor
+        /// or queue of `executor`, or else where Swift runs asynchronous functions. The same
+        /// applies to `onRequest` and `credentials`.
+        public var headerProvider: (@Sendable (_ attempt: Int) async throws -> [Header])?
+        /// Called after `headerProvider`. It may change the URL and the `headers` of this attempt
+        /// and those after it; false closes the event source, and a thrown error is fatal.
         public var onRequest:
-            (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) throws -> Bool)?
+            (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) async throws -> Bool)?
         /// Called when the server responds with 401, or the proxy with 407, once per attempt. It
         /// returns headers for repeating the request (Proxy-Authorization for the proxy), or nil
         /// for none. nil and thrown errors are fatal.
@@ -44,8 +51,10 @@ extension EventSource {
         /// its URL at start, whatever `onRequest` sets.
         public var storeKey: String?
 
-        /// Called on the loop's thread to store an id, when `idFile` would store it; "" means to
-        /// delete it. In the next run, pass the stored id as `lastEventID`.
+        /// Called to store an id, when `idFile` would store it; "" means to delete it. In the next
+        /// run, pass the stored id as `lastEventID`. Always called on the loop's thread, because
+        /// `close` waits for its end. It must not block: everything else on the loop, also each
+        /// time limit, waits for it.
         public var onStore: (@Sendable (_ key: String, _ id: String) -> Void)?
 
         /// Where handlers run, one at a time: the main actor by default. A handler that is isolated
@@ -180,7 +189,7 @@ extension EventSource {
         /// - Parameter end: called when an attempt is declined.
         func addHandlers(
             to connection: EventSourceConnection, _ handlers: inout EventSourceHandlers,
-            _ end: @escaping () -> Void
+            _ end: @escaping @Sendable () -> Void
         ) {
             let attempts = attempts(of: connection, end)
             handlers.storeID = onStore

@@ -33,29 +33,21 @@ final class HeaderLayers: Sendable {
 
     func authorize(_ headers: [Header]) { layers.withLock { $0.credentials = headers } }
 
-    /// The check before each attempt; nil if the caller set no functions for it.
-    /// - Parameter begin: applies the result, and the new URL if there is one; its argument is nil
-    ///   if the attempt is declined.
-    func asking(
-        _ provider: (@Sendable (_ attempt: Int) throws -> [Header])?,
-        _ onRequest:
-            (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) throws -> Bool)?,
-        _ begin: @escaping (_ next: WebSocket.NextAttempt?) throws(RealtimeError) -> Void
-    ) -> ((_ attempt: Int) throws(RealtimeError) -> Bool)? {
-        guard provider != nil || onRequest != nil else { return nil }
-        return { [self] (attempt) throws(RealtimeError) in
-            var next = WebSocket.NextAttempt()
-            let continues: Bool
-            do {
-                if let provider { provide(try provider(attempt)) }
-                continues = try onRequest?(attempt, &next) ?? true
-            } catch {
-                throw error as? RealtimeError ?? RealtimeError(.cancelled, "\(error)")
-            }
-            if continues, let headers = next.headers { layers.withLock { $0.base = headers } }
-            try begin(continues ? next : nil)
-            return continues
+    /// Asks the program's functions about an attempt.
+    /// - Returns: what they change; nil if they decline the attempt.
+    func ask(
+        about attempt: Int, _ provider: SourceOptions.HeaderProvider?,
+        _ onRequest: SourceOptions.OnRequest?
+    ) async throws(RealtimeError) -> WebSocket.NextAttempt? {
+        var next = WebSocket.NextAttempt()
+        do {
+            if let provider { provide(try await provider(attempt)) }
+            if let onRequest, try await !onRequest(attempt, &next) { return nil }
+        } catch {
+            throw error as? RealtimeError ?? RealtimeError(.cancelled, "\(error)")
         }
+        if let headers = next.headers { layers.withLock { $0.base = headers } }
+        return next
     }
 }
 

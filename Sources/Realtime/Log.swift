@@ -19,7 +19,8 @@ public enum Log {
 
     /// Sends log lines up to `level` to `sink`, which replaces the previous one; nil turns the log
     /// off.
-    /// - Parameter sink: any thread that uses the library may call it, several at the same time.
+    /// - Parameter sink: any thread that uses the library may call it, several at the same time,
+    ///   also a loop's. It must not block: whatever that thread does waits for it.
     public static func send(
         upTo level: Level = .info, to sink: (@Sendable (_ level: Level, _ line: String) -> Void)?
     ) {

@@ -19,13 +19,19 @@ extension LongPoll {
     public struct Options: SourceOptions, Sendable {
         public typealias Header = (name: String, value: String)
 
-        /// Called on the loop's thread before each poll; `attempt` is 1 unless the last poll
-        /// failed. The headers that it returns override `headers` for this poll.
-        public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
-        /// Called after `headerProvider`, on the loop's thread. It may change the URL and the
-        /// `headers` of this poll and those after it; false closes the long poll.
+        /// Called before each poll; `attempt` is 1 unless the last poll failed. The headers that it
+        /// returns override `headers` for this poll. A thrown error is fatal.
+        ///
+        /// It may take time, for example to fetch a token: the poll waits for it without a time
+        /// limit, and the poll's own limits begin after it. Everything else on the loop continues.
+        /// It runs on the actor to which it is isolated, otherwise on the task executor or queue of
+        /// `executor`, or else where Swift runs asynchronous functions. The same applies to
+        /// `onRequest` and `credentials`.
+        public var headerProvider: (@Sendable (_ attempt: Int) async throws -> [Header])?
+        /// Called after `headerProvider`. It may change the URL and the `headers` of this poll and
+        /// those after it; false closes the long poll, and a thrown error is fatal.
         public var onRequest:
-            (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) throws -> Bool)?
+            (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) async throws -> Bool)?
         /// Called when the server responds with 401, or the proxy with 407, once per poll. It
         /// returns headers for repeating the poll (Proxy-Authorization for the proxy), or nil for
         /// none. nil and thrown errors are fatal.
@@ -126,7 +132,7 @@ extension LongPoll {
 
         /// - Parameter end: called when an attempt is declined.
         func addHandlers(
-            to connection: LongPollConnection, _ end: @escaping () -> Void
+            to connection: LongPollConnection, _ end: @escaping @Sendable () -> Void
         ) throws(RealtimeError) {
             let attempts = attempts(of: connection, end)
             try connection.setHandlers { handlers in

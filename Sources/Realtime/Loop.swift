@@ -50,7 +50,8 @@ public final class Loop: Sendable {
     /// - Throws: `.reentrant` inside a callback.
     public func stopAndWait() throws(RealtimeError) { try engine.stopAndWait() }
 
-    /// Runs `job` once on the loop's thread, in the order posted.
+    /// Runs `job` once on the loop's thread, in the order posted. It must not block: everything on
+    /// the loop, also each time limit, waits for it.
     public func post(_ job: @escaping @Sendable () -> Void) throws(RealtimeError) {
         try engine.post(job)
     }
@@ -60,8 +61,9 @@ public final class Loop: Sendable {
         let number: UInt64
     }
 
-    /// Runs `fire` after `delay`, then every `interval` unless that is nil. If the host dispatches
-    /// late, missed intervals are skipped.
+    /// Runs `fire` on the loop's thread after `delay`, then every `interval` unless that is nil. It
+    /// must not block, as a job of `post`. If the host dispatches late, missed intervals are
+    /// skipped.
     @discardableResult
     public func addTimer(
         after delay: Duration, every interval: Duration? = nil,

@@ -23,9 +23,11 @@ struct PusherAuthorizer: Sendable {
     private let headers: PusherClientOptions.Provider?
     private let parameters: PusherClientOptions.Provider?
     private let dispatcher: PusherDispatcher
+    private let executor: Spreadbot.Executor
 
     init(_ options: PusherClientOptions, _ dispatcher: PusherDispatcher) {
         self.dispatcher = dispatcher
+        executor = options.executor
         headers = options.authHeadersProvider
         parameters = options.authParamsProvider
         let endpoint = headers == nil && parameters == nil ? nil : Method.request(nil)
@@ -59,7 +61,7 @@ struct PusherAuthorizer: Sendable {
         case .object(let authorizer): ask(authorizer, authorization)
         case .function(let function): ask(function, authorization)
         case .user(let fetch):
-            authorization.answering { authorization in
+            authorization.answering(on: executor) { authorization in
                 let auth = try await fetch(authorization.request.socketID)
                 authorization.answer(PusherUserAnswer(auth: auth.auth, userData: auth.userData))
             }
@@ -91,7 +93,7 @@ struct PusherAuthorizer: Sendable {
 
     private func ask(_ function: PusherAuthFunction, _ authorization: PusherAuthorization) {
         for channel in authorization.request.channels {
-            Task {
+            executor.perform {
                 do {
                     let auth = try await function.fetch(
                         authorization.request.socketID, channel.text)
@@ -135,7 +137,7 @@ struct PusherAuthorizer: Sendable {
     /// Sends the request to the endpoint.
     /// - Parameter made: the builder's request instead; nil without a builder.
     private func complete(_ authorization: PusherAuthorization, with made: REST.Request?) {
-        authorization.answering { authorization in
+        authorization.answering(on: executor) { authorization in
             try made?.apply(to: authorization.endpointRequest())
             for (name, value) in try await headers?() ?? [] {
                 try authorization.endpointRequest().setHeader(name, value)
@@ -165,9 +167,10 @@ struct PusherAuthorizer: Sendable {
 extension PusherAuthorization {
     /// Runs a function of the program, whose error fails the authorization.
     fileprivate func answering(
+        on executor: Spreadbot.Executor,
         _ body: @escaping @Sendable (PusherAuthorization) async throws -> Void
     ) {
-        Task {
+        executor.perform { [self] in
             do {
                 try await body(self)
             } catch {

@@ -66,6 +66,8 @@ public struct PusherClientOptions: Sendable {
     public var maxReconnectGapInSeconds: Double? = 120
     /// Where handlers run. Closures that are isolated to an actor run there. The delegate, the
     /// authorizer, the request builder and `userDataFetcher` are called on the main actor.
+    /// Asynchronous functions run where they are isolated, otherwise on the task executor or queue
+    /// named here, or else where Swift runs such functions.
     public var executor = Spreadbot.Executor.main
     /// How many events may wait for an iteration or the executor, before the server is slowed down.
     public var maxBufferedEvents = 1024

@@ -38,7 +38,9 @@ extension REST {
         /// Where the callback of `send(_:done:)` runs, and `onProgress` and `onRetry` of requests:
         /// on the main actor by default. One that is isolated to an actor, for example in
         /// main-actor code, runs on that actor, whatever the executor. With `.loop` it runs on the
-        /// loop's thread, and must not block.
+        /// loop's thread, and must not block. `freshToken` runs on the actor to which it is
+        /// isolated, otherwise on the task executor or queue named here, or else where Swift runs
+        /// asynchronous functions.
         public var executor = Spreadbot.Executor.main
 
         /// The delays between attempts; its `maxAttempts` and `stableTime` are not used.
@@ -145,8 +147,8 @@ extension REST {
             }
             if let reachability { try client.setReachability(reachability.engine) }
             guard let freshToken else { return }
-            try client.setCredentialsHandler { [weak client] _ in
-                Task {
+            try client.setCredentialsHandler { [executor, weak client] _ in
+                executor.perform { [weak client] in
                     do {
                         let token = try await freshToken()
                         guard let client else { return }

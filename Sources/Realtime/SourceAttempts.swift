@@ -5,12 +5,15 @@ import Wire
 /// The options of an event source or a long poll that are consulted for each attempt.
 protocol SourceOptions {
     typealias Header = (name: String, value: String)
+    typealias HeaderProvider = @Sendable (_ attempt: Int) async throws -> [Header]
+    typealias OnRequest =
+        @Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) async throws -> Bool
 
     var headers: [Header] { get }
-    var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])? { get }
-    var onRequest: (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) throws -> Bool)?
-    { get }
+    var headerProvider: HeaderProvider? { get }
+    var onRequest: OnRequest? { get }
     var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)? { get }
+    var executor: Spreadbot.Executor { get }
 }
 
 /// The checks before an attempt and after a refusal.
@@ -22,23 +25,21 @@ struct SourceAttempts {
 extension SourceOptions {
     /// - Parameter end: called when an attempt is declined.
     func attempts<Source: HTTPSourceSession, Handlers: HTTPSourceHandlers>(
-        of connection: HTTPSource<Source, Handlers>, _ end: @escaping () -> Void
+        of connection: HTTPSource<Source, Handlers>, _ end: @escaping @Sendable () -> Void
     ) -> SourceAttempts {
         let headers = HeaderLayers(headers)
         var attempts = SourceAttempts()
-        attempts.request = headers.asking(headerProvider, onRequest) {
-            [unowned connection] (next) throws(RealtimeError) in
-            guard let next else {
-                // Close first, so that iterating tasks see the final state when they are notified.
-                connection.close()
-                return end()
+        if headerProvider != nil || onRequest != nil {
+            attempts.request = { [unowned connection] (attempt) throws(RealtimeError) in
+                // The functions may take time, and the loop must not wait for them.
+                try connection.deferAttempt()
+                prepare(attempt, headers, of: connection, end)
+                return true
             }
-            if let url = next.url { try connection.setURL(url) }
-            try connection.apply(headers)
         }
         if let credentials {
-            attempts.credentials = { [unowned connection] response in
-                connection.fetch(response, credentials) { endpoint, fresh in
+            attempts.credentials = { [executor, unowned connection] response in
+                connection.fetch(response, credentials, on: executor) { endpoint, fresh in
                     headers.authorize(fresh)
                     try endpoint.apply(headers)
                 }
@@ -46,6 +47,47 @@ extension SourceOptions {
             }
         }
         return attempts
+    }
+
+    /// Asks the functions of the options about an attempt, which waits for them.
+    private func prepare<Source: HTTPSourceSession, Handlers: HTTPSourceHandlers>(
+        _ attempt: Int, _ headers: HeaderLayers, of connection: HTTPSource<Source, Handlers>,
+        _ end: @escaping @Sendable () -> Void
+    ) {
+        executor.perform { [headerProvider, onRequest, weak connection] in
+            do throws(RealtimeError) {
+                let next = try await headers.ask(about: attempt, headerProvider, onRequest)
+                guard let connection else { return }
+                guard let next else {
+                    // Close first, so that iterating tasks see the final state when they are
+                    // notified.
+                    connection.close()
+                    return end()
+                }
+                if let url = next.url { try connection.setURL(url) }
+                try connection.apply(headers)
+                try connection.attemptIsReady(true)
+            } catch {
+                // Fails once the object is closed; nobody waits for an answer then.
+                try? connection?.attemptIsReady(false, because: error)
+            }
+        }
+    }
+}
+
+extension Spreadbot.Executor {
+    /// Runs an asynchronous function of the program: on the actor to which it is isolated,
+    /// otherwise on the task executor, or where Swift runs such functions.
+    func perform(_ body: @escaping @Sendable () async -> Void) {
+        switch self {
+        case .loop, .actor: Task { await body() }
+        case .task(let executor):
+            Task(executorPreference: executor) {
+                await body()
+                // The task's executor preference alone does not retain the executor.
+                withExtendedLifetime(executor) {}
+            }
+        }
     }
 }
 
@@ -75,9 +117,10 @@ extension Endpoint where Configuration: RequestHeaders {
         _ response: HTTPResponse,
         _ credentials:
             @escaping @Sendable (HTTPResponse) async throws -> [SourceOptions.Header]?,
+        on executor: Spreadbot.Executor = .main,
         apply: @escaping @Sendable (Endpoint, [SourceOptions.Header]) throws -> Void
     ) {
-        Task { [weak self] in
+        executor.perform { [weak self] in
             do {
                 let fresh = try await credentials(response)
                 guard let self else { return }

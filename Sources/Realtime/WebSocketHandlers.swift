@@ -6,9 +6,9 @@ extension WebSocket {
     /// The functions that a connection calls on its loop's thread, one at a time and in the order
     /// received. This is the fastest form, because no message is copied or passed to another
     /// thread. So they must not block: everything else on the loop, also each time limit, waits for
-    /// them. To receive messages on an actor, iterate over `messages`. The order: `open`, messages,
-    /// `error`, again for each connection; `close` exactly once, at the end. Bytes are valid until
-    /// the handler returns.
+    /// them. Only `reconnect` may take time. To receive messages on an actor, iterate over
+    /// `messages`. The order: `open`, messages, `error`, again for each connection; `close` exactly
+    /// once, at the end. Bytes are valid until the handler returns.
     public struct Handlers: Sendable {
         public var open: (@Sendable (Opened) -> Void)?
         /// Receives one whole message; text is valid UTF-8.
@@ -24,8 +24,10 @@ extension WebSocket {
         /// connection reconnects, the error's code is `.closed`.
         public var error: (@Sendable (ErrorEvent) -> Void)?
         /// With `Options.reconnect`: called before each attempt after the first connection. It may
-        /// change the URL and the headers; false ends the connection.
-        public var reconnect: (@Sendable (_ attempt: Int, _ next: inout NextAttempt) -> Bool)?
+        /// change the URL and the headers; false ends the connection. The attempt waits for it
+        /// without a time limit, and everything else on the loop continues. It runs on the actor to
+        /// which it is isolated, otherwise where Swift runs asynchronous functions.
+        public var reconnect: (@Sendable (_ attempt: Int, _ next: inout NextAttempt) async -> Bool)?
         public var close: (@Sendable (Closing) -> Void)?
         /// The send buffer is empty again, after it exceeded `sendHighWaterBytes`.
         public var drained: (@Sendable () -> Void)?
@@ -55,7 +57,10 @@ extension WebSocket {
             }
             if let reconnect {
                 target.reconnect = { [unowned connection] (attempt) throws(RealtimeError) in
-                    try connection.reconnects(attempt, reconnect)
+                    // The function may take time, and the loop must not wait for it.
+                    try connection.deferAttempt()
+                    connection.prepare(attempt, reconnect)
+                    return true
                 }
             }
             if let close {
@@ -132,23 +137,34 @@ extension WebSocket.Closing {
 }
 
 extension WebSocketConnection {
-    /// Calls the user's reconnect handler and applies the result. An invalid URL or header ends the
-    /// connection.
-    func reconnects(
+    /// Calls the user's reconnect handler for an attempt, which waits for it, and applies the
+    /// result. An invalid URL or header ends the connection.
+    fileprivate func prepare(
         _ attempt: Int,
-        _ handler: @Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) -> Bool
-    ) throws(RealtimeError) -> Bool {
-        var next = WebSocket.NextAttempt()
-        guard handler(attempt, &next) else { return false }
-        if let url = next.url { try setURL(url) }
-        if let headers = next.headers {
-            try configure { (configuration) throws(RealtimeError) in
-                configuration.clearHeaders()
-                for header in headers {
-                    try configuration.addHeader(name: header.name, value: header.value)
-                }
+        _ handler:
+            @escaping @Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) async -> Bool
+    ) {
+        Task { [weak self] in
+            var next = WebSocket.NextAttempt()
+            let continues = await handler(attempt, &next)
+            do throws(RealtimeError) {
+                if continues { try self?.apply(next) }
+                try self?.attemptIsReady(continues)
+            } catch {
+                // Fails once the connection has ended; nobody waits for an answer then.
+                try? self?.attemptIsReady(false, because: error)
             }
         }
-        return true
+    }
+
+    private func apply(_ next: WebSocket.NextAttempt) throws(RealtimeError) {
+        if let url = next.url { try setURL(url) }
+        guard let headers = next.headers else { return }
+        try configure { (configuration) throws(RealtimeError) in
+            configuration.clearHeaders()
+            for header in headers {
+                try configuration.addHeader(name: header.name, value: header.value)
+            }
+        }
     }
 }

@@ -77,16 +77,23 @@ private final class Block: Sendable {
             block.wait()
         }
         for await _ in called { break }
+        try await expectOthersToGoOn()
+        source.close()
+        block.end()
+    }
+
+    /// Another client of the loop connects, and the time limit of a third one ends its request.
+    private func expectOthersToGoOn(_ location: SourceLocation = #_sourceLocation) async throws {
         let socket = try await WebSocket.connect(EchoServer.shared.url("echo"))
         try await socket.close()
         var limited = REST.Options()
         limited.attemptTimeout = .milliseconds(20)
         limited.attempts = 1
         let rest = try REST(RESTServer.shared.url, options: limited)
-        let failure = await #expect(throws: REST.Failure.self) { try await rest.get("slow/600000") }
-        #expect(failure?.code == .timeout)
-        source.close()
-        block.end()
+        let failure = await #expect(throws: REST.Failure.self, sourceLocation: location) {
+            try await rest.get("slow/600000")
+        }
+        #expect(failure?.code == .timeout, sourceLocation: location)
     }
 
     @Test func aSlowHandlerOfALongPollDelaysNobodyElse() async throws {
@@ -100,10 +107,129 @@ private final class Block: Sendable {
             block.wait()
         }
         for await _ in called { break }
-        let socket = try await WebSocket.connect(EchoServer.shared.url("echo"))
-        try await socket.close()
+        try await expectOthersToGoOn()
         poll.close()
         block.end()
+    }
+
+    /// The functions that a source asks before an attempt may take time.
+    @Test func slowHeadersDelayNobodyElse() async throws {
+        let queue = DispatchQueue(label: "questions")
+        let (asked, continuation) = AsyncStream.makeStream(of: Int.self)
+        let block = Block()
+        var options = EventSource.Options()
+        options.executor = .queue(queue)
+        options.headerProvider = { attempt in
+            dispatchPrecondition(condition: .onQueue(queue))
+            continuation.yield(attempt)
+            block.wait()
+            return [("Authorization", "Bearer good")]
+        }
+        options.onRequest = { attempt, next in
+            dispatchPrecondition(condition: .onQueue(queue))
+            next.url = server.url("tokens")
+            return true
+        }
+        let source = try EventSource(server.url("refuse"), options: options)
+        for await attempt in asked {
+            #expect(attempt == 1)
+            break
+        }
+        try await expectOthersToGoOn()
+        #expect(source.readyState == .connecting)
+        block.end()
+        for try await event in source {
+            #expect(event.id == "1")
+            break
+        }
+        source.close()
+        // The stream ends with its event, so the next attempt may have asked again.
+        block.end()
+    }
+
+    @Test func slowAttemptsOfALongPollDelayNobodyElse() async throws {
+        let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
+        let (answers, answer) = AsyncStream.makeStream(of: Bool.self)
+        var options = pollOptions()
+        options.onRequest = { @MainActor _, _ in
+            MainActor.assertIsolated()
+            continuation.yield()
+            for await isWanted in answers { return isWanted }
+            return false
+        }
+        let poll = try LongPoll(server.url("poll/2"), options: options)
+        for await _ in asked { break }
+        try await expectOthersToGoOn()
+        answer.yield(true)
+        var iterator = poll.makeAsyncIterator()
+        #expect(try await iterator.next()?.id == "1")
+        // The next poll is declined.
+        answer.yield(false)
+        #expect(try await iterator.next() == nil)
+        #expect(poll.state == .closed)
+    }
+
+    @Test func aSlowReconnectHandlerDelaysNobodyElse() async throws {
+        let echo = EchoServer.shared
+        let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
+        let (answers, answer) = AsyncStream.makeStream(of: String.self)
+        var options = WebSocket.Options()
+        options.reconnect = Backoff()
+        options.reconnect?.initialDelay = .milliseconds(1)
+        var handlers = WebSocket.Handlers()
+        handlers.reconnect = { _, next in
+            continuation.yield()
+            for await url in answers {
+                next.url = url
+                break
+            }
+            return true
+        }
+        let socket = try await WebSocket.connect(
+            echo.url("abort"), options: options, handlers: handlers)
+        for await _ in asked { break }
+        try await expectOthersToGoOn()
+        #expect(socket.state == .waiting)
+        answer.yield(echo.url("count/1"))
+        #expect(try await socket.receive() == .text("0"))
+        try await socket.close()
+    }
+
+    /// They end the client, which reports them.
+    @Test func faultsInAnswersAreReported() async throws {
+        let cause = RealtimeError(.cancelled, "the user went away")
+        var options = EventSource.Options()
+        options.headerProvider = { _ in throw cause }
+        let source = try EventSource(server.url("events/1"), options: options)
+        var error = await #expect(throws: RealtimeError.self) {
+            for try await _ in source { Issue.record("an event") }
+        }
+        #expect(error?.code == .cancelled && error?.message == cause.message)
+        #expect(source.readyState == .closed)
+
+        var polls = pollOptions()
+        polls.onRequest = { _, next in
+            next.url = "ftp://127.0.0.1"
+            return true
+        }
+        let poll = try LongPoll(server.url("poll/1"), options: polls)
+        error = await #expect(throws: RealtimeError.self) {
+            for try await _ in poll { Issue.record("a message") }
+        }
+        #expect(error?.code == .unsupportedScheme)
+
+        var reconnecting = WebSocket.Options()
+        reconnecting.reconnect = Backoff()
+        reconnecting.reconnect?.initialDelay = .milliseconds(1)
+        var handlers = WebSocket.Handlers()
+        handlers.reconnect = { _, next in
+            next.headers = [("X-Two", "a\r\nb")]
+            return true
+        }
+        let socket = try await WebSocket.connect(
+            EchoServer.shared.url("abort"), options: reconnecting, handlers: handlers)
+        error = await #expect(throws: RealtimeError.self) { try await socket.receive() }
+        #expect(error?.code == .invalidHeader)
     }
 
     /// A handler that falls behind slows the server down, and misses nothing.

@@ -89,7 +89,8 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     func continueAttempt() {}
 
     /// Ends the object, because its caller declines the attempt that was deferred.
-    func declineAttempt() {}
+    /// - Parameter cause: the error to end with; nil for none.
+    func declineAttempt(because cause: RealtimeError?) {}
 
     /// Returns shared options that are equal to these, if there are any. The loop's owner only.
     func same(_ options: Shared<Configuration>) -> Shared<Configuration> { options }

@@ -28,13 +28,17 @@ extension Endpoint {
     }
 
     /// Completes `deferAttempt`.
-    /// - Parameter continues: false ends the object, as its handler can.
-    package final func attemptIsReady(_ continues: Bool) throws(RealtimeError) {
+    /// - Parameters:
+    ///   - continues: false ends the object, as its handler can.
+    ///   - cause: why it ends, if the handler has failed.
+    package final func attemptIsReady(
+        _ continues: Bool, because cause: RealtimeError? = nil
+    ) throws(RealtimeError) {
         try checkRunning()
         loop.enqueue { [self] in
             guard isDeferred, !isClosed else { return }
             isDeferred = false
-            if continues { continueAttempt() } else { declineAttempt() }
+            if continues { continueAttempt() } else { declineAttempt(because: cause) }
         }
     }
 

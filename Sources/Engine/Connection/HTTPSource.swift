@@ -255,7 +255,9 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         send()
     }
 
-    final override func declineAttempt() { close() }
+    final override func declineAttempt(because cause: RealtimeError?) {
+        if let cause { giveUp(cause) } else { close() }
+    }
 
     final func send() {
         guard let request = session?.request else { return }

@@ -158,7 +158,10 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
 
     override func continueAttempt() { endWait(continues: true) }
 
-    override func declineAttempt() { endWait(continues: false) }
+    override func declineAttempt(because cause: RealtimeError?) {
+        if let cause { report(cause) }
+        endWait(continues: false)
+    }
 
     override func same(_ options: Shared<WebSocketConfiguration>) -> Shared<WebSocketConfiguration>
     {
