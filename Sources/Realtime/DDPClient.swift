@@ -100,6 +100,9 @@ public final class DDPClient: Sendable {
 
     deinit { close() }
 
+    /// For the command-line tool: why the login is not kept (`Options.tokenFile`); nil if it is.
+    @_spi(CommandLine) public var tokenFault: RealtimeError? { engine.tokenFault }
+
     /// Ends the connection. Over a WebSocket, earlier calls are sent, as far as the system takes
     /// them at once. Calls that have no result yet fail, and may run at the server. Nothing is
     /// reported any more: called where a handler runs, that handler does not run again. The file

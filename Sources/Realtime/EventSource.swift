@@ -159,6 +159,13 @@ public final class EventSource: Sendable, AsyncSequence {
         try EventSourceConnection.checkIDFile(path)
     }
 
+    /// For the command-line tool, after the end: the id of the last processed event is in the file
+    /// when this returns.
+    /// - Throws: `RealtimeError(.store)` if it could not be written.
+    @_spi(CommandLine) public func writeLastID() throws(RealtimeError) {
+        try connection.writeLastID()
+    }
+
     deinit {
         dispatcher.close()
         connection.close()

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Realtime
+@_spi(CommandLine) import Realtime
 
 struct DDPCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -120,8 +120,10 @@ struct DDPCommand: AsyncParsableCommand {
             work.cancel()
             view.finish(client)
             await Loop.shared.settle()
+            if let fault = client.tokenFault { shared.console.reportLoss(fault, nil, 0) }
             try interruption.check()
             try result.get()
+            if client.tokenFault != nil { throw ExitStatus.other }
         } catch {
             throw shared.console.fail(error)
         }

@@ -8,7 +8,8 @@ struct EventSourceCommand: AsyncParsableCommand {
         discussion: """
             Writes the data of each event as a line, with \\n in place of a line feed; --json adds \
             type and id. When the stream ends or fails, the command reconnects and continues after \
-            the last id, until Ctrl-C or --count; --no-reconnect ends it instead.
+            the last id, until Ctrl-C or --count; --no-reconnect ends it instead. With --id-file \
+            the exit code is 1 if the last id could not be kept for the next run.
 
             EXAMPLES
               realtime sse https://example.org/events
@@ -66,12 +67,26 @@ struct EventSourceCommand: AsyncParsableCommand {
             addHandlers(to: source, completion)
             try shared.console.reportOffline()
             try source.start()
-            try await completion.wait()
+            let result = await Task { try await completion.wait() }.result
             // The last id may not be in the file yet.
             await Loop.shared.settle()
+            let isKept = keepsLastID(of: source)
             try interruption.check()
+            try result.get()
+            if !isKept { throw ExitStatus.other }
         } catch {
             throw shared.console.fail(error)
+        }
+    }
+
+    /// Says why if the next run cannot continue after the last event.
+    private func keepsLastID(of source: EventSource) -> Bool {
+        do throws(RealtimeError) {
+            try source.writeLastID()
+            return true
+        } catch {
+            shared.console.reportLoss(error, nil, 0)
+            return false
         }
     }
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import resource
 import signal
 from typing import Any
 
@@ -273,6 +274,23 @@ def test_the_login_is_kept(tool: Tool, server: DDPServer, tmp_path: pathlib.Path
     arguments[-1] = str(tmp_path / "missing" / "token")
     said = tool.run(*arguments, status=OTHER).stderr
     expect(f"{arguments[-1]} cannot be opened: No such file or directory" in said, said)
+
+
+def test_a_login_that_cannot_be_kept(tool: Tool, server: DDPServer, tmp_path: pathlib.Path) -> None:
+    """The next command would need the password again: the result is there, and why it fails."""
+    server.control.user(username="ada", password="s3cret")
+    arguments = ["ddp", server.http, "call", "who", "--token-file", "token", "--login", "ada"]
+    with running(
+        tool,
+        *arguments,
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+    ) as process:
+        output, said = process.communicate(b"s3cret\n")
+        ends(process, OTHER)
+    expect(output not in (b"", b"null\n"), repr(output))
+    expect(b"the login is not kept for the next run: the token file token" in said, repr(said))
+    expect(not (tmp_path / "token").exists(), "it was kept")
 
 
 def test_it_reconnects_without_a_line(tool: Tool, server: DDPServer) -> None:

@@ -1,13 +1,14 @@
 """The command-line tool receives events, polls and answers through proxies."""
 
+import fcntl
 import pathlib
 import resource
 import signal
 import tempfile
 import threading
 
+import pytest
 from command_line import (
-    DONE,
     INTERRUPTED,
     OTHER,
     REFUSED,
@@ -147,8 +148,42 @@ def test_ids_that_do_not_fit(tool: Tool, servers: Servers, tmp_path: pathlib.Pat
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
     ) as process:
         output, said = process.communicate()
-        ends(process, DONE)
+        ends(process, OTHER)
     expect(output == b"one\n" and not (tmp_path / "ids").exists(), repr(said))
+    expect(b"the id file ids cannot be written: File too large" in said, repr(said))
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [(["--count", "2"], OTHER), (["--no-reconnect"], OTHER), ([], INTERRUPTED)],
+    ids=["by count", "by the server", "by Ctrl-C"],
+)
+def test_ids_whose_file_is_in_use(
+    options: list[str], status: int, tool: Tool, servers: Servers, tmp_path: pathlib.Path
+) -> None:
+    """The next run would begin with an event that this one has printed."""
+
+    async def script(peer: Peer) -> None:
+        body = "id: 1\ndata: one\n\nid: 2\ndata: two\n\n"
+        await peer.send("\r\n".join([*STREAM, "", body]).encode())
+        if not options:
+            await peer.read_to_end()
+
+    path = tmp_path / "ids"
+    command = ["sse", http(servers.script(script)), "--id-file", str(path), *options]
+    with path.with_name("ids.lock").open("w") as lock:
+        path.with_name("ids.lock").chmod(0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with running(tool, *command) as process:
+            got = [line_of(process) for _ in range(2)]
+            if not options:
+                process.send_signal(signal.SIGINT)
+            ends(process, status)
+            assert process.stderr is not None
+            said = process.stderr.read().decode()
+    expect(got == ["one", "two"], f"{got}")
+    expect(f"the id file {path} is locked by another process" in said, said)
+    expect(not path.exists(), "an id was kept")
 
 
 # Long polls

@@ -42,6 +42,9 @@ package final class DDPConnection:
         super.init(shared, configuration, on: loop)
     }
 
+    /// Why the file for the token does not have the present one; nil if it has. Any thread.
+    package var tokenFault: RealtimeError? { shared.locked { shared.tokenFault } }
+
     // MARK: ActionDriver
 
     override class var kind: String { "client" }

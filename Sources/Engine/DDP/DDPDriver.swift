@@ -220,8 +220,11 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         case .forget: token = nil
         case .user, .loggingIn, .resumeFailed: return
         }
-        let isKept = DDPTokenFile(configuration)?.save(token) ?? true
-        if isKept { shared.locked { shared.session.tokenKept(token) } }
+        let fault = DDPTokenFile(configuration)?.save(token)
+        shared.locked {
+            shared.tokenFault = fault
+            if fault == nil { shared.session.tokenKept(token) }
+        }
     }
 
     private func report(_ change: DDPStatusChange) {

@@ -35,6 +35,8 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
     var opened: Opened?
     /// Why there is no connection; nil if there is one, or there never was.
     var lastLoss: RealtimeError?
+    /// Why the file for the token does not have the present one; nil if it has.
+    var tokenFault: RealtimeError?
 
     /// The thread that runs the handler for a new connection; 0 for none.
     var openingThread: UInt = 0

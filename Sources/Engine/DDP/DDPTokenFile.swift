@@ -31,16 +31,17 @@ struct DDPTokenFile {
     }
 
     /// - Parameter token: nil to forget the one that is kept.
-    /// - Returns: whether that is done.
-    func save(_ token: DDPLoginToken?) -> Bool {
+    /// - Returns: why that could not be done; nil if it is done.
+    func save(_ token: DDPLoginToken?) -> RealtimeError? {
         do throws(RealtimeError) {
             var timeout = DDPTokenFile.lockTimeout
             let refused = try store.save(&timeout) { [(key, token?.text ?? "")] }
             if !refused.isEmpty { throw store.isFull }
-            return true
+            return nil
         } catch {
-            Log.write(.warning, "the login is not kept for the next run: \(error.message)")
-            return false
+            let message = "the login is not kept for the next run: \(error.message)"
+            Log.write(.warning, message)
+            return RealtimeError(.store, message, systemError: error.systemError)
         }
     }
 }

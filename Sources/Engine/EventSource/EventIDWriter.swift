@@ -10,6 +10,8 @@ protocol EventIDSource: AnyObject {
     var idToWrite: String { get }
     /// - Parameter id: nil if it could not be written, and nobody tries again.
     func wrote(_ id: String?)
+    /// An id is lost, because it could not be written.
+    func lost(because error: RealtimeError)
     /// True while the handlers of an event run.
     var isReading: Bool { get }
     /// The id could not be written.
@@ -97,6 +99,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
         } catch {
             Log.write(.warning, error.message)
             source.wrote(nil)
+            source.lost(because: error)
             waiting.removeAll { $0 === source }
         }
         arm()
@@ -169,6 +172,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
         due = Loop.now() + EventIDWriter.interval
         waiting.removeAll(where: isReady)
         for (source, text) in zip(written, texts) { source.wrote(text.text) }
+        for index in refused { written[index].lost(because: store.isFull) }
         for index in written.indices where !refused.contains(index) {
             written[index].unstored.isBroken = false
         }

@@ -63,6 +63,8 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         var idLocation: IDLocation?
         /// The id to write to the file; nil if it is written.
         var unwrittenID: String?
+        /// Why the last id that was to be written is lost; nil if it is not.
+        var lostID: RealtimeError?
         /// Whether the loop has yet to take over an id that the caller confirmed.
         var isConfirming = false
         /// Whether the stored id was reset, and no id was confirmed since.
@@ -357,15 +359,8 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
 
     /// Writes an id that the loop has not written, because the program may end after this.
     override func closeReturns() {
-        guard let location = shared.withLock({ $0.unwrittenID == nil ? nil : $0.idLocation }),
-            let path = location.path
-        else { return }
         do throws(RealtimeError) {
-            var timeout = EventIDWriter.longLockTimeout
-            try KeyedStore(path: path, format: .eventIDs).save(&timeout) {
-                // The loop may have written a later one meanwhile.
-                shared.withLock { $0.unwrittenID.map { [(location.key, $0)] } ?? [] }
-            }
+            try writeUnwrittenID()
         } catch {
             Log.write(.warning, error.message)
         }

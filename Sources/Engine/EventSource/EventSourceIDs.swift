@@ -97,7 +97,36 @@ extension EventSourceConnection: EventIDSource {
         publish { shared in
             let isSame = id.map { shared.unwrittenID?.utf8.elementsEqual($0.utf8) ?? true }
             if isSame ?? true { shared.unwrittenID = nil }
+            shared.lostID = nil
         }
+    }
+
+    func lost(because error: RealtimeError) { publish { $0.lostID = error } }
+
+    /// Writes an id that the loop has not written yet, or has yet to try again. Any thread.
+    /// - Throws: `.store` if it cannot be written.
+    func writeUnwrittenID() throws(RealtimeError) {
+        var location: IDLocation?
+        publish { location = $0.unwrittenID == nil ? nil : $0.idLocation }
+        guard let location, let path = location.path else { return }
+        var timeout = EventIDWriter.longLockTimeout
+        let store = KeyedStore(path: path, format: .eventIDs)
+        var id: String?
+        let refused = try store.save(&timeout) {
+            // The loop may have written a later one meanwhile.
+            publish { id = $0.unwrittenID }
+            return id.map { [(location.key, $0)] } ?? []
+        }
+        if !refused.isEmpty { throw store.isFull }
+        if id != nil { publish { $0.lostID = nil } }
+    }
+
+    /// Like `writeUnwrittenID`, but also throws if an earlier attempt was the last one. Any thread.
+    package func writeLastID() throws(RealtimeError) {
+        try writeUnwrittenID()
+        var lost: RealtimeError?
+        publish { lost = $0.lostID }
+        if let lost { throw lost }
     }
 
     /// Passes the id to the handler: after the event's callback, at most once a second, and at the
