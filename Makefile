@@ -10,7 +10,8 @@ SO := build/librealtime.so
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: install ## C, Python and Swift programs receive the same messages, chat, and share a list
+demo: ## C, Python and Swift programs receive the same messages, chat, and share a list
+	@Tests/Support/install --demo
 	cmake -S . -B build -G Ninja
 	cmake --build build --target realtime demo_examples
 	$(PYTHON) Tests/Support/demo.py
