@@ -35,7 +35,7 @@ package struct PusherPresenceTable: Sendable {
 
     /// The data of `subscription_succeeded`: the members of `hash`, then those that are only in
     /// `ids`. Without presence data the table is empty. A server in PHP sends a list instead of an
-    /// object if its keys are 0, 1 and so on; the elements are in the order of `ids`.
+    /// object if its keys are 0, 1 and so on, in this order, which need not be that of `ids`.
     /// - Throws: `.protocolViolation` if the data is not JSON.
     package init(_ data: PusherData) throws(RealtimeError) {
         guard data.kind != .none else { return }
@@ -49,8 +49,7 @@ package struct PusherPresenceTable: Sendable {
                     table[id] = PusherMember(id: id, info: PusherMember.info(member.value))
                 }
                 let list = Array(hash.elements)
-                for (index, info) in list.enumerated() {
-                    let id = ids.count == list.count ? ids[index] : String(index)
+                for (id, info) in zip(PusherPresenceTable.keys(list.count, ids), list) {
                     table[id] = PusherMember(id: id, info: PusherMember.info(info))
                 }
             }
@@ -59,6 +58,15 @@ package struct PusherPresenceTable: Sendable {
             }
             return table
         }
+    }
+
+    /// The ids of a list's members: its keys, unless `ids` has as many others.
+    private static func keys(_ count: Int, _ ids: [String]) -> [String] {
+        let keys = (0..<count).map { String($0) }
+        guard ids.count == count else { return keys }
+        var known = ByteTable<Bool>()
+        for id in ids { known[id] = true }
+        return keys.allSatisfy { known[$0] != nil } ? keys : ids
     }
 
     package var count: Int { table.count }

@@ -48,6 +48,11 @@ import Wire
         #expect(try self.members(#"{"presence":{\#(infos)}}"#) == members)
         #expect(try self.members(#"{"presence":{"ids":["0","1","2"],\#(infos)}}"#) == members)
         #expect(try self.members(#"{"presence":{"ids":[0,1,2],\#(infos)}}"#) == members)
+        // A list is in the order of its keys, whatever that of the ids.
+        #expect(try self.members(#"{"presence":{"ids":["2","0",1],\#(infos)}}"#) == members)
+        #expect(
+            try self.members(#"{"presence":{"ids":["1","0"],"hash":["a","b"]}}"#)
+                == [#"0="a""#, #"1="b""#])
         // Without the keys: in the order of the ids.
         #expect(
             try self.members(#"{"presence":{"ids":["u-3",7,"u-1"],\#(infos)}}"#)
