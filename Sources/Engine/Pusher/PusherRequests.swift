@@ -50,7 +50,10 @@ extension PusherConnection {
         guard !loop.isForked else { return }
         onLoop { [self] in
             guard let secret = configuration.secret else {
-                let error = RealtimeError(.auth, "there is no secret that could sign")
+                let error = RealtimeError(
+                    .auth,
+                    "the authorization cannot be signed, because the connection has no secret: set"
+                        + " one, or answer with the signature")
                 return session.authorized(request.number, .failed(error), now: Loop.now())
             }
             let outcome = sign(request, as: member, with: secret)

@@ -279,7 +279,9 @@ struct PusherAuthorizationTests {
         thread.join()
         #expect(signed.load(ordering: .relaxed) == 2)
         guard hasSecret else {
-            let reason = "there is no secret that could sign"
+            let reason =
+                "the authorization cannot be signed, because the connection has no secret: set"
+                + " one, or answer with the signature"
             return try pusher.run(until: "failed presence-a: \(reason)")
         }
         try pusher.run {
