@@ -6100,7 +6100,10 @@ typedef int32_t rt_pusher_channel_state;
 
 /** Values of `rt_pusher_channel_state`. Since 0.1. */
 enum {
-  /** Registered, and waiting for a connection. */
+  /**
+   * Registered, and waiting for a connection, or for the server to answer an earlier subscription
+   * of the channel that was ended.
+   */
   RT_PUSHER_CHANNEL_IDLE = 0,
   /** The authorization is awaited. */
   RT_PUSHER_CHANNEL_AUTHORIZING = 1,

@@ -25,7 +25,8 @@ public typealias rt_pusher_channel_state = Int32
 
 /// Values of `rt_pusher_channel_state`. Since 0.1.
 public enum RT_PUSHER_CHANNEL: Int32 {
-    /// Registered, and waiting for a connection.
+    /// Registered, and waiting for a connection, or for the server to answer an earlier
+    /// subscription of the channel that was ended.
     case IDLE = 0
     /// The authorization is awaited.
     case AUTHORIZING = 1

@@ -345,6 +345,28 @@ static void options_are_checked(rt_loop *loop) {
   CHECK_STATUS(rt_pusher_get_reconnect_attempts(NULL), RT_ERROR_INVALID_ARGUMENT);
 }
 
+/* The server does not answer the first subscription, but the ping that follows. */
+static void subscribes_again(rt_loop *loop, const char *server) {
+  heard h;
+  rt_pusher *pusher = new_pusher(&h, loop, server);
+  rt_pusher_channel *first = subscribe(pusher, "again"), *second;
+  control(server, "fault", "{'point': 'received', 'event': 'pusher:subscribe', 'do': 'ignore'}");
+  CHECK_OK(rt_pusher_connect(pusher));
+  TURN_UNTIL(loop, rt_pusher_channel_get_state(first) == RT_PUSHER_CHANNEL_SENT);
+  CHECK_OK(rt_pusher_unsubscribe(pusher, "again"));
+  second = subscribe(pusher, "again");
+  CHECK(rt_pusher_channel_get_state(second) == RT_PUSHER_CHANNEL_IDLE && h.subscribed == 0);
+  TURN_UNTIL(loop, rt_pusher_channel_get_state(second) == RT_PUSHER_CHANNEL_SUBSCRIBED);
+  CHECK(rt_pusher_channel_get_state(first) == RT_PUSHER_CHANNEL_UNSUBSCRIBED);
+  TURN_UNTIL(loop, h.subscribed == 1);
+  CHECK(h.failed == 0 && h.errors == 0);
+  control(server, "wait",
+          "{'event': 'pusher:subscribe', 'channel': 'again', 'count': 2, 'timeout': 0}");
+  rt_pusher_channel_free(first);
+  rt_pusher_channel_free(second);
+  rt_pusher_free(pusher);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop;
   CHECK(argc == 2);
@@ -355,6 +377,7 @@ int main(int argc, char **argv) {
   delivers_every_form(loop, argv[1]);
   handles_outlive_the_subscription(loop, argv[1]);
   counts_subscribers(loop, argv[1]);
+  subscribes_again(loop, argv[1]);
   waits_for_the_network(loop, argv[1]);
   empty_options_are_refused(loop);
   options_are_checked(loop);

@@ -126,6 +126,24 @@ import Testing
         #expect(try await app.count(["what": "in", "event": "pusher:unsubscribe"]) == 0)
     }
 
+    /// The server does not answer the first subscription, but the ping that follows.
+    @Test func channelsAreSubscribedAgainWithoutAnAnswer() async throws {
+        let app = try await PusherApp()
+        try await app.control(
+            "fault", ["point": "received", "event": "pusher:subscribe", "do": "ignore"])
+        let pusher = app.pusher(.inline(secret: app.secret))
+        let first = pusher.subscribe("private-a")
+        try await pusher.connected()
+        try await app.received("pusher:subscribe")
+        pusher.unsubscribe("private-a")
+        let second = pusher.subscribe("private-a")
+        try await second.subscribed()
+        #expect(second !== first && !first.isSubscribed)
+        for (event, count) in [("pusher:subscribe", 2), ("pusher:ping", 1)] {
+            #expect(try await app.count(["what": "in", "event": .string(event)]) == count)
+        }
+    }
+
     @Test func successReachesAllCallbacksInOrder() async throws {
         let app = try await PusherApp()
         let notes = Notes()

@@ -24,7 +24,8 @@ package enum PusherState: Int32, Sendable {
 
 /// The state of a channel that is registered.
 package enum PusherChannelState: Int32, Sendable {
-    /// Waits for a connection.
+    /// Waits for a connection, or until an earlier subscription of the name, which was ended, has
+    /// been answered.
     case idle = 0
     /// Waits for its authorization, or for the user to be signed in.
     case authorizing = 1

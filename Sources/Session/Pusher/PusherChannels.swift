@@ -14,6 +14,11 @@ struct PusherChannelEntry: Sendable {
     var state = PusherChannelState.idle
     /// It was unsubscribed while the server's answer to its subscription was awaited.
     var isCancelled = false
+    /// The next registration of its name, which waits until this cancelled one has been answered.
+    var successor: PusherChannels.ID?
+    /// The cancelled registration that this one waits for. Until then, what the server sends
+    /// belongs to that one.
+    var predecessor: PusherChannels.ID?
     /// Given for the next subscription, or waiting for the user to be signed in.
     var answer: PusherAuthorizationAnswer?
     /// The channel needs a user. If it is not `.authorizing`, it has failed because there was none.
@@ -24,6 +29,8 @@ struct PusherChannelEntry: Sendable {
     var repetitions = 0
     /// When the subscription was sent.
     var sentAt = Instant(nanoseconds: 0)
+    /// The number of the first ping after it; 0 if none was sent on this connection.
+    var fence: UInt64 = 0
     var clientEvents: [ClientEvent] = []
     var presence = PusherPresenceTable()
     /// The user id in the channel's data.
@@ -35,13 +42,13 @@ struct PusherChannelEntry: Sendable {
         self.order = order
     }
 
-    /// Takes over the subscription that was sent.
-    init(succeeding old: PusherChannelEntry, order: UInt64) {
-        self.init(name: old.name, order: order)
+    /// What is left of a channel that was unsubscribed: a subscription that was sent.
+    init(cancelling old: PusherChannelEntry) {
+        self.init(name: old.name, order: old.order)
         state = old.state
         sentAt = old.sentAt
-        ownID = old.ownID
-        encryption.key = old.encryption.key
+        fence = old.fence
+        isCancelled = true
     }
 
     /// Ends the wait for the user.
@@ -52,7 +59,6 @@ struct PusherChannelEntry: Sendable {
         waitsForUser = false
         return answer
     }
-
 }
 
 /// The channels of a connection, by id and by name.
@@ -97,32 +103,34 @@ struct PusherChannels: Sendable {
         return sent.sorted { ($0.1.sentAt, $0.1.order) < ($1.1.sentAt, $1.1.order) }.map { $0.0 }
     }
 
-    mutating func add(_ id: ID, _ name: PusherChannelName) {
+    /// - Parameter old: a cancelled channel of this name, whose answer it waits for.
+    mutating func add(_ id: ID, _ name: PusherChannelName, after old: ID? = nil) {
         lastOrder += 1
         entries[id] = PusherChannelEntry(name: name, order: lastOrder)
-        route(id)
+        guard let old else { return route(id) }
+        entries[old]?.successor = id
+        entries[id]?.predecessor = old
     }
 
+    /// Removes a channel. If another one waits for that, it takes its place.
     mutating func remove(_ id: ID) -> PusherChannelEntry? {
         guard let entry = entries.removeValue(forKey: id) else { return nil }
-        routes[entry.name.text] = nil
+        if let old = entry.predecessor {
+            entries[old]?.successor = nil
+        } else if let next = entry.successor {
+            entries[next]?.predecessor = nil
+            route(next)
+        } else {
+            routes[entry.name.text] = nil
+        }
         return entry
     }
 
     /// Keeps the channel only until the server answers its subscription.
     mutating func cancel(_ id: ID) {
         guard let old = entries[id] else { return }
-        entries[id] = PusherChannelEntry(succeeding: old, order: old.order)
-        entries[id]?.isCancelled = true
+        entries[id] = PusherChannelEntry(cancelling: old)
         route(id)
-    }
-
-    /// Gives a cancelled channel to a new registration.
-    mutating func reinstate(_ id: ID, as new: ID) {
-        guard let old = entries.removeValue(forKey: id) else { return }
-        lastOrder += 1
-        entries[new] = PusherChannelEntry(succeeding: old, order: lastOrder)
-        route(new)
     }
 
     mutating func addUser(_ name: String) { routes[name] = PusherChannels.userRoute }
@@ -137,7 +145,7 @@ struct PusherChannels: Sendable {
 
 /// Subscriptions that were sent, in their order, and the time limit for their answers.
 struct PusherUnanswered: Sendable {
-    /// By name, because a channel may be given to another registration meanwhile.
+    /// By name, because another registration may have taken its place meanwhile.
     private typealias Sent = (time: Instant, name: String)
 
     private var sent: [Sent] = []

@@ -2,8 +2,9 @@ package import Wire
 
 // Which channels are subscribed, and when.
 extension PusherSession {
-    /// Registers a channel, and subscribes it as soon as there is a connection. A channel that
-    /// failed is tried again. The caller never has two registrations of one name.
+    /// Registers a channel, and subscribes it as soon as there is a connection, and no earlier
+    /// subscription of its name is unanswered. A channel that failed is tried again. The caller
+    /// never has two registrations of one name.
     /// - Parameter answer: an authorization that the caller has, used once; nil to request one.
     package mutating func subscribe(
         _ id: ChannelID, _ name: PusherChannelName, answer: PusherAuthorizationAnswer?, now: Instant
@@ -12,34 +13,25 @@ extension PusherSession {
             guard channels[id]?.state == .idle || channels[id]?.state == .failed else { return }
             _ = channels[id]?.takeWaitingAnswer()
             if let answer { channels[id]?.answer = answer }
-        } else if let cancelled = channels[name.text] {
-            guard cancelled.isCancelled else { return }
-            guard refusals.take(hasSignature: name.needsAuthorization) != nil else {
-                channels.reinstate(cancelled.id, as: id)
-                return act(.channelState(id, .sent))
-            }
-            // The server has refused a subscription without naming it: we take it for this one.
-            _ = channels.remove(cancelled.id)
-            add(id, name, answer)
+            guard channels[id]?.predecessor == nil else { return }
+        } else if let old = channels[name.text] {
+            guard old.isCancelled, channels[old.id]?.successor == nil else { return }
+            channels.add(id, name, after: old.id)
+            channels[id]?.answer = answer
+            return awaitAnswer(of: old.id, now)
         } else {
-            add(id, name, answer)
+            channels.add(id, name)
+            channels[id]?.answer = answer
         }
         if connection != nil { begin(id, now) }
-        judgeRefusals()
-    }
-
-    private mutating func add(
-        _ id: ChannelID, _ name: PusherChannelName, _ answer: PusherAuthorizationAnswer?
-    ) {
-        channels.add(id, name)
-        channels[id]?.answer = answer
+        judgeRefusals(now)
     }
 
     /// Ends a registration. Nothing about it is reported any more.
     package mutating func unsubscribe(_ id: ChannelID, now: Instant) {
         guard let entry = channels[id], !entry.isCancelled else { return }
         switch entry.state {
-        case .idle, .failed: break
+        case .idle, .failed: if let old = entry.predecessor { fences.remove(old) }
         case .authorizing:
             if let request = entry.request { forget(id, in: request) }
         case .sent:
@@ -85,6 +77,7 @@ extension PusherSession {
         guard let name = channels[id]?.name else { return }
         if let answer { noteAuthorization(answer.auth) }
         channels[id]?.sentAt = now
+        channels[id]?.fence = fences.next
         unanswered.add(name.text, now)
         set(id, .sent)
         send(PusherMessage.subscribe(name.text, answer))
@@ -100,11 +93,7 @@ extension PusherSession {
     mutating func fail(
         _ id: ChannelID, _ failure: PusherSubscriptionFailure, event: PusherEvent? = nil
     ) {
-        guard let entry = channels[id] else { return }
-        guard !entry.isCancelled else {
-            _ = channels.remove(id)
-            return
-        }
+        guard let entry = channels[id], !entry.isCancelled else { return }
         cancelKeyRequest(entry)
         loseHeldEvents(id)
         channels[id]?.request = nil
@@ -122,6 +111,8 @@ extension PusherSession {
         for id in channels.ordered {
             guard let entry = channels[id] else { continue }
             if entry.isCancelled {
+                // An answer that its successor was given is for the socket that has ended.
+                if let next = entry.successor { channels[next]?.answer = nil }
                 _ = channels.remove(id)
                 continue
             }
@@ -132,6 +123,7 @@ extension PusherSession {
             channels[id]?.answer = nil
             channels[id]?.waitsForUser = false
             channels[id]?.ownID = nil
+            channels[id]?.fence = 0
             channels[id]?.encryption = PusherEncryption()
             set(id, .idle)
             if entry.name.kind == .presence { clearMembers(id) }
@@ -139,6 +131,16 @@ extension PusherSession {
     }
 
     // MARK: What the server answers
+
+    /// The server has refused a subscription that was sent.
+    /// - Parameter event: what it sent; nil if the failure has another cause.
+    mutating func refuse(
+        _ id: ChannelID, _ failure: PusherSubscriptionFailure, event: PusherEvent? = nil,
+        _ now: Instant
+    ) {
+        guard let entry = channels[id] else { return }
+        if entry.isCancelled { end(id, now) } else { fail(id, failure, event: event) }
+    }
 
     mutating func subscriptionSucceeded(_ envelope: PusherEnvelope, _ now: Instant) {
         guard let channel = envelope.channel else { return }
@@ -159,9 +161,13 @@ extension PusherSession {
         }
         guard let entry = channels[route.id] else { return }
         guard !entry.isCancelled else {
-            _ = channels.remove(route.id)
             send(PusherMessage.unsubscribe(entry.name.text))
-            return judgeRefusals()
+            end(route.id, now)
+            return judgeRefusals(now)
+        }
+        guard entry.fence > 0 else {
+            // The subscription of an earlier registration, which had failed.
+            return send(PusherMessage.unsubscribe(entry.name.text))
         }
         // An error that named no channel may have failed a subscription that succeeds now. The
         // authorization of another attempt is then not needed.
@@ -173,10 +179,10 @@ extension PusherSession {
         act(.event(PusherEvent(envelope, named: "pusher:subscription_succeeded"), route.id))
         act(.subscribed(route.id))
         sendClientEvents(route.id, now)
-        judgeRefusals()
+        judgeRefusals(now)
     }
 
-    mutating func subscriptionError(_ envelope: PusherEnvelope) {
+    mutating func subscriptionError(_ envelope: PusherEnvelope, _ now: Instant) {
         let event = PusherEvent(envelope, named: "pusher:subscription_error").withoutSignatures
         guard let channel = envelope.channel else { return act(.event(event, nil)) }
         user.awaited[channel] = nil
@@ -184,13 +190,13 @@ extension PusherSession {
         guard entry.state == .sent else { return act(.event(event, route.id)) }
         let answer = PusherSubscriptionError(envelope.data)
         let status = answer.status.map { " (status \($0))" } ?? ""
-        fail(
+        refuse(
             route.id,
             refusal(
                 of: entry.name.text, (answer.error ?? "no reason given") + status,
                 body: event.dataBytes, status: answer.status),
-            event: event)
-        judgeRefusals()
+            event: event, now)
+        judgeRefusals(now)
     }
 
     mutating func subscriptionCount(_ envelope: PusherEnvelope) {

@@ -194,6 +194,7 @@ extension PusherSession {
         unrequested = []
         retries = []
         unanswered = PusherUnanswered()
+        fences = PusherFences()
         refusals.removeAll()
         paced = []
         keepAlive.stop()

@@ -115,8 +115,7 @@ extension PusherSession {
     /// Asks the server for a sign of life, if connected.
     mutating func ping(_ now: Instant) {
         guard let connection, keepAlive.ping(now, sentBytes, pending: pendingBytes) else { return }
-        let isFrame = configuration.usesFramePings
-        act(isFrame ? .ping(connection) : .send(connection, PusherMessage.ping))
+        if configuration.usesFramePings { act(.ping(connection)) } else { sendPing() }
     }
 
     /// - Returns: false if the connection is lost.

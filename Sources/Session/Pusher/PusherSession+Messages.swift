@@ -21,9 +21,9 @@ extension PusherSession {
         case .connectionEstablished: log("the server confirmed the connection twice")
         case .error: errorReceived(envelope, now)
         case .ping: send(PusherMessage.pong)
-        case .pong: break
+        case .pong: pongReceived(now)
         case .subscriptionSucceeded: subscriptionSucceeded(envelope, now)
-        case .subscriptionError: subscriptionError(envelope)
+        case .subscriptionError: subscriptionError(envelope, now)
         case .subscriptionCount: subscriptionCount(envelope)
         case .memberAdded: memberAdded(envelope)
         case .memberRemoved: memberRemoved(envelope)
@@ -132,10 +132,12 @@ extension PusherSession {
             message, envelope, now,
             isAboutConnection: message.channel == nil && !awaitsAnswer)
         let event = PusherEvent(envelope)
-        guard let channel = message.channel else { return refusedWithoutChannel(message, event) }
+        guard let channel = message.channel else {
+            return refusedWithoutChannel(message, event, now)
+        }
         user.awaited[channel] = nil
         guard let id = channels[channel]?.id, channels[id]?.state == .sent else { return }
-        fail(id, refusal(of: channel, words(message), body: event.dataBytes))
-        judgeRefusals()
+        refuse(id, refusal(of: channel, words(message), body: event.dataBytes), now)
+        judgeRefusals(now)
     }
 }

@@ -6,9 +6,14 @@ struct PusherRefusals: Sendable {
     struct Refusal: Sendable {
         let words: String
         let body: [UInt8]
+        let time: Instant
         /// It can only be about a signature: that of a subscription, or of the sign-in.
         let isAboutSignature: Bool
     }
+
+    /// The codes of errors that can only be about a signature. Pusher's others below 4200 are about
+    /// the connection: 4003 for an app that is disabled, 4100 for too many connections.
+    static let codes = [4009]
 
     private(set) var all: [Refusal] = []
 
@@ -20,10 +25,13 @@ struct PusherRefusals: Sendable {
     mutating func removeAboutSignatures() { all.removeAll { $0.isAboutSignature } }
 
     /// Removes the one that most likely answers this subscription.
-    mutating func take(hasSignature: Bool) -> Refusal? {
-        let index = all.firstIndex { $0.isAboutSignature == hasSignature }
-        guard let index = index ?? (hasSignature ? all.indices.first : nil) else { return nil }
-        return all.remove(at: index)
+    /// - Parameter sentAt: when it was sent; nil if any refusal may answer it.
+    mutating func take(hasSignature: Bool, since sentAt: Instant?) -> Refusal? {
+        let isLater = { (refusal: Refusal) in sentAt.map { $0 <= refusal.time } ?? true }
+        let index =
+            all.firstIndex { $0.isAboutSignature == hasSignature && isLater($0) }
+            ?? (hasSignature ? all.firstIndex { isLater($0) } : nil)
+        return index.map { all.remove(at: $0) }
     }
 }
 
@@ -31,65 +39,72 @@ struct PusherRefusals: Sendable {
 extension PusherSession {
     /// An error without a channel on a confirmed connection. Neither Pusher nor Reverb names the
     /// channel whose subscription it refuses.
-    mutating func refusedWithoutChannel(_ message: PusherErrorMessage, _ event: PusherEvent) {
-        let isAboutSignature = message.code == nil || message.code == 4009
+    mutating func refusedWithoutChannel(
+        _ message: PusherErrorMessage, _ event: PusherEvent, _ now: Instant
+    ) {
+        let isAboutSignature = message.code.map { PusherRefusals.codes.contains($0) } ?? true
         // Reverb refuses with 4200 what it cannot read, and sign-ins, which it does not know.
         guard isAboutSignature || message.code == 4200 else { return }
         let refusal = PusherRefusals.Refusal(
-            words: words(message), body: event.dataBytes, isAboutSignature: isAboutSignature)
+            words: words(message), body: event.dataBytes, time: now,
+            isAboutSignature: isAboutSignature)
         guard isAboutSignature || user.sentAt.isEmpty else {
             user.answered()
-            if user.stage == .sent, user.sentAt.isEmpty { failSignIn(refusal) }
-            return judgeRefusals()
+            if user.stage == .sent, user.sentAt.isEmpty { failSignIn(refusal, now) }
+            return judgeRefusals(now)
         }
         refusals.add(refusal)
-        judgeRefusals()
+        judgeRefusals(now)
     }
 
     /// Fails what must have been refused: as many subscriptions as there are refusals for them.
-    mutating func judgeRefusals() {
+    mutating func judgeRefusals(_ now: Instant) {
         guard !refusals.isEmpty else { return }
         let signed = channels.unanswered.filter { channels[$0]?.name.needsAuthorization ?? false }
         let aboutSignatures = refusals.aboutSignatures
         if aboutSignatures.count >= signed.count + user.sentAt.count {
             refusals.removeAboutSignatures()
-            fail(signed, aboutSignatures)
+            refuse(signed, aboutSignatures, now)
         }
         let (all, reasons) = (channels.unanswered, refusals.all)
         guard reasons.count >= all.count + user.sentAt.count else { return }
         refusals.removeAll()
-        fail(all, reasons)
+        refuse(all, reasons, now)
     }
 
     /// - Parameters:
     ///   - ids: in the order in which they were sent, which is that of most servers' answers.
     ///   - reasons: at least as many, and as many as sign-ins more.
-    private mutating func fail(_ ids: [ChannelID], _ reasons: [PusherRefusals.Refusal]) {
+    private mutating func refuse(
+        _ ids: [ChannelID], _ reasons: [PusherRefusals.Refusal], _ now: Instant
+    ) {
         user.sentAt = []
         for (id, reason) in zip(ids, reasons) {
             guard let name = channels[id]?.name.text else { continue }
-            fail(id, refusal(of: name, reason.words, body: reason.body))
+            refuse(id, refusal(of: name, reason.words, body: reason.body), now)
         }
-        if user.stage == .sent, let reason = reasons.last { failSignIn(reason) }
+        if user.stage == .sent, let reason = reasons.last { failSignIn(reason, now) }
     }
 
-    private mutating func failSignIn(_ refusal: PusherRefusals.Refusal) {
+    private mutating func failSignIn(_ refusal: PusherRefusals.Refusal, _ now: Instant) {
         let error = RealtimeError(.auth, "the server refused the sign-in: \(refusal.words)")
-        failSignIn(PusherSubscriptionFailure(error, body: refusal.body))
+        failSignIn(PusherSubscriptionFailure(error, body: refusal.body), now)
     }
 
     /// Fails subscriptions that the server has not answered in time. An answer may still come.
     mutating func failUnanswered(_ now: Instant) {
         while let id = unanswered.popDue(channels, now) {
-            guard let name = channels[id]?.name else { continue }
-            let refusal = refusals.take(hasSignature: name.needsAuthorization)
+            guard let entry = channels[id] else { continue }
+            let name = entry.name
+            let refusal = refusals.take(
+                hasSignature: name.needsAuthorization, since: entry.sentAt)
             let hint = refusal.map { "; meanwhile it sent an error without a channel: \($0.words)" }
             let error = RealtimeError(
                 .timeout,
                 "the server has not answered the subscription of \(name.text.quoted()) for"
                     + " \(PusherConfiguration.answerTimeout.readable)\(hint ?? "")")
-            fail(id, PusherSubscriptionFailure(error, body: refusal?.body))
-            judgeRefusals()
+            refuse(id, PusherSubscriptionFailure(error, body: refusal?.body), now)
+            judgeRefusals(now)
         }
     }
 

@@ -12,6 +12,13 @@ struct PusherSignIn: Sendable {
         case failed
     }
 
+    /// A subscription of a user's channel.
+    struct Subscription: Sendable {
+        let sentAt: Instant
+        /// The number of the first ping after it.
+        let fence: UInt64
+    }
+
     /// The application wants it on each connection.
     var isWanted = false
     var stage = Stage.none
@@ -20,9 +27,12 @@ struct PusherSignIn: Sendable {
     var sentID: String?
     /// The server has confirmed the channel of the user.
     var isSubscribed = false
-    /// When the subscriptions of users' channels were sent that the server has not answered, by
-    /// channel. They stay when their user is signed out.
-    var awaited = ByteTable<Instant>()
+    /// The subscriptions of users' channels that the server has not answered, by channel. They stay
+    /// when their user is signed out.
+    var awaited = ByteTable<Subscription>()
+    /// The channel of the user is subscribed again if a ping shows that the server does not answer
+    /// an earlier subscription.
+    var isHeld = false
     /// When the sign-ins were sent that the server has not answered, the oldest first. Those that
     /// the application has ended count as well, because their answers may still come.
     var sentAt: [Instant] = []
@@ -87,17 +97,17 @@ extension PusherSession {
             guard let id = PusherSignedInUser.id(in: answer.userData) else {
                 let error = RealtimeError(
                     .auth, "the user data has no \"id\" that is a string and not empty")
-                return failSignIn(PusherSubscriptionFailure(error))
+                return failSignIn(PusherSubscriptionFailure(error), now)
             }
             user.stage = .sent
             user.sentID = id
             user.sentAt.append(now)
             noteAuthorization(answer.auth)
             send(PusherMessage.signIn(answer))
-        case .failed(let error): failSignIn(PusherSubscriptionFailure(error))
+        case .failed(let error): failSignIn(PusherSubscriptionFailure(error), now)
         case .channels:
             let error = RealtimeError(.auth, "the request for the user was answered for a channel")
-            failSignIn(PusherSubscriptionFailure(error))
+            failSignIn(PusherSubscriptionFailure(error), now)
         }
     }
 
@@ -106,7 +116,7 @@ extension PusherSession {
         // The only one must be the answer for this user.
         let isOnly = user.stage == .sent && user.sentAt.count == 1
         if !isOnly { user.answered() }
-        defer { judgeRefusals() }
+        defer { judgeRefusals(now) }
         guard user.isWanted, let sent = user.sentID, user.id == nil else {
             return log("signed in without having asked for it")
         }
@@ -116,7 +126,7 @@ extension PusherSession {
         } catch {
             guard user.stage == .sent else { return log(error.message) }
             if isOnly { user.answered() }
-            return failSignIn(PusherSubscriptionFailure(error))
+            return failSignIn(PusherSubscriptionFailure(error), now)
         }
         // The answer to an earlier sign-in, which the application has ended.
         guard confirmed.id.utf8.elementsEqual(sent.utf8) else {
@@ -136,21 +146,34 @@ extension PusherSession {
         }
     }
 
-    /// Subscribes the channel of the user, unless the same was sent for an earlier sign-in and not
-    /// answered yet: it then counts for this one.
+    /// Subscribes the channel of the user. If the same was sent for an earlier sign-in and not
+    /// answered yet, the answer counts for this one; if a ping shows that none comes, it is sent
+    /// again.
     private mutating func subscribeUser(_ channel: String, _ now: Instant) {
-        let sentAt = user.awaited[channel]
-        if let sentAt, now - sentAt < PusherConfiguration.answerTimeout { return }
-        user.awaited[channel] = now
+        if let earlier = user.awaited[channel], earlier.fence > fences.answered,
+            now - earlier.sentAt < PusherConfiguration.answerTimeout
+        {
+            user.isHeld = true
+            if earlier.fence > fences.sent { sendPing() }
+            return
+        }
+        user.isHeld = false
+        user.awaited[channel] = PusherSignIn.Subscription(sentAt: now, fence: fences.next)
         send(PusherMessage.subscribe(channel, nil))
     }
 
-    mutating func failSignIn(_ failure: PusherSubscriptionFailure) {
+    /// The server has answered a ping.
+    mutating func subscribeUserAgain(_ now: Instant) {
+        guard user.isHeld, !user.isSubscribed, let id = user.id else { return }
+        subscribeUser(userChannel(id), now)
+    }
+
+    mutating func failSignIn(_ failure: PusherSubscriptionFailure, _ now: Instant) {
         user.stage = .failed
         act(.event(PusherEvent(failure, named: "pusher:signin_error"), nil))
         act(.signInFailed(failure))
         failWaiting(failure.error)
-        judgeRefusals()
+        judgeRefusals(now)
     }
 
     /// Channels that waited for the user cannot be subscribed.
@@ -174,18 +197,18 @@ extension PusherSession {
         while let due = user.due, due <= now {
             user.answered()
             // An error without a channel may have been the answer.
-            _ = refusals.take(hasSignature: true)
-            if user.stage == .sent, user.sentAt.isEmpty { failSilentSignIn() }
-            judgeRefusals()
+            _ = refusals.take(hasSignature: true, since: nil)
+            if user.stage == .sent, user.sentAt.isEmpty { failSilentSignIn(now) }
+            judgeRefusals(now)
         }
     }
 
-    private mutating func failSilentSignIn() {
+    private mutating func failSilentSignIn(_ now: Instant) {
         let error = RealtimeError(
             .timeout,
             "the server has not answered the sign-in for"
                 + " \(PusherConfiguration.answerTimeout.readable)")
-        failSignIn(PusherSubscriptionFailure(error))
+        failSignIn(PusherSubscriptionFailure(error), now)
     }
 
     /// The connection has ended, and with it the sign-in.
@@ -204,6 +227,7 @@ extension PusherSession {
         user.stage = .none
         user.sentID = nil
         user.isSubscribed = false
+        user.isHeld = false
     }
 
     private func userChannel(_ id: String) -> String { PusherChannelName.serverToUser(id).text }

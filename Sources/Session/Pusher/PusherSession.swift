@@ -69,6 +69,7 @@ package struct PusherSession: ActionMachine, Sendable {
     var retries: [(due: Instant, id: ChannelID)] = []
     /// Subscriptions that were sent, in their order, until they are answered or have failed.
     var unanswered = PusherUnanswered()
+    var fences = PusherFences()
     /// What was sent on the current socket; to be set before calls that may send a ping.
     package var sentBytes = SentBytes()
     var refusals = PusherRefusals()

@@ -51,6 +51,8 @@ struct PusherClientEventTests {
         _ = model.authorize()
         _ = model.unsubscribe(id)
         _ = try model.subscribe("private-a")
+        _ = model.succeed("private-a")
+        _ = model.authorize()
         #expect(model.succeed("private-a").last == "2 ready")
         #expect(try model.trigger(id, "client-x") == [])
     }

@@ -165,7 +165,10 @@ struct PusherEncryptedTests {
     func `without a key, a malformed payload is reported, and asks for no key`(
         data: String
     ) throws {
-        let model = try joined(nil)
+        let model = try PusherModel.connected()
+        let answer = PusherAuthorizationAnswer(auth: "KEY:1", channelData: nil, sharedSecret: nil)
+        _ = try model.subscribe(Self.name, answer: answer)
+        _ = model.succeed(Self.name)
         #expect(send(model, "a", data: data) == ["1 cannot decrypt a"])
         #expect(send(model, "b") == ["authorize \(Self.name) for 1.1"])
         #expect(send(model, "c", data: data) == [])

@@ -267,6 +267,9 @@ final class PusherModel {
         event("pusher_internal:subscription_succeeded", channel, data: data)
     }
 
+    /// The server answers a ping.
+    func pong() -> [String] { receive(#"{"event":"pusher:pong","data":"{}"}"#) }
+
     /// The server confirms the user of a sign-in.
     func confirmUser(_ id: String = "u-1") -> [String] {
         let data = #"{\"user_data\":\"{\\\"id\\\":\\\"\#(id)\\\"}\"}"#

@@ -166,6 +166,15 @@ struct PusherRefusalTests {
         #expect(model.error(4200).last == "1 refused auth")
     }
 
+    /// Pusher's codes for an app that is disabled, for quotas, for too many connections, and for a
+    /// client event; Reverb's for too many messages.
+    @Test(arguments: [4003, 4004, 4100, 4301, 4005])
+    func `an error about something else answers no subscription`(code: Int) throws {
+        let model = try waiting("chat", "private-a")
+        for _ in 0..<2 { #expect(model.error(code).count == 2) }
+        #expect(states(model, 1...2) == [.sent, .sent])
+    }
+
     @Test func `an error before a subscription is not its answer`() throws {
         let model = try PusherModel.connected()
         _ = model.error(nil)
@@ -195,7 +204,8 @@ struct PusherRefusalTests {
         _ = model.error(4009)
         #expect(model.unsubscribe(1) == [])
         let (id, done) = try model.subscribe("private-a")
-        #expect(done == ["\(id) authorizing", "authorize private-a for 1.1"])
+        #expect(done == ["send ping"])
+        #expect(model.pong() == ["\(id) authorizing", "authorize private-a for 1.1"])
         #expect(model.authorize() == ["\(id) sent", "send subscribe private-a with KEY:1"])
         // The error was taken for the first subscription, so this one has not failed the second.
         #expect(model.succeed("private-a").last == "\(id) ready")
@@ -252,7 +262,7 @@ struct PusherRefusalTests {
     }
 
     @Test(arguments: [false, true])
-    func `a reinstated channel that the server does not answer fails once`(isReconnected: Bool)
+    func `a channel that is subscribed again and not answered fails once`(isReconnected: Bool)
         throws
     {
         let model = try PusherModel.connected()
@@ -266,10 +276,11 @@ struct PusherRefusalTests {
             _ = model.pass(.seconds(10))
             _ = model.unsubscribe(id)
             id = try model.subscribe("chat").id
+            #expect(model.pong().last == "send subscribe chat")
         }
-        // Since it was sent, not since it was reinstated.
-        #expect(model.pass(.milliseconds(9999)) == [])
-        #expect(model.pass(.seconds(60)).last == "\(id) refused timeout")
+        #expect(model.pass(.milliseconds(29_999)) == [])
+        #expect(model.pass(.seconds(60)).filter { $0.hasSuffix("timeout") }.count == 1)
+        #expect(model.session.channelState(id) == .failed)
     }
 
     @Test func `an undone subscription is forgotten, and its late success undone`() throws {

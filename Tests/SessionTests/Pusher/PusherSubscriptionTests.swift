@@ -135,28 +135,6 @@ struct PusherSubscriptionTests {
         #expect(try model.subscribe("private-orders").done.count == 2)
     }
 
-    @Test func `subscribe again before the success is undone: no message is needed`() throws {
-        let model = try PusherModel.connected()
-        let (first, _) = try model.subscribe("chat")
-        _ = model.unsubscribe(first)
-        #expect(try model.subscribe("chat").done == ["2 sent"])
-        #expect(
-            model.succeed("chat") == [
-                "2 subscribed", "event pusher:subscription_succeeded on 2", "2 ready",
-            ])
-        #expect(model.event("new", "chat") == ["deliver on 2"])
-    }
-
-    @Test func `a presence channel that is reinstated knows its own member`() throws {
-        let model = try PusherModel.connected()
-        let (first, _) = try model.subscribe("presence-lobby")
-        _ = model.authorize(channelData: #"{"user_id":17}"#)
-        _ = model.unsubscribe(first)
-        _ = try model.subscribe("presence-lobby")
-        _ = model.succeed("presence-lobby")
-        #expect(model.members?.myID == "17")
-    }
-
     @Test func `a drop ends a channel that was to be undone`() throws {
         let model = try PusherModel.connected()
         let (id, _) = try model.subscribe("chat")

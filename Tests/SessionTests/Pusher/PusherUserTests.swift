@@ -191,7 +191,8 @@ struct PusherUserTests {
         _ = model.signOut()
         _ = model.signIn()
         _ = model.authorizeUser()
-        #expect(model.confirmUser() == ["event pusher:signin_success", "signed in u-1"])
+        #expect(
+            model.confirmUser() == ["event pusher:signin_success", "signed in u-1", "send ping"])
         #expect(model.succeed(channel) == [])
         #expect(model.event("hello", channel) == ["user event hello"])
         #expect(model.signOut() == ["send unsubscribe \(channel)", "signed out"])

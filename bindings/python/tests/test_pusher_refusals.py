@@ -92,6 +92,58 @@ def test_unsubscribe_and_subscribe_send_again(run, pusher_server, face):
     run(main())
 
 
+@pytest.mark.parametrize("dialect", ["pusher", "reverb", "soketi"])
+def test_subscribe_again_without_an_answer(run, pusher_server, face, dialect):
+    """The server has not answered the first subscription when a ping is answered."""
+    server = pusher_server
+
+    async def main():
+        await server.actions.settings(dialect=dialect)
+        await server.actions.fault(point="received", event="pusher:subscribe", do="ignore")
+        async with opened(face, server) as pusher:
+            first = await do(pusher.subscribe, "private-a", wait=False)
+            await server.actions.wait(**SENT)
+            pusher.unsubscribe("private-a")
+            second = await do(pusher.subscribe, "private-a")
+            assert second.is_subscribed and first.state == "unsubscribed"
+            log = await server.actions.log(what="in", kind="text")
+            names = ["pusher:subscribe", "pusher:ping", "pusher:subscribe"]
+            assert [entry["event"] for entry in log] == names
+            assert len(await server.actions.log(what="auth")) == 2
+
+    run(main())
+
+
+@pytest.mark.parametrize("is_good", [True, False])
+def test_subscribe_again_before_the_answer(run, pusher_server, face, is_good):
+    """The answer to the first subscription does not count for the second."""
+    server, succeeded, failed = pusher_server, Heard(), Heard()
+
+    async def main():
+        await server.actions.settings(dialect="soketi")
+        for event in ("pusher:subscribe", "pusher:ping"):
+            await server.actions.fault(point="received", event=event, do="hold")
+        async with opened(face, server) as pusher:
+            pusher.bind("pusher:subscription_succeeded", succeeded)
+            pusher.bind("pusher:subscription_error", failed)
+            auth = None if is_good else "demo:" + "0" * 64
+            await do(pusher.subscribe, "private-a", wait=False, auth=auth)
+            await server.actions.wait(**SENT)
+            pusher.unsubscribe("private-a")
+            second = await do(pusher.subscribe, "private-a", wait=False)
+            await server.actions.wait(what="in", event="pusher:ping")
+            assert second.state == "idle"
+            await server.actions.release()
+            await do(second.subscribed)
+            undone = ["pusher:unsubscribe"] if is_good else []
+            log = await server.actions.log(what="in", kind="text")
+            names = ["pusher:subscribe", "pusher:ping", *undone, "pusher:subscribe"]
+            assert [entry["event"] for entry in log] == names
+            assert len(succeeded.rest()) == 1 and failed.rest() == []
+
+    run(main())
+
+
 def test_time_limits(run, pusher_server, face):
     """The subscription stays, and the connection continues to try."""
     server, ignored = pusher_server, {"point": "received", "do": "ignore"}

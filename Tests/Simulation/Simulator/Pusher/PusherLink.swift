@@ -6,6 +6,8 @@ final class PusherLink: MessageLink {
 
     /// The client has seen `connection_established`.
     var isConfirmed = false
+    /// Channels that were subscribed again after 30 s without an answer.
+    var repeated: Set<String> = []
     // The server's end.
     var isGreeted = false
     var subscribed: Set<String> = []

@@ -121,7 +121,9 @@ struct PusherPlan {
         configuration = try PusherPlan.configuration(&random, gentle, dialect)
         peaceAt = .seconds(random.pick([30, 200, 900]))
         first = PusherPlan.channels.filter { _ in random.chance(50) }
-        deeds = PusherPlan.deeds(&random, isGentle: isGentle, until: peaceAt)
+        deeds =
+            PusherPlan.deeds(&random, isGentle: isGentle, until: peaceAt)
+            + PusherPlan.renewals(random, until: peaceAt)
     }
 
     private static func configuration(
@@ -141,6 +143,29 @@ struct PusherPlan {
         configuration.clientEventQueue = random.pick([100, 100, 2])
         configuration.clientEventRate = random.pick([0, 0, 3])
         return configuration
+    }
+
+    /// Channels that are subscribed, unsubscribed, and subscribed again soon.
+    /// - Parameter random: a copy, so that the other draws stay the same.
+    private static func renewals(
+        _ random: Random, until end: Duration
+    ) -> [(at: Duration, deed: Deed)] {
+        var random = random
+        let limit = Int(end.components.seconds) * 1000
+        var deeds: [(at: Duration, deed: Deed)] = []
+        for _ in 0..<random.pick([0, 2, 8]) {
+            let channel = random.pick(channels)
+            var time = random.milliseconds(0...limit)
+            deeds.append((time, .subscribe(channel)))
+            for _ in 0..<random.within(1...3) {
+                let longest = random.pick([0, 100, 5000])
+                time = time + random.milliseconds(0...longest)
+                deeds.append((time, .unsubscribe(channel)))
+                time = time + random.milliseconds(0...longest)
+                deeds.append((time, .subscribe(channel)))
+            }
+        }
+        return deeds
     }
 
     private static func deeds(

@@ -31,15 +31,7 @@ final class PusherRun {
     var nextUser = PusherPlan.users[0]
     var sentUser: String?
 
-    // Keep-alive, as the client sees it.
-    private var heardAt: Instant
-    private var pingedAt: Instant?
-    /// The position of that ping among all bytes sent, and when bytes before it arrived last.
-    private var pingPosition: UInt64 = 0
-    private var progressAt: Instant?
-    /// A ping may come without silence before.
-    var isForced = false
-    private var timeout = Duration.zero
+    var pings: PusherPings
 
     init(_ world: World) throws {
         self.world = world
@@ -52,7 +44,7 @@ final class PusherRun {
         session.wantsLog = random.chance(30)
         reading = PusherReading(world, plan.configuration)
         answers = PusherAnswers(world)
-        heardAt = world.now
+        pings = PusherPings(world)
         if plan.isGentle { world.count("gentle") }
         world.count("\(plan.dialect)")
         world.trace("plan", "\(plan.dialect), \(plan.deeds.count) deeds, first \(plan.first)")
@@ -127,28 +119,18 @@ final class PusherRun {
         alarm = nil
         guard let time = session.wakeUp else { return }
         alarm = world.at(time) { [self] in
-            let isDue = session.state != .connected || pingedAt == nil
-            checkTimeout(isDue)
+            checkTimeout()
             call { $0.timeReached(world.now) }
             act()
         }
     }
 
     /// A connection counts as lost only when a ping was not answered in time.
-    private func checkTimeout(_ isDue: Bool) {
-        guard !isDue, let pingedAt else { return }
-        let wasConnected = session.state == .connected
-        let waited = world.now - pingedAt
+    private func checkTimeout() {
+        guard session.state == .connected, let last = pings.last else { return }
         world.after(.zero) { [self] in
-            guard wasConnected, session.state == .reconnecting, self.pingedAt == pingedAt else {
-                return
-            }
-            // The time begins anew when it is over, if bytes before the ping have arrived in it.
-            let idle = progressAt.map { world.now - $0 } ?? waited
-            let timeout = plan.configuration.pongTimeout
-            world.require(min(waited, idle) >= timeout, "is lost after \(waited), \(idle)")
-            world.require(waited == timeout || progressAt != nil, "waits \(waited) for nothing")
-            world.count("no pong")
+            guard session.state == .reconnecting, pings.last == last else { return }
+            pings.checkLoss(plan.configuration.pongTimeout)
         }
     }
 
@@ -162,7 +144,10 @@ final class PusherRun {
         }
         if session.state == .connected {
             checkAnswers()
-            if !isPaused { answers.checkTimes(stateOfChannel) }
+            if !isPaused {
+                answers.checkTimes(stateOfChannel)
+                answers.checkFences(ledger.registered.keys, stateOfChannel)
+            }
         } else {
             world.require(requests.isEmpty, "requests are left without a connection")
             world.require(session.socketID == nil, "a socket id is left without a connection")
@@ -189,7 +174,7 @@ final class PusherRun {
         case .send(let number, let bytes): send(bytes, number)
         case .ping(let number):
             requireConfirmed(number, "a ping frame")
-            pinged()
+            pings.sent(position: link?.sent.queued ?? 0, isFence: false)
             guard let link else { return }
             link.up { [self] in link.down { [self] in heard(link) } }
         case .close(let number): close(number)
@@ -271,10 +256,10 @@ final class PusherRun {
             attempt.number, world, slowest: isPeaceful ? 50 : plan.slowestLink,
             uplink: plan.isGentle || isPeaceful ? nil : 5...30, random.split())
         link.arrived = { [self] in
-            if link === self.link, $0 <= pingPosition { progressAt = world.now }
+            if link === self.link { pings.arrived($0) }
         }
         self.link = link
-        pingedAt = nil
+        pings.reset()
         sentUser = nil
         reading.attempted()
         let fails = !isOnline || !isPeaceful && random.chance(plan.failing)
@@ -334,12 +319,18 @@ final class PusherRun {
         world.trace("client", text)
         requireConfirmed(number, text)
         guard let link else { return }
-        if text.hasPrefix(#"{"event":"pusher:ping""#) { pinged() }
+        if text.hasPrefix(#"{"event":"pusher:ping""#) {
+            pings.sent(position: link.sent.queued, isFence: answers.mayPing)
+            answers.pingSent()
+        }
         if let id = PusherRun.signedIn(by: text) {
             sentUser = id
             answers.signInSent()
         }
-        if let name = PusherRun.subscribed(by: text) { answers.sent(name) }
+        if let name = PusherRun.subscribed(by: text) {
+            answers.sent(name)
+            if answers.isLate(name) { link.repeated.insert(name) }
+        }
         let prefix = #"{"event":"client-"#
         if text.hasPrefix(prefix),
             let number = Int(text.dropFirst(prefix.count).prefix { $0 != "\"" })
@@ -349,21 +340,9 @@ final class PusherRun {
         link.up(bytes.count) { [self] in server.receive(bytes, link) }
     }
 
-    // MARK: Keep-alive
-
-    private func pinged() {
-        let silence = world.now - heardAt
-        world.require(isForced || silence >= timeout, "a ping after \(silence), and not \(timeout)")
-        (pingedAt, progressAt) = (world.now, nil)
-        pingPosition = link?.sent.queued ?? 0
-        world.count("ping")
-    }
-
     private func heard(_ link: PusherLink) {
         guard link === self.link, !link.isDropped else { return }
-        heardAt = world.now
-        pingedAt = nil
-        isForced = false
+        pings.heard()
         call { $0.activity(link.number, now: world.now) }
         act()
     }
@@ -380,11 +359,7 @@ final class PusherRun {
         world.trace("server", text)
         let json = try? JSONValue(parsing: text)
         let event = json?["event"]?.stringValue ?? ""
-        if link === self.link {
-            heardAt = world.now
-            pingedAt = nil
-            isForced = false
-        }
+        if link === self.link { pings.heard() }
         var cause = PusherReading.Cause.other
         if event == "pusher:error", link === self.link {
             let code = PusherRun.code(json)
@@ -395,7 +370,9 @@ final class PusherRun {
         }
         if event == "pusher:connection_established" { learnTimeout(json) }
         let channel = json?["channel"]?.stringValue ?? ""
-        if event.hasPrefix("e"), session.state == .connected {
+        // Until it is sent, the subscription that the user has ended gets the events.
+        let isHeld = stateOfChannel(channel) == .idle
+        if event.hasPrefix("e"), session.state == .connected, !isHeld {
             ledger.arrived(event, on: channel, user: user)
         }
         if link === self.link, link.isConfirmed, session.state == .connected {
@@ -433,8 +410,7 @@ final class PusherRun {
         call { $0.setPaused(isPaused, now: world.now) }
         act()
         guard !isPaused else { return }
-        heardAt = world.now
-        pingedAt = nil
+        pings.resumed()
         let all = held
         held = []
         for (text, link) in all { receive(text, link) }
@@ -443,6 +419,6 @@ final class PusherRun {
     private func learnTimeout(_ json: JSONValue?) {
         let asked = plan.dialect.activityTimeout.map { Duration.seconds($0) }
         let own = plan.configuration.activityTimeout
-        timeout = own > .zero ? min(own, asked ?? own) : asked ?? .seconds(60)
+        pings.timeout = own > .zero ? min(own, asked ?? own) : asked ?? .seconds(60)
     }
 }

@@ -49,7 +49,7 @@ extension PusherRun {
             setOnline(false)
             world.after(time) { [self] in setOnline(true) }
         case .reportNetwork(let isReachable):
-            isForced = true
+            pings.isForced = true
             call { $0.hostReportsNetwork(isReachable: isReachable, now: world.now) }
             act()
         case .pause(let time):
@@ -69,8 +69,10 @@ extension PusherRun {
 
     func subscribe(_ name: String) {
         guard let channel = try? PusherChannelName(name) else { return }
+        let isNew = ledger.registered[name] == nil
         let id = ledger.subscribe(name)
         world.trace("user", "subscribe \(name), \(id)")
+        if isNew, session.state == .connected { answers.subscribedAgain(name) }
         let answer = random.chance(10) ? givenAnswer(channel) : nil
         call { $0.subscribe(id, channel, answer: answer, now: world.now) }
         act()
@@ -88,6 +90,8 @@ extension PusherRun {
     func unsubscribe(_ name: String) {
         guard let id = ledger.unsubscribe(name) else { return }
         world.trace("user", "unsubscribe \(name), \(id)")
+        answers.unsubscribed(
+            name, wasSent: session.channelState(id) == .sent, isInTurn: session.hasActions)
         call { $0.unsubscribe(id, now: world.now) }
         act()
     }
@@ -139,7 +143,7 @@ extension PusherRun {
         world.trace("network", isOnline ? "up" : "down")
         self.isOnline = isOnline
         reading.isOnline = isOnline
-        isForced = true
+        pings.isForced = true
         if !isOnline, random.chance(70) { server.end(.cut) }
         call { $0.networkChanged(isOnline: isOnline, now: world.now, random: uniform()) }
         act()

@@ -14,6 +14,8 @@ package enum PusherScenario: Scenario {
             "ended by the server", "failed to open", "delivered", "decrypted", "cannot decrypt",
             "key requested", "batch", "not authorized", "answered too late",
             "refused by the server", "not answered", "refused without a name",
+            "subscribed again", "subscribed after a pong", "subscribed without a pong",
+            "pings not answered",
             "subscription failed", "member added", "member removed",
             "signed in", "signed in late", "sign-in failed", "user event", "watchlist",
             "client event dropped",

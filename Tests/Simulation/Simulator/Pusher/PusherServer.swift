@@ -10,6 +10,8 @@ final class PusherServer {
     /// Of a hundred: subscriptions that are not answered, and that Reverb cannot read.
     private let mute: Int
     private let vague: Int
+    /// Pings are not answered.
+    private let isDeaf: Bool
     /// The connection of the client, if the server knows one.
     private(set) var link: PusherLink?
     /// How a message reaches the client.
@@ -33,6 +35,9 @@ final class PusherServer {
         faults = world.random.split()
         let rates = (faults.pick([0, 0, 20]), faults.pick([0, 20]))
         (mute, vague) = plan.isGentle ? (0, 0) : rates
+        // A copy: the other draws stay the same.
+        var own = faults
+        isDeaf = own.chance(10) && !plan.isGentle
     }
 
     var dialect: PusherDialect { plan.dialect }
@@ -232,7 +237,9 @@ final class PusherServer {
         world.require(link.isGreeted, "the client sends \(event) before it is greeted")
         let data = json["data"] ?? .null
         switch event {
-        case "pusher:ping": send(link, #"{"event":"pusher:pong","data":"{}"}"#)
+        case "pusher:ping":
+            guard isPeaceful || !isDeaf else { return world.count("pings not answered") }
+            send(link, #"{"event":"pusher:pong","data":"{}"}"#)
         case "pusher:pong": link.pongDue?.cancel()
         case "pusher:subscribe": subscribe(data, link)
         case "pusher:unsubscribe": unsubscribe(data["channel"]?.stringValue ?? "", link)
@@ -294,13 +301,15 @@ final class PusherServer {
         confirm(channel, link, own: "me")
     }
 
-    /// Only an error that names no channel may lead to this: the client may take it for the answer
-    /// to a subscription that then succeeds.
+    /// Only an error that names no channel may lead to this, which the client may take for the
+    /// answer to a subscription that then succeeds, or messages that take 30 s.
     private func subscribedTwice(_ channel: String, _ link: PusherLink) {
         switch dialect {
         case .pusher: error(link, nil, nil)
         case .reverb: send(link, message("pusher_internal:subscription_succeeded", channel, "{}"))
-        case .soketi, .sockudo, .fake: world.fail("subscribes \(channel) twice")
+        case .soketi, .sockudo, .fake:
+            world.require(link.repeated.contains(channel), "subscribes \(channel) twice")
+            confirm(channel, link, own: "me")
         }
         world.require(!plan.isGentle, "subscribes \(channel) twice, without an error before")
     }

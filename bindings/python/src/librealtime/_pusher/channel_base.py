@@ -72,8 +72,9 @@ class BaseChannel(Listening):
 
     @property
     def state(self) -> ChannelState:
-        """``"idle"`` while it waits for a connection, ``"authorizing"``, ``"sent"`` while the
-        server's answer is awaited, ``"subscribed"``, ``"failed"`` or ``"unsubscribed"``."""
+        """``"idle"`` while it waits for a connection, or for the server to answer an earlier
+        subscription that was ended, ``"authorizing"``, ``"sent"`` while the server's answer is
+        awaited, ``"subscribed"``, ``"failed"`` or ``"unsubscribed"``."""
         handle = self._handle
         if handle is None:
             return "unsubscribed"
