@@ -13,7 +13,7 @@ struct PusherRefusals: Sendable {
 
     /// The codes of errors that can only be about a signature. Pusher's others below 4200 are about
     /// the connection: 4003 for an app that is disabled, 4100 for too many connections.
-    static let codes = [4009]
+    static let codes = [4009, 401, 403]
 
     private(set) var all: [Refusal] = []
 

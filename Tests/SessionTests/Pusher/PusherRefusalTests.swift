@@ -21,7 +21,7 @@ struct PusherRefusalTests {
         ids.map { model.session.channelState($0) }
     }
 
-    @Test(arguments: [nil, 4009, 4200])
+    @Test(arguments: [nil, 4009, 4200, 401, 403])
     func `as many errors as authorized subscriptions that wait fail all of them`(code: Int?) throws
     {
         let model = try waiting("private-a", "presence-b", "private-c")
