@@ -115,8 +115,8 @@ public final class DDPClient: Sendable {
 
     // MARK: Connecting
 
-    /// Connects, and keeps connected. While the client waits for its next attempt, it is made at
-    /// once, and `retryCount` stays.
+    /// Connects, and keeps connected. Without a network the client waits for one, `.offline`; with
+    /// one, a client that waits for its next attempt makes it at once, and `retryCount` stays.
     /// - Throws: `.store` if the file for the token or for the documents cannot be used;
     ///   `.invalidArgument` if they are the same, or if there are both a `tokenFile` and a
     ///   `loadToken`; `.closed`.
@@ -173,7 +173,8 @@ public final class DDPClient: Sendable {
     // MARK: Handlers; the last one set counts. Calls that wait for their executor when a handler is
     // replaced or removed still run, unless the client is closed.
 
-    /// Called with each change of the status.
+    /// Called with each change of the status. A wait for a network is reported once, by the failure
+    /// that led to it or by `.connect`; the status is then `.offline`, and may have been before.
     public func onStatus(
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (StatusChange) -> Void)?
     ) {

@@ -31,10 +31,11 @@ extension DDPClient {
         private var hiddenHeaders = Hidden<[(name: String, value: String)]>([])
         /// The settings for connections: TLS, proxies, addresses, sockets.
         public var network = Network()
-        /// The reachability monitor. While it reports no network, no attempt is made or counted;
-        /// once the network returns, the next attempt follows within a second. When the network
-        /// becomes reachable again, a client that waits for its next attempt makes it at once. It
-        /// must belong to the same loop. nil means `.auto`, shared by all objects on the loop.
+        /// The reachability monitor. While the server cannot be reached, no attempt is made, not
+        /// even the first, unless a failed one would not be repeated; none is counted, and the wait
+        /// is reported once, without a delay. Once the network returns, the attempt follows within
+        /// a second. A Meteor client makes it at once. It must belong to the same loop. nil means
+        /// `.auto`, shared by all objects on the loop.
         public var reachability: Reachability?
         /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is
         /// reported like any other response. A redirect to another origin carries only these

@@ -27,8 +27,9 @@ extension EventSource {
         }
     }
 
-    /// Called for failed attempts and ended streams, and once when an attempt begins to wait for a
-    /// network. An error that occurs before the handler is set is kept for it.
+    /// Called for failed attempts and ended streams. A wait for a network is reported once, by the
+    /// failure that led to it or by `.connect`; `retryIn` is then nil. An error that occurs before
+    /// the handler is set is kept for it.
     public func onError(
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (ErrorEvent) -> Void)?
     ) {

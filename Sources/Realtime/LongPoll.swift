@@ -124,8 +124,9 @@ public final class LongPoll: Sendable, AsyncSequence {
         }
     }
 
-    /// Called for each failed attempt, and once when a poll begins to wait for a network. An error
-    /// that occurs before the handler is set is kept for it.
+    /// Called for each failed attempt. A wait for a network is reported once, by the failure that
+    /// led to it or by `.connect`; `retryIn` is then nil. An error that occurs before the handler
+    /// is set is kept for it.
     public func onError(
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (ErrorEvent) -> Void)?
     ) {

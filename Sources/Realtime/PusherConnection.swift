@@ -133,8 +133,9 @@ public final class PusherConnection: Sendable {
 
     // MARK: Use
 
-    /// Connects, unless it is connected or about to be. While it waits for the next attempt, that
-    /// is made at once. Errors in the options are reported by `PusherDelegate.receivedError`.
+    /// Connects, unless it is connected or about to be. Without a network it waits for one, in the
+    /// state `.reconnecting`; with one, an attempt that it waits for is made at once. Errors in the
+    /// options are reported by `PusherDelegate.receivedError`.
     public func connect() {
         do throws(RealtimeError) {
             try started()
@@ -167,7 +168,9 @@ public final class PusherConnection: Sendable {
     public func disconnect() { try? engine?.disconnect() }
 
     /// Reports what the program knows about the network, in addition to what the connection
-    /// observes itself: it then checks the connection, or makes the next attempt at once.
+    /// observes itself. A connection that is open is checked. If the network is reachable and the
+    /// connection waits for its next attempt, it makes it at once. If it is not, no attempt is made
+    /// until it is, and `connect` waits.
     public func networkChanged(isReachable: Bool) {
         try? engine?.networkChanged(isReachable: isReachable)
     }

@@ -2,7 +2,9 @@ import Synchronization
 
 // Closures for what `PusherDelegate` receives; the last one set counts.
 extension Pusher {
-    /// Called with each change of the connection's state.
+    /// Called with each change of the connection's state. A wait for a network is reported once, by
+    /// the failure that led to it or by `.connect`; `new` is then `.reconnecting`, and `old` may
+    /// be, too.
     public func onStateChange(
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (StateChange) -> Void)?
     ) {

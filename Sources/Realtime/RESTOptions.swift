@@ -104,9 +104,11 @@ extension REST {
         public var maxBodyBytes = 64 << 20
         /// The settings for connections: TLS, proxies, addresses, sockets.
         public var network = Network()
-        /// The reachability monitor. While it reports no network, no attempt is made or counted;
-        /// once the network returns, the next attempt follows within a second. It must belong to
-        /// the same loop. nil means `.auto`, shared by all objects on the loop.
+        /// The reachability monitor. While the server cannot be reached, no attempt is made, not
+        /// even the first, unless a failed one would not be repeated; none is counted, and the wait
+        /// is reported once, without a delay. Once the network returns, the attempt follows within
+        /// a second. It must belong to the same loop. nil means `.auto`, shared by all objects on
+        /// the loop.
         public var reachability: Reachability?
         /// How many requests may wait for the network or for an earlier ordered request; further
         /// ones end with `.queueFull`. Requests that wait for a connection to their host do not

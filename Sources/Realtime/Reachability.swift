@@ -2,8 +2,10 @@ internal import Engine
 import Synchronization
 public import Wire
 
-/// A reachability monitor: it says whether there is a network. Objects that reconnect or retry
-/// consult it before each attempt: while it is offline, they make and count no attempts.
+/// A reachability monitor: it says whether there is a network. Objects that repeat failed attempts
+/// consult it before each attempt, also the first: while their server cannot be reached, they make
+/// and count none, report the wait once, and continue within a second once the network returns.
+/// Other objects make their only attempt in any case.
 ///
 ///     let reachability = try Reachability()
 ///     for await isOnline in reachability.changes { print(isOnline ? "online" : "offline") }

@@ -160,7 +160,9 @@ public final class Spreadbot: Sendable {
     }
 
     /// Called when a transport fails or tokens are refused, and with errors of calls without
-    /// `throws`. Such an error that occurs before the handler is set is kept for it.
+    /// `throws`. A wait for a network is reported once, by the failure that led to it or by
+    /// `.connect`; `retryIn` is then nil. An error of a call that occurs before the handler is set
+    /// is kept for it.
     public func onError(
         @_inheritActorContext _ handler: (@Sendable @isolated(any) (ErrorEvent) -> Void)?
     ) {

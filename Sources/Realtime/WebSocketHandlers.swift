@@ -21,12 +21,13 @@ extension WebSocket {
             )?
         /// The connection failed or was lost. If the failure is fatal, `close` follows; otherwise
         /// another attempt does (`Options.reconnect`). If the peer closed in order and the
-        /// connection reconnects, the error's code is `.closed`.
+        /// connection reconnects, the error's code is `.closed`. A wait for a network is reported
+        /// once, by the failure that led to it or by `.connect`; `retryIn` is then nil.
         public var error: (@Sendable (ErrorEvent) -> Void)?
-        /// With `Options.reconnect`: called before each attempt after the first connection. It may
-        /// change the URL and the headers; false ends the connection. The attempt waits for it
-        /// without a time limit, and everything else on the loop continues. It runs on the actor to
-        /// which it is isolated, otherwise where Swift runs asynchronous functions.
+        /// With `Options.reconnect`: called at the end of each wait for an attempt. It may change
+        /// the URL and the headers; false ends the connection. The attempt waits for it without a
+        /// time limit, and everything else on the loop continues. It runs on the actor to which it
+        /// is isolated, otherwise where Swift runs asynchronous functions.
         public var reconnect: (@Sendable (_ attempt: Int, _ next: inout NextAttempt) async -> Bool)?
         public var close: (@Sendable (Closing) -> Void)?
         /// The send buffer is empty again, after it exceeded `sendHighWaterBytes`.

@@ -41,10 +41,11 @@ extension WebSocket {
         public var subprotocols: [String] = []
         /// The settings for connections: TLS, proxies, addresses, sockets.
         public var network = Network()
-        /// The reachability monitor. While it reports no network, no attempt is made or counted;
-        /// once the network returns, the next attempt follows within a second. The first connection
-        /// is attempted in any case. It must belong to the same loop. nil means `.auto`, shared by
-        /// all objects on the loop.
+        /// The reachability monitor. While the server cannot be reached, no attempt is made, not
+        /// even the first, unless a failed one would not be repeated; none is counted, and the wait
+        /// is reported once, without a delay. Once the network returns, the attempt follows within
+        /// a second. It must belong to the same loop. nil means `.auto`, shared by all objects on
+        /// the loop.
         public var reachability: Reachability?
         /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is
         /// reported like any other response. A redirect to another origin carries only these

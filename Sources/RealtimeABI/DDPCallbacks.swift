@@ -44,7 +44,8 @@ public typealias rt_ddp_debug_fn =
     @convention(c) (_ line: UnsafePointer<CChar>?, _ user: UnsafeMutableRawPointer?) -> Void
 
 /// Sets the callback for changes of the status. When it runs, `rt_ddp_get_status` already returns
-/// the new one. Since 0.1.
+/// the new one. A wait for a network is reported once, by the failure that led to it or by
+/// RT_ERROR_CONNECT; the status is then offline, and may have been before. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_ddp_on_status")
 public func rt_ddp_on_status(

@@ -76,11 +76,11 @@ public func rt_ddp_set_network(
     }
 }
 
-/// The reachability monitor. While it reports no network, no attempt is made or counted; once the
-/// network returns, the next attempt follows within a second. When the network becomes reachable
-/// again, a client that waits for its next attempt makes it at once. The object is retained, not
-/// copied. Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop). Before the
-/// client is used. Since 0.1.
+/// The reachability monitor. While the server cannot be reached, no attempt is made, not even the
+/// first, unless a failed one would not be repeated; none is counted, and the wait is reported
+/// once, without a delay. Once the network returns, the attempt follows within a second. A Meteor
+/// client makes it at once. The object is retained, not copied. Default: NULL
+/// (RT_REACHABILITY_AUTO, shared by all objects on the loop). Before the client is used. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
 @_cdecl("rt_ddp_set_reachability")
 public func rt_ddp_set_reachability(

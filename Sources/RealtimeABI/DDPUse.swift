@@ -6,8 +6,9 @@ import Wire
 // Chapter: ddp use. Connecting and state.
 
 /// Connects, and keeps connected: a lost connection is established again, unless the options forbid
-/// it. While the client waits for its next attempt, it is made at once, and the count of failures
-/// stays. No callback is called inside this call. Any thread. Since 0.1.
+/// it. Without a network (`rt_ddp_set_reachability`) the client waits for one, with the status
+/// offline. With one, a client that waits for its next attempt makes it at once, and the count of
+/// failures stays. No callback is called inside this call. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL, if there are both a file and a callback
 ///   for the token, and if the files for the token and for the documents are the same;
 ///   RT_ERROR_STORE if the file for the token or for the documents cannot be used; RT_ERROR_FORKED;

@@ -115,10 +115,10 @@ public func rt_eventsource_on_retry(
 
 /// Sets the callback for failed attempts and ended streams. `status` is RT_ERROR_CLOSED for a
 /// stream that ended in order. If the failure is fatal, the event source is closed and this is the
-/// last callback; otherwise it reconnects. When an attempt begins to wait for a network, the
-/// callback is called once, with RT_ERROR_CONNECT and without a time. A failure with `attempt` 0
-/// does not affect the connection (an id file that cannot be used). A failure that occurs before
-/// the callback is set is kept for it. Since 0.1.
+/// last callback; otherwise it reconnects. A wait for a network is reported once, by the failure
+/// that led to it or by RT_ERROR_CONNECT; `retry_in_ms` is then -1. A failure with `attempt` 0 does
+/// not affect the connection (an id file that cannot be used). A failure that occurs before the
+/// callback is set is kept for it. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_error")
 public func rt_eventsource_on_error(

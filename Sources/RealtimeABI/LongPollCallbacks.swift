@@ -38,10 +38,10 @@ public func rt_longpoll_on_message(
 }
 
 /// Sets the callback for failed attempts. If the failure is fatal, the long poll is closed and this
-/// is the last callback; otherwise another poll follows. When a poll begins to wait for a network,
-/// the callback is called once, with RT_ERROR_CONNECT and without a time. RT_ERROR_GONE (410) means
-/// that the polled resource was removed. By default it is not fatal, and polls start again from the
-/// beginning. A failure that occurs before the callback is set is kept for it. Since 0.1.
+/// is the last callback; otherwise another poll follows. A wait for a network is reported once, by
+/// the failure that led to it or by RT_ERROR_CONNECT; `retry_in_ms` is then -1. RT_ERROR_GONE (410)
+/// means that the polled resource was removed. By default it is not fatal, and polls start again
+/// from the beginning. A failure that occurs before the callback is set is kept for it. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_longpoll_on_error")
 public func rt_longpoll_on_error(

@@ -55,7 +55,9 @@ public typealias rt_pusher_debug_fn =
     @convention(c) (_ line: UnsafePointer<CChar>?, _ user: UnsafeMutableRawPointer?) -> Void
 
 /// Sets the callback for changes of the state. When it runs, `rt_pusher_get_state` already returns
-/// the new state. Since 0.1.
+/// the new state. A wait for a network is reported once, by the failure that led to it or by
+/// RT_ERROR_CONNECT; `retry_in_ms` is then -1. If the connection was reconnecting before, both
+/// states are the same. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_pusher_on_state")
 public func rt_pusher_on_state(

@@ -12,10 +12,10 @@ public typealias rt_pusher_channel_fn =
     ) -> Void
 
 /// Connects, and keeps connected: a lost connection is established again, unless the options or the
-/// server's close code forbid it. The first attempt is made at once, also without a network, so
-/// that its failure is reported. While the connection is reconnecting, the next attempt is made at
-/// once; while it is connecting or connected, the call has no effect. No callback is called inside
-/// this call. Any thread. Since 0.1.
+/// server's close code forbid it. Without a network (`rt_pusher_set_reachability`) the
+/// connection waits for one, in the state reconnecting. With one, a connection that is reconnecting
+/// makes the next attempt at once; while it is connecting or connected, the call has no effect. No
+/// callback is called inside this call. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL, and for options that contradict each
 ///   other; RT_ERROR_INVALID_URL for options that make no URL; RT_ERROR_FORKED; RT_ERROR_CLOSED on
 ///   a freed loop.
@@ -36,7 +36,8 @@ public func rt_pusher_disconnect(_ pusher: rt_pusher?) -> rt_status {
 /// Reports what the program knows about the network, in addition to what the connection observes
 /// itself (`rt_pusher_set_reachability`). A connected connection checks with a ping that the server
 /// still answers. If the network is reachable and the connection waits for its next attempt, it
-/// makes it at once. Any thread. Since 0.1.
+/// makes it at once. If it is not, no attempt is made until it is, also if the program connects.
+/// Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
 @_cdecl("rt_pusher_network_changed")
 public func rt_pusher_network_changed(_ pusher: rt_pusher?, _ reachable: Bool) -> rt_status {

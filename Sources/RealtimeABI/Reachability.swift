@@ -3,9 +3,11 @@ import Wire
 
 // Chapter: reachability. Whether there is a network through which a peer can be reached.
 
-/// A reachability monitor: it says whether there is a network. Objects that reconnect or retry
-/// consult it before each attempt: while it is offline, they make and count no attempts. One
-/// monitor can serve any number of objects on its loop, which keep it alive. Since 0.1.
+/// A reachability monitor: it says whether there is a network. Objects that repeat failed attempts
+/// consult it before each attempt, also the first: while their server cannot be reached, they make
+/// and count none, report the wait once, and continue within a second once the network returns.
+/// Other objects make their only attempt in any case. One monitor can serve any number of objects
+/// on its loop, which keep it alive. Since 0.1.
 public typealias rt_reachability = OpaquePointer
 
 /// How reachability is decided. Since 0.1.

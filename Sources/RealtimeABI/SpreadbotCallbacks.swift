@@ -74,8 +74,8 @@ public func rt_spreadbot_on_message(
 
 /// Sets the callback for a transport that failed or was lost, and for refused tokens. If the
 /// failure is fatal, the disconnected callback follows; otherwise another attempt does, by the same
-/// transport or another one. When the next attempt begins to wait for a network, the callback is
-/// called once, with RT_ERROR_CONNECT, without a time and without a transport.
+/// transport or another one. A wait for a network is reported once, by the failure that led to it
+/// or by RT_ERROR_CONNECT without a transport; `retry_in_ms` is then -1.
 ///
 /// `attempt` counts the attempts in a row on the transport; it is 0 if the failure does not count.
 /// `transport` is RT_SPREADBOT_TRANSPORT_NONE for a failed request of an outbox, which is retried.

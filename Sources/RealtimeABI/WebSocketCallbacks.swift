@@ -98,10 +98,10 @@ public func rt_websocket_on_piece(
 
 /// Sets the callback for a connection that failed or was lost. If the failure is fatal, the close
 /// callback follows; otherwise another attempt does. If the peer closed in order and the connection
-/// reconnects, `status` is RT_ERROR_CLOSED. While there is no network
-/// (`rt_websocket_set_reachability`), `retry_in_ms` is -1, no attempt is counted, and `attempt` is
-/// the number of the one that was lost, 0 for the first connection. Once there is a network, the
-/// next attempt follows within a second. Since 0.1.
+/// reconnects, `status` is RT_ERROR_CLOSED. A wait for a network (`rt_websocket_set_reachability`)
+/// is reported once, by the failure that led to it or by RT_ERROR_CONNECT; `retry_in_ms` is then
+/// -1, and `attempt` is the number of the attempt that was lost, 0 for the first connection. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_error")
 public func rt_websocket_on_error(
@@ -114,8 +114,9 @@ public func rt_websocket_on_error(
     }
 }
 
-/// Sets the callback before each attempt after the first connection. It may change the URL, headers
-/// and network. Since 0.1.
+/// Sets the callback at the end of each wait for an attempt: before each but the first, and before
+/// the first if it had to wait for a network. It may change the URL, headers and network. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_reconnect")
 public func rt_websocket_on_reconnect(

@@ -89,10 +89,11 @@ public func rt_websocket_set_network(
     }
 }
 
-/// The reachability monitor. While it reports no network, no attempt is made or counted; once the
-/// network returns, the next attempt follows within a second. The first connection is attempted in
-/// any case. The object is retained, not copied. Default: NULL (RT_REACHABILITY_AUTO, shared by all
-/// objects on the loop). Before start. Since 0.1.
+/// The reachability monitor. While the server cannot be reached, no attempt is made, not even the
+/// first, unless a failed one would not be repeated; none is counted, and the wait is reported
+/// once, without a delay. Once the network returns, the attempt follows within a second. The object
+/// is retained, not copied. Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the
+/// loop). Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_reachability")
 public func rt_websocket_set_reachability(

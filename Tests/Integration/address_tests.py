@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from harness import PATIENCE_S, ROOT, Failed, expect, in_namespaces
-from namespaces import Wire
+from namespaces import SERVER, Wire
 
 #: Every object, and how its client is started.
 OBJECTS = ["websocket", "eventsource", "longpoll", "rest", "spreadbot", "pusher", "ddp"]
@@ -248,7 +248,7 @@ def test_an_unknown_name(names: Names) -> None:
 
 
 @in_namespaces
-@pytest.mark.parametrize("kind", ["websocket", "eventsource", "longpoll", "rest", "spreadbot"])
+@pytest.mark.parametrize("kind", OBJECTS)
 def test_a_name_of_this_machine_needs_no_network(names: Names, kind: str) -> None:
     """It is not in /etc/hosts, so only a lookup can tell."""
     with Wire() as wire, contextlib.ExitStack() as stack:
@@ -281,15 +281,47 @@ def test_a_name_that_begins_to_lead_here_is_tried(names: Names) -> None:
 
 @in_namespaces
 def test_the_wait_for_a_network_is_reported(names: Names) -> None:
+    """Once by each object, before its first attempt, which follows when there is a network."""
+
+    def is_silent(connection: socket.socket, head: bytes) -> None:
+        pass
+
+    names.set("host.names.test", SERVER)
+    with Wire() as wire, contextlib.ExitStack() as stack:
+        wire.client("ip link set c0 down")
+        listener = wire.listen()
+        listener.listen()
+        host = stack.enter_context(contextlib.closing(Host("", 0, is_silent, listener)))
+        place = f"host.names.test:{host.port}"
+        client = stack.enter_context(names.client("told", place, wire.inside))
+        assert client.stdout is not None
+        lines = sorted(client.stdout.readline() for _ in OBJECTS)
+        peers = {kind: f"GET http://{place}/" if kind == "rest" else place for kind in OBJECTS}
+        told = [
+            f"{kind} None {peers[kind]}: there is no network to reach it\n"
+            for kind in sorted(OBJECTS)
+        ]
+        expect(lines == told, f"{lines}")
+        wire.client("ip link set c0 up")
+        for _ in OBJECTS:
+            host.asked()
+        client.kill()
+        more = client.stdout.read()
+        expect(more == "", f"told more: {more}")
+
+
+@in_namespaces
+def test_an_attempt_that_is_not_repeated_needs_no_network(names: Names) -> None:
+    """The system's error says what is wrong."""
     names.set("host.names.test", "192.0.2.1")
+    kinds = ["ddp", "eventsource", "pusher", "websocket"]
     with Wire() as wire:
         wire.client("ip link set c0 down")
-        with names.client("told", "host.names.test:1", wire.inside) as client:
+        with names.client("single", "host.names.test:1", wire.inside) as client:
             assert client.stdout is not None
-            lines = sorted(client.stdout.readline() for _ in range(3))
-    start = "None host.names.test:1: there is no network; "
-    waits = ["attempt 1 waits for it\n"] * 2 + ["it waits for one\n"]
-    expect(lines == [start + text for text in waits], f"{lines}")
+            lines = sorted(client.stdout.readline() for _ in kinds)
+    for kind, line in zip(kinds, lines, strict=True):
+        expect(line.startswith(f"{kind} None ") and "network is unreachable" in line, line)
 
 
 @in_namespaces

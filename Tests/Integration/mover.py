@@ -6,7 +6,7 @@ It runs until its standard input ends, or, for requests, until the response. Pri
 import asyncio
 import contextlib
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import librealtime
@@ -66,16 +66,61 @@ async def spreadbot(place: str) -> None:
 
 
 async def told(place: str) -> None:
-    """Event source, long poll and Spreadbot connection: prints what the error handlers get."""
+    """All objects: prints each failure that they report, with the delay until the next attempt."""
+    await tell_all(place, repeats=True)
 
-    def report(event: librealtime.ErrorEvent) -> None:
-        print(event.retry_in, event.error, flush=True)
 
-    bot = librealtime.Spreadbot(f"http://{place}", on_error=report)
-    await bot.establish_connection("news", wait=False)
-    source = librealtime.EventSource(f"http://{place}/", on_error=report)
-    poll = librealtime.LongPoll(f"http://{place}/", on_error=report)
-    await asyncio.gather(source.__aiter__().__anext__(), poll.__aiter__().__anext__())
+async def single(place: str) -> None:
+    """The same for those that have an option not to repeat their attempts."""
+    await tell_all(place, repeats=False)
+
+
+async def tell_all(place: str, repeats: bool) -> None:
+    host, port = place.rsplit(":", 1)
+
+    def tell(kind: str) -> Callable[[Any], None]:
+        def report(event: Any) -> None:
+            delay = getattr(event, "delay", getattr(event, "retry_in", None))
+            if event.error is not None:
+                print(kind, delay, event.error, flush=True)
+
+        return report
+
+    async def websocket() -> None:
+        options: dict[str, Any] = {"on_lost": tell("websocket"), "reconnect": QUICKLY}
+        try:
+            await librealtime.connect(f"ws://{place}/", **(options if repeats else {}))
+        except librealtime.RealtimeError as error:
+            print("websocket None", error, flush=True)
+
+    source = librealtime.EventSource(
+        f"http://{place}/", on_error=tell("eventsource"), reconnect=repeats
+    )
+    pusher = librealtime.Pusher(
+        "key", host=host, port=int(port), use_tls=False, on_state=tell("pusher"),
+        auto_reconnect=repeats,
+    )  # fmt: skip
+    ddp = librealtime.DDPClient(
+        f"ws://{place}/websocket", on_status=tell("ddp"), auto_reconnect=repeats,
+        sockjs_fallback=False,
+    )  # fmt: skip
+    await pusher.connect(wait=False)
+    await ddp.connect(wait=False)
+    work = [websocket(), source.__aiter__().__anext__()]
+    if repeats:
+        bot = librealtime.Spreadbot(f"http://{place}", on_error=tell("spreadbot"))
+        await bot.establish_connection("news", wait=False)
+        poll = librealtime.LongPoll(f"http://{place}/", on_error=tell("longpoll"))
+        client = librealtime.RESTClient()
+        work += [
+            poll.__aiter__().__anext__(),
+            client.get(
+                f"http://{place}/",
+                on_retry=lambda error, delay, _: print("rest", delay, error, flush=True),
+            ),
+        ]
+    await asyncio.gather(*work, return_exceptions=True)
+    await asyncio.Event().wait()
 
 
 async def forever(connecting: Coroutine[Any, Any, Any]) -> None:

@@ -46,8 +46,8 @@ def test_link_is_lost_under_a_websocket(build: Build, servers: Servers, nchan: N
             nchan.publish(channel, f"before {number}")
             bot.until(f"message .* before {number}")
             wire.client("ip link set c0 down")
+            # It also reports the wait for the network.
             bot.expect(r"error RT_ERROR_(TIMEOUT|CONNECTION_LOST) 1 0 -1 0")
-            bot.waits_for_network()
             attempts = gate.count(Leg.WEBSOCKET)
             nchan.publish(channel, f"meanwhile {number}")
             bot.tell("state")

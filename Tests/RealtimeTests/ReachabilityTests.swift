@@ -59,6 +59,49 @@ import Testing
         for await change in changes { Issue.record("told \(change)") }
     }
 
+    /// The first attempts wait, each object reports that once, and the attempts follow.
+    @Test func firstAttemptsWaitForTheNetwork() async throws {
+        let reachability = try Reachability(.manual)
+        try reachability.setOnline(false)
+        let (told, continuation) = AsyncStream.makeStream(of: String.self)
+        let report: @Sendable (String, RealtimeError?, Duration?) -> Void = {
+            if let error = $1 { continuation.yield("\($0) \($2 == nil): \(error.message)") }
+        }
+        var options = WebSocket.Options()
+        options.reconnect = Backoff()
+        options.reachability = reachability
+        var handlers = WebSocket.Handlers()
+        handlers.error = { report("WebSocket", $0.error, $0.retryIn) }
+        let socket = try WebSocket("ws://127.0.0.1:1/", options: options, handlers: handlers)
+        try socket.start()
+        var pusherOptions = PusherClientOptions(host: .host("127.0.0.1"), port: 1, useTLS: false)
+        pusherOptions.reachability = reachability
+        let pusher = Pusher(key: "KEY", options: pusherOptions)
+        pusher.onStateChange { report("Pusher", $0.error, $0.retryIn) }
+        pusher.connect()
+        var ddpOptions = DDPClient.Options()
+        ddpOptions.reachability = reachability
+        let ddp = try DDPClient("ws://127.0.0.1:1/websocket", options: ddpOptions)
+        ddp.onStatus { report("DDP", $0.error, $0.retryIn) }
+        try ddp.connect()
+        var lines = told.makeAsyncIterator()
+        var waits: [String] = []
+        for _ in 0..<3 { waits.append(try #require(await lines.next())) }
+        let text = "true: 127.0.0.1:1: there is no network to reach it"
+        #expect(waits.sorted() == ["DDP \(text)", "Pusher \(text)", "WebSocket \(text)"])
+        #expect(pusher.connection.connectionState == .reconnecting && ddp.status == .offline)
+        try reachability.setOnline(true)
+        var failed: Set<Substring> = []
+        while failed.count < 3 {
+            let line = try #require(await lines.next())
+            #expect(line.contains("refused"))
+            failed.insert(line.prefix { $0 != " " })
+        }
+        try socket.beginClose(.normal)
+        pusher.disconnect()
+        ddp.close()
+    }
+
     @Test func aConnectionRefusesAnotherLoopsReachability() async throws {
         var options = WebSocket.Options()
         options.reconnect = Backoff()

@@ -35,6 +35,12 @@ private func at(_ milliseconds: UInt64) -> Instant {
 
     private func asks() -> Bool { attempts.mayAskForCredentials() }
 
+    private func waits() -> String? { attempts.waitBegan(for: "peer:1")?.message }
+
+    private func reports(online: Bool, at milliseconds: UInt64) {
+        attempts.programReports(isOnline: online, now: at(milliseconds))
+    }
+
     @Test func failuresAreForgottenAfterAStableTime() {
         #expect(fails(at: 0) == .retry(after: .seconds(1)))
         attempts.begin()
@@ -92,6 +98,65 @@ private func at(_ milliseconds: UInt64) -> Instant {
         #expect(attempts.wakeUp == nil)
         goes(online: true, at: 7)
         #expect(attempts.wakeUp == at(7))
+    }
+
+    @Test func theFirstAttemptWaitsForANetworkToo() {
+        goes(online: false, at: 0)
+        attempts.restart(now: at(5))
+        #expect(!attempts.isOnline && attempts.wakeUp == nil)
+        #expect(waits() == "peer:1: there is no network to reach it")
+        goes(online: true, at: 10, random: 0.5)
+        #expect(attempts.wakeUp == at(510))
+        #expect(attempts.failures == 0)
+    }
+
+    @Test func eachWaitForANetworkIsReportedOnce() {
+        attempts.restart(now: at(0))
+        #expect(waits() == nil)
+        goes(online: false, at: 1)
+        #expect(waits() != nil)
+        #expect(waits() == nil)
+        goes(online: true, at: 2)
+        #expect(waits() == nil)
+        goes(online: false, at: 3)
+        #expect(waits() != nil)
+        // The failure reports the wait after it.
+        #expect(fails(at: 4) == .waitForNetwork)
+        #expect(waits() == nil)
+        // After an end by the user there is another wait.
+        attempts.abandon()
+        attempts.restart(now: at(5))
+        #expect(waits() != nil)
+    }
+
+    @Test func anAttemptThatIsNotRepeatedNeedsNoNetwork() {
+        attempts.repeats = false
+        goes(online: false, at: 0)
+        attempts.restart(now: at(5))
+        #expect(attempts.isOnline && attempts.wakeUp == at(5) && waits() == nil)
+        attempts.repeats = true
+        #expect(!attempts.isOnline && attempts.wakeUp == nil && waits() != nil)
+    }
+
+    @Test func theProgramsReportHoldsUntilTheMonitorSeesAChange() {
+        attempts.restart(now: at(0))
+        reports(online: false, at: 1)
+        #expect(!goes(online: true, at: 2))
+        #expect(attempts.wakeUp == nil && waits() != nil)
+        #expect(!goes(online: false, at: 3))
+        #expect(goes(online: true, at: 4))
+        #expect(attempts.wakeUp == at(4))
+    }
+
+    /// The program may be right, so an attempt is made. It has failed, so the monitor may be right.
+    @Test func theProgramsReportHoldsForAnAttempt() {
+        goes(online: false, at: 0)
+        attempts.restart(now: at(0))
+        #expect(waits() != nil)
+        reports(online: true, at: 1)
+        #expect(attempts.wakeUp == at(1))
+        #expect(fails(at: 2) == .waitForNetwork)
+        #expect(waits() == nil && attempts.failures == 0)
     }
 
     @Test func aReturningNetworkDoesNotShortenTheProtocolsDelay() {

@@ -340,11 +340,25 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
 
     @Test func withoutANetworkNothingBegins() throws {
         var session = EventSourceSession(try configuration(), lastEventID: "")
+        func wait() -> String? { session.waitBegan(for: "a.test:80")?.message }
         session.setOnline(false, now: start, random: 0)
+        #expect(wait() == nil)
         session.start(now: start)
-        #expect(session.wakeUp == nil)
+        #expect(session.wakeUp == nil && session.waitsForNetwork)
+        #expect(wait() == "a.test:80: there is no network to reach it")
+        #expect(wait() == nil)
         session.setOnline(true, now: start, random: 0.5)
-        #expect(session.wakeUp == start + .milliseconds(500))
+        #expect(session.wakeUp == start + .milliseconds(500) && !session.waitsForNetwork)
+    }
+
+    @Test func withoutReconnectingItNeedsNoNetwork() throws {
+        var driver = Driver(try configuration { $0.reconnects = false })
+        driver.session.setOnline(false, now: driver.now, random: 0)
+        let wait = driver.session.waitBegan(for: "a.test:80")
+        #expect(wait == nil && !driver.session.waitsForNetwork)
+        driver.begin()
+        let end = driver.end(lost)
+        #expect(end.isFatal && end.error.code == .connectionLost)
     }
 }
 

@@ -34,6 +34,27 @@ import Wire
         #expect(poller.wait == .seconds(15))
     }
 
+    @Test func eachWaitForANetworkIsReportedOnce() throws {
+        var poller = try Poller()
+        func wait() -> String? { poller.session.waitBegan(for: "a.test:80")?.message }
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        #expect(wait() == "a.test:80: there is no network to reach it")
+        #expect(wait() == nil && poller.session.waitsForNetwork)
+        poller.session.setOnline(true, now: poller.now, random: 0)
+        poller.begin()
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        // During a poll nothing waits.
+        #expect(wait() == nil && !poller.session.waitsForNetwork)
+        #expect(try poller.reply(204) == .nothing)
+        #expect(wait() != nil && poller.session.waitsForNetwork)
+        poller.session.setOnline(true, now: poller.now, random: 0)
+        poller.begin()
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        _ = try poller.reply(503)
+        // The failure has reported it.
+        #expect(wait() == nil && poller.session.waitsForNetwork)
+    }
+
     @Test func withoutANetworkNothingIsCounted() throws {
         var poller = try Poller()
         poller.begin()

@@ -19,7 +19,7 @@ private final class Life {
     }
 
     func begin(at time: UInt64 = 0) {
-        life.begin(configuration, now: at(time))
+        _ = life.begin(configuration, isReachable: true, now: at(time))
         life.connected(configuration, nonce: [UInt8](repeating: 0, count: 16), now: at(time))
     }
 

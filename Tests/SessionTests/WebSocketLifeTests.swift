@@ -18,7 +18,14 @@ private final class Life {
         try change(&configuration)
     }
 
-    func begin(at time: UInt64 = 0) { life.begin(configuration, now: at(time)) }
+    @discardableResult
+    func begin(at time: UInt64 = 0, isReachable: Bool = true) -> Bool {
+        life.begin(configuration, isReachable: isReachable, now: at(time))
+    }
+
+    func wait() -> String? {
+        life.noteWait(configuration).map { "\($0.attempt) \($0.error.message)" }
+    }
 
     func connect(at time: UInt64 = 0) {
         life.connected(configuration, nonce: [UInt8](repeating: 0, count: 16), now: at(time))
@@ -279,11 +286,14 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         life.fail(.connectionLost)
         #expect(life.finish() == "1 in 750 ms")
         #expect(life.stage == .waiting && life.wakeUp == at(750))
-        guard case .waitForNetwork(attempt: 1) = life.pass(to: 750, isReachable: false) else {
+        #expect(life.wait() == nil)
+        guard case .waitForNetwork = life.pass(to: 750, isReachable: false) else {
             Issue.record("an attempt without a network")
             return
         }
         #expect(life.wakeUp == nil)
+        #expect(life.wait() == "1 peer.test:80: there is no network to reach it")
+        #expect(life.wait() == nil)
         #expect(life.goes(online: true, at: 900) && life.wakeUp == at(900))
         guard case .attempt(1) = life.pass(to: 900) else {
             Issue.record("no attempt")
@@ -293,9 +303,45 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         life.begin(at: 900)
         life.fail(.connect)
         #expect(life.finish(isReachable: false, at: 900) == "1 with a network")
+        // The failure reports the wait.
+        #expect(life.wait() == nil)
         // The user declines the attempt.
         #expect(!life.endWait(false))
         #expect(life.finish(life.ending) == "end")
+    }
+
+    @Test func theFirstAttemptWaitsForANetwork() throws {
+        let life = try Life { $0.reconnect = BackoffConfiguration() }
+        #expect(!life.begin(isReachable: false))
+        #expect(life.stage == .waiting && life.wakeUp == nil)
+        #expect(life.wait() == "0 peer.test:80: there is no network to reach it")
+        #expect(life.wait() == nil)
+        #expect(life.goes(online: true, at: 700) && life.wakeUp == at(700))
+        guard case .attempt(0) = life.pass(to: 700) else {
+            Issue.record("no attempt")
+            return
+        }
+        #expect(life.endWait(true))
+        // The caller may have changed the URL.
+        #expect(!life.begin(at: 700, isReachable: false))
+        #expect(life.wait() != nil && life.goes(online: true, at: 800))
+        #expect(life.endWait(true))
+        life.open(at: 800)
+        life.fail(.connectionLost)
+        #expect(life.finish(at: 900) == "1 in 750 ms")
+    }
+
+    @Test func anEndOfTheFirstWaitIsNotAnError() throws {
+        let life = try Life { $0.reconnect = BackoffConfiguration() }
+        #expect(!life.begin(isReachable: false))
+        #expect(life.close() == .drop && life.wait() == nil)
+        #expect(life.finish(life.ending, isWanted: false) == "end")
+    }
+
+    @Test func aConnectionThatDoesNotReconnectNeedsNoNetwork() throws {
+        let life = try Life()
+        #expect(life.begin(isReachable: false))
+        #expect(life.stage == .connecting && life.wait() == nil)
     }
 
     @Test func theUserClosesWhileItWaits() throws {

@@ -36,6 +36,10 @@ package class ActionDriver<
     /// Called before the first action of `act`, and after each.
     func acted() {}
 
+    /// Takes over whether there is a network. To be called before a failure is passed to the
+    /// machine: the loop reports a lost network only at the end of its turn.
+    func noteNetwork() {}
+
     /// Called before the machine's `timeReached`.
     func willReachTime() {}
 

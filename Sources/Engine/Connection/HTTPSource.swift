@@ -37,7 +37,6 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     private final var refused: HTTPResponse?
     /// The last connection may be dead. HTTP/2 would continue to use it.
     private final var needsFreshConnection = false
-    private final var hasReportedWait = false
     /// A failure that no `error` handler has received yet.
     private final var unreported: HTTPSourceFailure?
     /// It is a wait for a network, which has not ended yet.
@@ -190,33 +189,37 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
             wanted?.add(self)
             reachability = wanted
         }
-        session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
+        noteNetwork()
     }
 
     final var isReachable: Bool {
         reachability?.isReachable(configuration.url, by: configuration.network) ?? true
     }
 
-    final func reachabilityChanged() {
+    /// Takes over whether there is a network. To be called before a failure is passed to the
+    /// session: the loop reports a lost network only at the end of its turn.
+    final func noteNetwork() {
         session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
+    }
+
+    final func reachabilityChanged() {
+        noteNetwork()
         noteWait()
         if !isClosed { updateTimer() }
     }
 
     /// Call when the next attempt may have to wait for the network: reports it once.
     final func noteWait() {
-        let waits = state != .closed && transfer == nil && session?.mayBegin() == false
-        defer { hasReportedWait = waits }
-        if !waits, isWaitUnreported { (unreported, isWaitUnreported) = (nil, false) }
-        guard waits, !hasReportedWait, !isClosed else { return }
-        let attempt = session?.attempt ?? 0
-        let text =
-            "\(configuration.url.displayName): there is no network; attempt \(attempt) waits for it"
-        log(.info, text)
+        if isWaitUnreported, session?.waitsForNetwork != true {
+            (unreported, isWaitUnreported) = (nil, false)
+        }
+        guard !isClosed, let attempt = session?.attempt,
+            let error = session?.waitBegan(for: configuration.url.displayName)
+        else { return }
+        let failure = HTTPSourceFailure(error: error, attempt: attempt)
+        log(.info, failure.line)
         // The Spreadbot connection of a leg reports its own waits.
         if isLeg { return }
-        hasReportedWait = true
-        let failure = HTTPSourceFailure(error: RealtimeError(.connect, text), attempt: attempt)
         if let report = handlers.error {
             report(failure)
         } else if unreported == nil {
@@ -403,8 +406,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         } else {
             (unreported, isWaitUnreported) = (failure, false)
         }
-        if failure.isFatal { return finish() }
-        noteWait()
+        if failure.isFatal { finish() }
     }
 
     override func handlersChanged() {

@@ -27,8 +27,6 @@ package final class DDPConnection:
     /// The server has confirmed the connection of the socket.
     var isConfirmed = false
     var reachability: Reachability?
-    /// What it reported last.
-    var wasReachable = true
     var hasBegun = false
 
     package convenience init(url: String, on loop: Loop) throws(RealtimeError) {

@@ -25,9 +25,6 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         guard !isClosed else { return }
         let isReachable = isReachable
         if isReachable { choice.networkChanged() }
-        // Only a change may override what the program has reported.
-        guard isReachable != wasReachable else { return schedule() }
-        wasReachable = isReachable
         shared.locked {
             shared.session.networkChanged(isReachable: isReachable, now: Loop.now())
         }
@@ -160,7 +157,6 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
     private func lost(_ number: UInt64, _ end: DDPSocketEnd) {
         // The loop reports a lost network only at the end of its turn.
         let isReachable = isReachable
-        if !isReachable { wasReachable = false }
         shared.locked {
             if !isReachable { shared.session.networkChanged(isReachable: false, now: Loop.now()) }
             shared.session.ended(number, end, now: Loop.now())

@@ -303,6 +303,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     }
 
     override func transferEnded(_ failure: HTTPFailure?) {
+        if failure != nil { noteNetwork() }
         let failure = session?.ended(failure, now: Loop.now(), random: randomFraction())
         dropTransfer()
         if let failure { report(failure) }

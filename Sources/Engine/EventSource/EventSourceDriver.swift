@@ -190,6 +190,8 @@ extension EventSourceConnection {
         session?.restart(now: Loop.now())
         setState(.connecting)
         updateTimer()
+        // In the next turn, because handlers must not run inside `restart`.
+        if session?.waitsForNetwork == true { loop.enqueue { [self] in noteWait() } }
     }
 
     func readHeld() {

@@ -53,7 +53,8 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
         let session = try options.start(Self.begun) { configuration throws(RealtimeError) in
             try LongPollSession(configuration)
         }
-        loop.perform { [self] in begin(session) }
+        // In the next turn, because a wait for the network would be reported inside this call.
+        loop.enqueue { [self] in begin(session) }
     }
 
     /// Drops the current poll and polls at once; also used when fresh credentials were set.
@@ -114,6 +115,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
 
     override func transferEnded(_ failure: HTTPFailure?) {
         let before = session?.state
+        if failure != nil { noteNetwork() }
         let outcome = session?.ended(
             failure, now: Loop.now(), wallClock: Loop.wallClock(), random: randomFraction())
         transfer?.close()
@@ -128,6 +130,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
             dropTransfer()
             report(failure)
         }
+        noteWait()
         updateTimer()
     }
 
@@ -152,6 +155,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
             dropConnection()
             updateTimer()
             noteState(before)
+            noteWait()
         case .failed(let failure):
             dropConnection()
             report(failure)

@@ -98,7 +98,8 @@ extension LongPollConnection {
         }
         session?.delivered(isEmpty: deliveredCount == 0, now: Loop.now())
         if let id = session?.lastEventID { publish(id: id) }
-        updateTimer()
+        noteWait()
+        if !isClosed { updateTimer() }
         restartIfAsked()
     }
 
@@ -131,7 +132,8 @@ extension LongPollConnection {
         if restartsAfterDelivery { return }
         dropConnection()
         session?.restart(now: Loop.now())
-        updateTimer()
+        noteWait()
+        if !isClosed { updateTimer() }
     }
 
     /// Makes up for a restart that was requested during a delivery.

@@ -45,6 +45,8 @@ package final class PusherConnection:
         /// Of the last connection.
         var opened: Opened?
         var userID: String?
+        /// What the program has reported about the network before the connection is used.
+        var reportedNetwork: Bool?
         /// Calls of `signOut` that the loop has not seen yet.
         var signOuts = 0
         /// Tells how much waits for the server.
@@ -149,12 +151,15 @@ package final class PusherConnection:
     /// Takes over what the program knows about the network.
     package func networkChanged(isReachable: Bool) throws(RealtimeError) {
         try checkOpen()
-        guard wasStarted else { return }
+        guard wasStarted else { return publish { $0.reportedNetwork = isReachable } }
         onLoop { [self] in
             noteSentBytes()
             session.hostReportsNetwork(isReachable: isReachable, now: Loop.now())
         }
     }
+
+    /// What the program has reported before the connection was used; nil for nothing.
+    var reportedNetwork: Bool? { shared.withLock { $0.reportedNetwork } }
 
     /// Changes the limits of reconnecting, at any time.
     /// - Parameters:

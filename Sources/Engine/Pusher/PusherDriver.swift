@@ -13,6 +13,9 @@ extension PusherConnection: ReachabilityObserver {
         reachability?.add(self)
         setResident(true)
         session.networkChanged(isOnline: isReachable, now: Loop.now(), random: 0)
+        if let isReachable = reportedNetwork {
+            session.hostReportsNetwork(isReachable: isReachable, now: Loop.now())
+        }
     }
 
     private var isReachable: Bool {

@@ -253,6 +253,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
         self.transfer = nil
         guard mayCall else { return }
+        if failure?.precedesRequest == true { driver.noteNetwork() }
         end(failure)
         driver.act()
     }

@@ -47,6 +47,8 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
         return true
     }
 
+    override func noteNetwork() { askReachability() }
+
     override func acted() { if calls.isEmpty { setResident(false) } }
 
     override func loopClosed() { closeNow() }

@@ -38,7 +38,7 @@ extension RESTClient: ReachabilityObserver {
         act()
     }
 
-    private func askReachability() {
+    func askReachability() {
         knownChanges = reachability?.changes ?? 0
         session.reachabilityChanged(now: Loop.now(), random: randomFraction()) {
             isReachable($0)

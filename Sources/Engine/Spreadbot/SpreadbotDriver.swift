@@ -202,6 +202,8 @@ extension SpreadbotConnection: ReachabilityObserver {
         noteID(of: leg)
         // The leg would retry by itself.
         dropLeg()
+        // The loop reports a lost network only at the end of its turn.
+        if !isReachable { session.networkChanged(isOnline: false, now: Loop.now(), random: 0) }
         session.ended(
             leg.number, end.redacted(by: sentSecrets), written: written, now: Loop.now(),
             wallClock: Loop.wallClock(),

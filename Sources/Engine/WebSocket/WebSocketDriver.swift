@@ -118,6 +118,7 @@ extension WebSocketConnection {
     // MARK: Closing
 
     func closeNow(_ code: CloseCode?, _ reason: String) {
+        leaveWait()
         switch life.close(code, reason: reason) {
         case .nothing: break
         case .drop:
@@ -151,6 +152,7 @@ extension WebSocketConnection {
                 _ = transport.write(waiting)
             }
         }
+        leaveWait()
         dropTransport()
         life.abandon()
         setState(.closed)
@@ -381,7 +383,8 @@ extension WebSocketConnection: LoopSource {
         case .waiting:
             // The last connection's callbacks have returned, so free what they may have used.
             dropSession()
-            return held.removeAll(keeping: 0)
+            held.removeAll(keeping: 0)
+            return noteWait()
         case .idle, .connecting, .handshaking, .refused, .authorizing, .open:
             if wantsRead {
                 wantsRead = false
@@ -411,9 +414,7 @@ extension WebSocketConnection: TimerTarget {
         case .failed(let error): fail(error)
         case .session: sessionTimeReached(now)
         case .attempt(let number): endWait(number)
-        case .waitForNetwork(let number):
-            Log.write(
-                .info, "\(configuration.url.displayName): attempt \(number) waits for the network")
+        case .waitForNetwork: noteWait()
         }
         settle()
     }

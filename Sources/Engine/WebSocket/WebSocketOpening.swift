@@ -13,8 +13,11 @@ extension WebSocketConnection {
         takeConfiguration()
         sendLimits.set(configuration)
         reachedServer = false
-        life.begin(configuration, now: Loop.now())
-        connect()
+        if life.begin(configuration, isReachable: isReachable(), now: Loop.now()) {
+            connect()
+        } else {
+            waitForNetwork()
+        }
         updateTimer()
     }
 

@@ -35,6 +35,28 @@ extension WebSocketConnection {
         updateTimer()
     }
 
+    /// Waits for a network before the attempt that was to begin. The turn reports that.
+    func waitForNetwork() {
+        setState(.waiting)
+        scheduleTurn()
+        chosenReachability?.add(self)
+    }
+
+    /// Reports once that the next attempt waits for a network.
+    func noteWait() {
+        guard isWanted, let (error, attempt) = life.noteWait(configuration) else { return }
+        Log.write(.info, "\(error.message); attempt \(attempt) when the network is back")
+        handlers.failed?(
+            WebSocketFailure(
+                error: error, code: .abnormal, reason: "", retryIn: nil, attempt: attempt,
+                isFatal: false))
+    }
+
+    /// Call before the connection is closed or dropped: it may wait for the network.
+    func leaveWait() {
+        if life.stage == .waiting { chosenReachability?.remove(self) }
+    }
+
     private func closed(_ how: WebSocketLife.Ending) -> RealtimeError {
         let reason = how.reason.isEmpty ? "" : ": \(how.reason.quoted(upTo: 60))"
         return RealtimeError(
@@ -125,6 +147,8 @@ extension WebSocketConnection: ReachabilityObserver {
     func reachabilityChanged() {
         let isChanged = life.setOnline(
             isReachable(), now: Loop.now(), random: randomFraction())
-        if isChanged { updateTimer() }
+        guard isChanged else { return }
+        noteWait()
+        updateTimer()
     }
 }

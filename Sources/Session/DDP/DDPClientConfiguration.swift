@@ -11,8 +11,7 @@ package struct DDPClientConfiguration: RequestHeaders, Sendable {
     /// load balancer sets are sent back by themselves.
     /// - Option: headers, headers credentials
     package var headers = HeaderFields()
-    /// When the network becomes reachable again, a client that waits for its next attempt makes it
-    /// at once.
+    /// A Meteor client makes it at once.
     /// - Option: network, network
     package var network = NetworkConfiguration()
     /// For the WebSocket: requests of SockJS follow no redirects.

@@ -35,6 +35,7 @@ extension DDPSession {
         guard stage != .failed else { return }
         endSocket(now)
         backgroundDue = nil
+        attempts.abandon()
         enter(.offline)
     }
 
@@ -62,24 +63,25 @@ extension DDPSession {
     /// The application knows whether there is a network. If there is one, an attempt that waits is
     /// made at once, also if that is nothing new.
     package mutating func hostReportsNetwork(isReachable: Bool, now: Instant) {
-        networkChanged(isReachable: isReachable, now: now)
-        guard isReachable, stage == .waiting, !isInBackground else { return }
-        attempts.forgetFailures()
-        dial(now)
+        let isBack = isReachable && !attempts.isOnline
+        attempts.programReports(isOnline: isReachable, now: now)
+        if isReachable, isBack || stage == .waiting && !isInBackground {
+            networkReturned(now)
+        } else if !isReachable {
+            networkLost()
+        }
     }
 
     /// Our reachability monitor reports whether there is a network. Its return starts an attempt.
     package mutating func networkChanged(isReachable: Bool, now: Instant) {
-        let old = status
-        let isChange = attempts.setOnline(isReachable, now: now, random: 0)
+        guard attempts.setOnline(isReachable, now: now, random: 0) else { return }
+        if isReachable { networkReturned(now) } else { networkLost() }
+    }
+
+    private mutating func networkReturned(_ now: Instant) {
         // Also while an attempt is made, which may fail because it began without a network.
-        if isReachable, isChange { attempts.forgetFailures() }
-        guard stage == .waiting else { return }
-        if isReachable, isChange, !isInBackground {
-            dial(now)
-        } else if status != old {
-            act(.status(DDPStatusChange(status: status, retryCount: retryCount)))
-        }
+        attempts.forgetFailures()
+        if stage == .waiting, !isInBackground { dial(now) }
     }
 
     /// The application moves to the background. The connection is kept for a while, and no attempt
@@ -111,11 +113,22 @@ extension DDPSession {
 
     // MARK: The socket
 
-    /// Starts an attempt, or waits for the network, whose return starts it.
+    /// Starts an attempt, or waits for a network, whose return starts it.
     private mutating func dialOnline(_ now: Instant) {
         if attempts.isOnline { return dial(now) }
         _ = attempts.closed(now: now)
-        enter(.waiting)
+        enter(.waiting, error: waitBegan())
+    }
+
+    /// Reports once that the attempt that is wanted waits for a network. The driver asks whether
+    /// there is one only after the first call of `connect`.
+    private mutating func networkLost() {
+        guard !attempts.isOnline, stage == .waiting || withdrawAttempt() else { return }
+        enter(.waiting, error: waitBegan())
+    }
+
+    private mutating func waitBegan() -> RealtimeError? {
+        isInBackground ? nil : attempts.waitBegan(for: configuration.server)
     }
 
     /// Starts an attempt.

@@ -103,6 +103,7 @@ package struct DDPSession: ActionMachine, Sendable {
         self.store = store
         self.jitter = DDPJitter(state: jitter)
         attempts = Attempts(configuration.delays)
+        attempts.repeats = configuration.mayReconnect
         negotiation = DDPNegotiation(configuration.versions)
         if let token {
             accounts.token = token
@@ -248,6 +249,23 @@ package struct DDPSession: ActionMachine, Sendable {
 
     mutating func act(_ action: Action) { actions.append(action) }
 
+    /// Takes back an attempt that the driver has not begun yet, and its announcement.
+    /// - Returns: false if there is none.
+    mutating func withdrawAttempt() -> Bool {
+        guard case .dialing(let number) = stage,
+            let index = actions[firstAction...].firstIndex(where: { action in
+                if case .connect(number) = action { true } else { false }
+            })
+        else { return false }
+        actions.remove(at: index)
+        if index > firstAction, case .status(let change) = actions[index - 1],
+            change.status == .connecting
+        {
+            actions.remove(at: index - 1)
+        }
+        return true
+    }
+
     /// How many bytes of messages the socket has not been given yet.
     var pendingBytes: Int {
         actions[firstAction...].reduce(0) { count, action in
@@ -277,14 +295,14 @@ package struct DDPSession: ActionMachine, Sendable {
 
     // MARK: Stages
 
-    /// Moves to a stage, and reports the change of the status.
+    /// Moves to a stage, and reports the change of the status, or the error.
     mutating func enter(
         _ next: Stage, retryIn: Duration? = nil, reason: String = "", error: RealtimeError? = nil
     ) {
         let old = status
         stage = next
         stageDue = nil
-        guard status != old || retryIn != nil else { return }
+        guard status != old || retryIn != nil || error != nil else { return }
         act(
             .status(
                 DDPStatusChange(

@@ -62,6 +62,7 @@ package struct EventSourceSession: HTTPSourceSession {
         attempts = Attempts(
             configuration.delays(from: reconnectionTime),
             ceiling: RequestPacer(burst: 50, interval: .milliseconds(250)))
+        attempts.repeats = configuration.reconnects
         request = HTTPRequest(configuration.method, configuration.url)
     }
 
@@ -96,11 +97,18 @@ package struct EventSourceSession: HTTPSourceSession {
     /// unreachable host, the attempt waits for the network.
     package func mayBegin() -> Bool { attempts.isOnline }
 
+    package var waitsForNetwork: Bool { phase == .waiting && !attempts.isOnline }
+
+    package mutating func waitBegan(for name: String) -> RealtimeError? {
+        phase == .waiting ? attempts.waitBegan(for: name) : nil
+    }
+
     /// Begins an attempt, with the original URL (C8).
     /// - Parameter configuration: the caller may have changed it.
     package mutating func beginAttempt(_ configuration: EventSourceConfiguration, now: Instant) {
         self.configuration = configuration
         hasDispatched = false
+        attempts.repeats = configuration.reconnects
         attempts.begin()
         connect(now)
     }

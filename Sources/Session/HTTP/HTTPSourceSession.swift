@@ -23,6 +23,10 @@ package protocol HTTPSourceSession: Sendable {
     /// Whether the attempt that is due can be made. If the handler changed the URL to an
     /// unreachable host, the attempt waits for the network.
     func mayBegin() -> Bool
+    /// Whether the attempt that is due waits for a network.
+    var waitsForNetwork: Bool { get }
+    /// See `Attempts.waitBegan`.
+    mutating func waitBegan(for name: String) -> RealtimeError?
     /// Begins an attempt, with the original URL.
     /// - Parameter configuration: the caller may have changed it.
     mutating func beginAttempt(_ configuration: Configuration, now: Instant)

@@ -106,6 +106,12 @@ package struct LongPollSession: HTTPSourceSession {
     /// host, the poll waits for the network.
     package func mayBegin() -> Bool { attempts.isOnline }
 
+    package var waitsForNetwork: Bool { phase == .waiting && !attempts.isOnline }
+
+    package mutating func waitBegan(for name: String) -> RealtimeError? {
+        phase == .waiting ? attempts.waitBegan(for: name) : nil
+    }
+
     /// Begins a poll, with the original URL.
     /// - Parameter configuration: the caller may have changed it.
     package mutating func beginAttempt(_ configuration: LongPollConfiguration, now: Instant) {

@@ -32,8 +32,7 @@ package struct PusherConfiguration: RequestHeaders, Sendable {
     /// for the handshake and refused.
     /// - Option: headers, headers credentials
     package var headers = HeaderFields()
-    /// The first attempt is made in any case. When the network changes, a ping checks an open
-    /// connection.
+    /// When the network changes, a ping checks an open connection.
     /// - Option: network, network
     package var network = NetworkConfiguration()
     /// - Options: Redirects.Rules, max_redirects = 5

@@ -4,7 +4,8 @@ import Wire
 extension PusherSession {
     // MARK: The application
 
-    /// Connects. If a connection is wanted already, the next attempt starts at once.
+    /// Connects. If a connection is wanted already, the next attempt starts at once. Without a
+    /// network it waits for one.
     package mutating func connect(now: Instant) {
         switch stage {
         case .connecting, .connected: return
@@ -15,7 +16,9 @@ extension PusherSession {
             restart()
         case .idle: restart()
         }
-        open(now)
+        if attempts.isOnline { return open(now) }
+        attempts.restart(now: now)
+        wait()
     }
 
     private mutating func restart() {
@@ -28,7 +31,9 @@ extension PusherSession {
     package mutating func disconnect(now: Instant) {
         switch stage {
         case .idle, .closing: return
-        case .waiting: enter(.idle)
+        case .waiting:
+            attempts.abandon()
+            enter(.idle)
         case .connecting(let number):
             act(.drop(number))
             enter(.idle)
@@ -44,13 +49,31 @@ extension PusherSession {
     /// - Parameter random: uniform in [0, 1).
     package mutating func networkChanged(isOnline: Bool, now: Instant, random: Double) {
         guard attempts.setOnline(isOnline, now: now, random: random) else { return }
+        if stage == .waiting { wait() }
         ping(now)
     }
 
-    /// The application knows of a change of the network.
+    /// The application knows whether there is a network. If there is one, an attempt that waits is
+    /// made at once, also if that is nothing new.
     package mutating func hostReportsNetwork(isReachable: Bool, now: Instant) {
-        if stage == .waiting, isReachable { return open(now) }
+        attempts.programReports(isOnline: isReachable, now: now)
+        if stage == .waiting {
+            if isReachable { return open(now) }
+            wait()
+        }
         ping(now)
+    }
+
+    /// Waits for the next attempt, and reports once that it waits for a network.
+    private mutating func wait() {
+        let server = url ?? (try? configuration.url(isSecure: configuration.usesTLS))
+        let error = attempts.waitBegan(for: server?.displayName ?? "the server")
+        if let error { log(error.message) }
+        let failures = attempts.failures
+        enter(.waiting, isNews: error != nil) {
+            $0.error = error
+            $0.attempt = failures
+        }
     }
 
     // MARK: The socket

@@ -86,6 +86,7 @@ package struct PusherSession: ActionMachine, Sendable {
     package init(_ configuration: PusherConfiguration) {
         self.configuration = configuration
         attempts = Attempts(configuration.delays)
+        attempts.repeats = configuration.mayReconnect
         pacer = PusherSession.pacer(configuration)
     }
 
@@ -95,7 +96,7 @@ package struct PusherSession: ActionMachine, Sendable {
             pacer = PusherSession.pacer(configuration)
         }
         self.configuration = configuration
-        attempts.configure(configuration.delays)
+        configureAttempts()
     }
 
     /// Changes the limits of reconnecting.
@@ -105,7 +106,12 @@ package struct PusherSession: ActionMachine, Sendable {
     package mutating func configureRetries(max: Int?, gap: Duration?) {
         configuration.reconnectAttemptsMax = max
         configuration.maxReconnectGap = gap
+        configureAttempts()
+    }
+
+    private mutating func configureAttempts() {
         attempts.configure(configuration.delays)
+        attempts.repeats = configuration.mayReconnect
     }
 
     // MARK: What it is
@@ -256,13 +262,15 @@ package struct PusherSession: ActionMachine, Sendable {
     // MARK: Stages
 
     /// Moves to a stage, and reports the change of the state.
+    /// - Parameter isNews: whether to report it even if the state is the same.
     mutating func enter(
-        _ next: Stage, _ details: (inout PusherStateChange) -> Void = { _ in }
+        _ next: Stage, isNews: Bool = false,
+        _ details: (inout PusherStateChange) -> Void = { _ in }
     ) {
         let old = state
         stage = next
         stageDue = nil
-        guard state != old else { return }
+        guard state != old || isNews else { return }
         var change = PusherStateChange(old: old, new: state)
         details(&change)
         act(.stateChanged(change))

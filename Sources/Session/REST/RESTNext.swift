@@ -27,7 +27,7 @@ extension RESTSession {
     /// Tells that request `id` waits for a network.
     package func wait(of id: ID) -> RealtimeError {
         let name = entries[id]?.name ?? ""
-        return RealtimeError(.connect, "\(name): there is no network; it waits for one")
+        return RealtimeError(waitingFor: name)
     }
 
     /// The number of the current attempt.

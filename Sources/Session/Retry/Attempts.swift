@@ -6,6 +6,9 @@ package import Wire
 ///
 /// The calls for one attempt: `begin`, `opened` if it succeeded, then `ended` or `schedule`. While
 /// `wakeUp` is nil, nothing is due, or there is no network.
+///
+/// Without a network no attempt is made, not even the first, and none is counted (R9). Each wait
+/// for one is reported once: by the failure that led to it, or by the error of `waitBegan`.
 package struct Attempts: Sendable {
     package enum End {
         /// Counts as a failure, unless there is no network.
@@ -25,7 +28,15 @@ package struct Attempts: Sendable {
     private var backoff: Backoff
     /// Limits requests, regardless of the delays.
     private var pacer: RequestPacer?
-    package private(set) var isOnline = true
+    /// Whether an attempt that fails is followed by another. If none is, it is made without a
+    /// network, too: the system's error then says what is wrong.
+    package var repeats = true
+    /// Whether there is a network, as far as the program or the monitor has said last.
+    private var hasNetwork = true
+    /// What the monitor has said last.
+    private var isObserved = true
+    /// The present wait for a network was reported.
+    private var isWaitReported = false
     /// When the next attempt is due; nil if none is.
     private var due: Instant?
     /// The peer or the protocol allows no earlier attempt, even when a network returns.
@@ -83,6 +94,13 @@ package struct Attempts: Sendable {
         due = nil
         openedAt = nil
         askedForCredentials = false
+        isWaitReported = false
+    }
+
+    /// The attempt that was due is not wanted any more.
+    package mutating func abandon() {
+        due = nil
+        isWaitReported = false
     }
 
     /// Counts a request against the ceiling.
@@ -120,12 +138,16 @@ package struct Attempts: Sendable {
         _ = closed(now: now)
         notBefore = now + asked
         due = now
+        // The program may have known better than the monitor, but the attempt has ended.
+        hasNetwork = hasNetwork && isObserved
+        if end == .served { backoff.reset() }
+        guard isOnline else {
+            isWaitReported = true
+            return .waitForNetwork
+        }
         switch end {
-        case .served:
-            backoff.reset()
-            return isOnline ? wait(backoff.delay(random: random), now) : .waitForNetwork
+        case .served: return wait(backoff.delay(random: random), now)
         case .failure:
-            guard isOnline else { return .waitForNetwork }
             guard let delay = backoff.failed(random: random) else { return .exhausted }
             return wait(delay, now)
         }
@@ -150,20 +172,54 @@ package struct Attempts: Sendable {
 
     // MARK: Time and the network
 
+    /// Whether an attempt may be made now.
+    package var isOnline: Bool { hasNetwork || !repeats }
+
     /// When the next attempt is due; nil without a network.
     package var wakeUp: Instant? { isOnline ? due : nil }
 
-    /// Sets whether there is a network to reach the peer (R9). If it returns, the next attempt
-    /// follows within a second, at a random time, unless the peer asked for a longer wait.
+    /// To be called when an attempt that is wanted may have begun to wait for a network.
+    /// - Parameter name: of the peer.
+    /// - Returns: the error to report, once for each wait; nil if there is nothing to report.
+    package mutating func waitBegan(for name: String) -> RealtimeError? {
+        guard !isOnline, !isWaitReported else { return nil }
+        isWaitReported = true
+        return RealtimeError(waitingFor: name)
+    }
+
+    /// Sets whether the monitor finds a network to reach the peer (R9). If it returns, the next
+    /// attempt follows within a second, at a random time, unless the peer asked for a longer wait.
+    /// Only a change counts, so that what the program has reported since holds.
     /// - Parameter random: uniform in [0, 1).
     /// - Returns: whether this is a change.
     @discardableResult
     package mutating func setOnline(_ online: Bool, now: Instant, random: Double) -> Bool {
-        guard online != isOnline else { return false }
-        isOnline = online
-        guard online, let due else { return true }
+        guard online != isObserved else { return false }
+        isObserved = online
+        return setNetwork(online, now: now, random: random)
+    }
+
+    /// The program says whether there is a network. That holds until the monitor finds a change, or
+    /// until an attempt ends although the monitor finds none.
+    package mutating func programReports(isOnline: Bool, now: Instant) {
+        setNetwork(isOnline, now: now, random: 0)
+    }
+
+    @discardableResult
+    private mutating func setNetwork(_ isThere: Bool, now: Instant, random: Double) -> Bool {
+        guard isThere != hasNetwork else { return false }
+        hasNetwork = isThere
+        if isThere { isWaitReported = false }
+        guard isThere, let due else { return true }
         let soon = max(now + .onceOnline(random: random), notBefore, earliest)
         self.due = due > now ? min(due, soon) : soon
         return true
+    }
+}
+
+extension RealtimeError {
+    /// An attempt waits for a network.
+    init(waitingFor name: String) {
+        self.init(.connect, "\(name): there is no network to reach it")
     }
 }

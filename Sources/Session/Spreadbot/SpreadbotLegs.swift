@@ -102,19 +102,18 @@ extension SpreadbotSession {
         _ random: Double
     ) {
         if attempts.isOnline { return retry(failure, end, now, wallClock, random) }
+        // Not counted without a network.
+        _ = attempts.ended(now: now, random: random)
         stage = .waiting
         act(.failed(failure))
-        noteWait()
     }
 
-    /// Reports that the next attempt waits for the network, once for each wait.
+    /// Reports once that the next attempt waits for a network.
     mutating func noteWait() {
-        let waits = stage == .waiting && !attempts.isOnline
-        if waits, !hasReportedWait {
-            let text = "\(configuration.base.displayName): there is no network; it waits for one"
-            act(.failed(Failure(error: RealtimeError(.connect, text), transport: nil, status: 0)))
-        }
-        hasReportedWait = waits
+        guard stage == .waiting,
+            let error = attempts.waitBegan(for: configuration.base.displayName)
+        else { return }
+        act(.failed(Failure(error: error, transport: nil, status: 0)))
     }
 
     /// Counts a failed attempt, and schedules the next one (B10).

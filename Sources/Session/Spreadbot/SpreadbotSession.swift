@@ -117,7 +117,6 @@ package struct SpreadbotSession: ActionMachine, Sendable {
     var sends = SpreadbotSends()
     private var actions: [Action] = []
     private var firstAction = 0
-    var hasReportedWait = false
     private var lastNumber: UInt64 = 0
 
     /// The transport in use, an index into `configuration.transports`.
@@ -350,7 +349,7 @@ package struct SpreadbotSession: ActionMachine, Sendable {
 
     mutating func end(_ error: RealtimeError?, _ failure: Failure? = nil) {
         dropLeg()
-        hasReportedWait = false
+        attempts.abandon()
         loseFrames(.max)
         rung = 0
         reportedTransport = nil

@@ -37,6 +37,15 @@ package final class Reconnection {
 
     package func opened(now: Instant) { attempts.opened(now: now) }
 
+    /// An attempt is wanted, and there is no network for it. It is due when there is one.
+    func waitForNetwork(now: Instant) {
+        attempts.setOnline(false, now: now, random: 0)
+        attempts.restart(now: now)
+    }
+
+    /// See `Attempts.waitBegan`.
+    func waitBegan(for name: String) -> RealtimeError? { attempts.waitBegan(for: name) }
+
     /// - Parameters:
     ///   - code: from the peer's close frame; nil without one.
     ///   - error: the failure, if there was one.

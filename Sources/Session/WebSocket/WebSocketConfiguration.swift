@@ -13,7 +13,6 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     /// - Option: subprotocols, list INVALID_SUBPROTOCOL for one that is not a token or is offered
     ///   twice
     package var subprotocols: [String] = []
-    /// The first connection is attempted in any case.
     /// - Option: network, network
     package var network: NetworkConfiguration {
         get { networkBox?.value ?? NetworkConfiguration() }

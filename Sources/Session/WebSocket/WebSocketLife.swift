@@ -43,9 +43,14 @@ package struct WebSocketLife: ~Copyable {
 
     // MARK: An attempt
 
-    /// Begins an attempt. The caller must connect to `url` within `timeLeft`.
-    package mutating func begin(_ configuration: WebSocketConfiguration, now: Instant) {
-        opening = WebSocketOpening(configuration, now)
+    /// Begins an attempt. The caller must connect to `url` within `timeLeft`. If the connection
+    /// reconnects, and there is no network, the attempt waits for one: then call `noteWait` in the
+    /// next turn, because nothing is reported inside start.
+    /// - Parameter isReachable: only evaluated if the connection reconnects.
+    /// - Returns: whether the attempt began.
+    package mutating func begin(
+        _ configuration: WebSocketConfiguration, isReachable: @autoclosure () -> Bool, now: Instant
+    ) -> Bool {
         redirected = nil
         end = nil
         if reconnection == nil {
@@ -55,7 +60,14 @@ package struct WebSocketLife: ~Copyable {
                     retryStatuses: configuration.retryStatuses)
             }
         }
+        if let reconnection, !isReachable() {
+            reconnection.waitForNetwork(now: now)
+            stage = .waiting
+            return false
+        }
+        opening = WebSocketOpening(configuration, now)
         stage = .connecting
+        return true
     }
 
     /// The URL of the current attempt, or of the last one.
@@ -387,8 +399,20 @@ package struct WebSocketLife: ~Copyable {
             guard let reconnection else { return .nothing }
             if isReachable() { return .attempt(reconnection.attempt) }
             _ = reconnection.setOnline(false, now: now, random: 0)
-            return .waitForNetwork(attempt: reconnection.attempt)
+            return .waitForNetwork
         }
+    }
+
+    /// To be called when the next attempt may have begun to wait for a network.
+    /// - Returns: the error to report, once for each wait, and the number of the attempt, which is
+    ///   not counted.
+    package mutating func noteWait(
+        _ configuration: WebSocketConfiguration
+    ) -> (error: RealtimeError, attempt: Int)? {
+        guard stage == .waiting, let reconnection,
+            let error = reconnection.waitBegan(for: configuration.url.displayName)
+        else { return nil }
+        return (error, reconnection.attempt)
     }
 
     /// Sets whether there is a network to reach the peer.

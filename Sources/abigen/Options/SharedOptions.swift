@@ -38,8 +38,10 @@ extension OptionKind {
         switch self {
         case .network: "The settings for connections: TLS, proxies, addresses, sockets."
         case .reachability:
-            "The reachability monitor. While it reports no network, no attempt is made or counted;"
-                + " once the network returns, the next attempt follows within a second."
+            "The reachability monitor. While the server cannot be reached, no attempt is made, not"
+                + " even the first, unless a failed one would not be repeated; none is counted, and"
+                + " the wait is reported once, without a delay. Once the network returns, the"
+                + " attempt follows within a second."
         case .basicAuth:
             "Sets a basic Authorization header (RFC 7617), replacing the URL's user and password."
         case .bearerToken: "Sets an Authorization header with a bearer token (RFC 6750)."

@@ -246,13 +246,62 @@ struct DDPConnectingTests {
         }
         change(false)
         model.session.connect(now: model.now)
+        #expect(model.errors() == ["the server: there is no network to reach it"])
         model.session.connect(now: model.now)
         model.session.reconnect(now: model.now)
+        change(false)
         model.pass(.seconds(3600))
         #expect(model.done() == [] && model.session.status == .offline)
         #expect(model.session.isConnectionWanted)
         change(true)
         #expect(model.done() == ["connecting", "dial"])
+    }
+
+    /// The driver tells whether there is a network only after the call.
+    @Test func anAttemptThatHasNotBegunIsTakenBack() {
+        let model = DDPModel()
+        model.session.connect(now: model.now)
+        model.session.networkChanged(isReachable: false, now: model.now)
+        #expect(model.done() == ["offline"])
+        model.session.networkChanged(isReachable: true, now: model.now)
+        #expect(model.done() == ["connecting", "dial"])
+        // This one has begun.
+        model.session.networkChanged(isReachable: false, now: model.now)
+        #expect(model.done() == [] && model.session.status == .connecting)
+        model.lose()
+        #expect(model.done() == ["offline"])
+    }
+
+    @Test func eachWaitForANetworkIsReported() {
+        let model = DDPModel()
+        model.session.networkChanged(isReachable: false, now: model.now)
+        for _ in 0..<2 {
+            model.session.connect(now: model.now)
+            #expect(model.done() == ["offline"])
+            model.session.disconnect(now: model.now)
+            #expect(model.done() == [])
+        }
+        model.session.enterBackground(now: model.now)
+        model.session.connect(now: model.now)
+        #expect(model.done() == [])
+        model.session.enterForeground(now: model.now)
+        #expect(model.done() == ["offline"])
+    }
+
+    @Test func aReconnectWithoutANetworkIsReportedOnce() {
+        let model = DDPModel.connected()
+        model.session.networkChanged(isReachable: false, now: model.now)
+        model.session.reconnect(now: model.now)
+        #expect(model.done() == ["drop", "offline"])
+    }
+
+    @Test func anAttemptThatIsNotRepeatedNeedsNoNetwork() {
+        let model = DDPModel { $0.mayReconnect = false }
+        model.session.networkChanged(isReachable: false, now: model.now)
+        model.session.connect(now: model.now)
+        #expect(model.done() == ["connecting", "dial"])
+        model.lose()
+        #expect(model.done() == ["failed"])
     }
 
     @Test func aClientThatWaitsConnectsWhenTheNetworkReturns() {
@@ -265,7 +314,7 @@ struct DDPConnectingTests {
         model.lose()
         #expect(model.done() == ["waiting"])
         model.session.networkChanged(isReachable: false, now: model.now)
-        #expect(model.done() == ["offline"])
+        #expect(model.errors() == ["the server: there is no network to reach it"])
         model.session.networkChanged(isReachable: true, now: model.now)
         #expect(model.done() == ["connecting", "dial"])
     }

@@ -315,10 +315,14 @@ struct PusherClosingTests {
 
     @Test func `exhaustion and delays do not count attempts that need a network`() throws {
         let model = try PusherModel { $0.reconnectAttemptsMax = 1 }
-        model.session.networkChanged(isOnline: false, now: model.now, random: 0)
         for _ in 0..<3 {
             _ = model.connect()
+            _ = model.pass(.seconds(1))
+            model.session.networkChanged(isOnline: false, now: model.now, random: 0)
             #expect(model.end(nil, "", .resolve) == ["connecting → reconnecting"])
+            #expect(model.connect() == [])
+            model.session.networkChanged(isOnline: true, now: model.now, random: 0)
+            #expect(try model.pass() == ["reconnecting → connecting", "open"])
         }
         #expect(model.session.reconnectAttempts == 0)
     }

@@ -122,8 +122,19 @@ struct PusherKeepAliveTests {
         _ = try model.pass()
         _ = model.end(nil, "", .connect)
         #expect(model.wait == .seconds(1))
+        model.session.hostReportsNetwork(isReachable: true, now: model.now)
+        #expect(model.done() == ["reconnecting → connecting", "open"])
+    }
+
+    @Test func `the application reports that the network is gone: no attempt follows`() throws {
+        let model = try PusherModel()
+        _ = model.connect()
+        _ = model.end(nil, "", .connect)
         model.session.hostReportsNetwork(isReachable: false, now: model.now)
-        #expect(model.done() == [])
+        #expect(model.done() == ["reconnecting → reconnecting"] && model.wait == nil)
+        // It has said so before.
+        model.session.networkChanged(isOnline: true, now: model.now, random: 0)
+        #expect(model.done() == [] && model.wait == nil)
         model.session.hostReportsNetwork(isReachable: true, now: model.now)
         #expect(model.done() == ["reconnecting → connecting", "open"])
     }

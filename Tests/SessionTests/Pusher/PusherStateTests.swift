@@ -194,11 +194,73 @@ struct PusherStateTests {
         #expect(try model.pass() == ["reconnecting → connecting", "open"])
     }
 
-    @Test func `connect without a network tries at once, so an error is reported`() throws {
+    @Test(arguments: [true, false])
+    func `connect without a network waits for one, which is reported once`(
+        isByProgram: Bool
+    ) throws {
         let model = try PusherModel()
+        func change(_ isReachable: Bool) {
+            if isByProgram {
+                model.session.hostReportsNetwork(isReachable: isReachable, now: model.now)
+            } else {
+                model.session.networkChanged(isOnline: isReachable, now: model.now, random: 0.5)
+            }
+        }
+        change(false)
+        #expect(model.connect() == ["disconnected → reconnecting"])
+        #expect(model.change?.error?.code == .connect)
+        let message = model.change?.error?.message
+        #expect(message == "ws.pusherapp.com:443: there is no network to reach it")
+        #expect(model.change?.retryIn == nil && model.change?.attempt == 0 && model.wait == nil)
+        #expect(model.connect() == [])
+        change(false)
+        #expect(model.done() == [])
+        change(true)
+        if isByProgram {
+            #expect(model.done() == ["reconnecting → connecting", "open"])
+        } else {
+            #expect(model.done() == [] && model.wait == .milliseconds(500))
+            #expect(try model.pass() == ["reconnecting → connecting", "open"])
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `an attempt that is not repeated is made without a network`(isByOption: Bool) throws {
+        let model = try PusherModel {
+            if isByOption { $0.autoReconnect = false } else { $0.reconnectAttemptsMax = 0 }
+        }
         model.session.networkChanged(isOnline: false, now: model.now, random: 0)
         #expect(model.connect() == ["disconnected → connecting", "open"])
-        #expect(model.end(nil, "", .resolve) == ["connecting → reconnecting"])
+        #expect(model.end(nil, "", .resolve) == ["connecting → disconnected"])
         #expect(model.change?.error?.code == .resolve)
+    }
+
+    @Test func `a network that goes during a delay is reported`() throws {
+        let model = try PusherModel()
+        _ = model.connect()
+        for _ in 0..<2 {
+            _ = model.end(nil, "", .connect)
+            if model.wait == .zero { _ = try model.pass() }
+        }
+        #expect(model.wait == .seconds(1))
+        model.session.networkChanged(isOnline: false, now: model.now, random: 0)
+        #expect(model.done() == ["reconnecting → reconnecting"])
+        #expect(model.change?.error?.code == .connect && model.change?.attempt == 2)
+        #expect(model.wait == nil)
+        model.session.networkChanged(isOnline: true, now: model.now, random: 0)
+        #expect(model.done() == [])
+        model.session.networkChanged(isOnline: false, now: model.now, random: 0)
+        #expect(model.done() == ["reconnecting → reconnecting"])
+        #expect(model.disconnect() == ["reconnecting → disconnected"])
+        #expect(model.connect() == ["disconnected → reconnecting"])
+    }
+
+    @Test func `a network that goes during an attempt is reported by its failure`() throws {
+        let model = try PusherModel()
+        _ = model.connect()
+        model.session.networkChanged(isOnline: false, now: model.now, random: 0)
+        #expect(model.done() == [])
+        #expect(model.end(nil, "", .connectionLost) == ["connecting → reconnecting"])
+        #expect(model.wait == nil && model.session.reconnectAttempts == 0)
     }
 }

@@ -1,4 +1,5 @@
 import Session
+import Wire
 
 /// A second reading of the rules about attempts and signs of life: what may happen, and when.
 final class DDPReading {
@@ -56,8 +57,12 @@ final class DDPReading {
 
     func changed(_ change: DDPStatusChange) {
         world.trace("user", "status \(change.status) \(change.retryIn.map { "\($0)" } ?? "")")
+        // The wait before an attempt.
+        let isWait = change.status == .offline && change.error?.code == .connect
+        if isWait, status == .offline { world.count("connects without a network") }
         world.require(
-            change.status != status || change.retryIn != nil, "the status \(status) twice")
+            change.status != status || change.retryIn != nil || isWait,
+            "the status \(status) twice")
         world.require(status != .failed, "leaves the end")
         if status == .connected { disconnects() }
         status = change.status

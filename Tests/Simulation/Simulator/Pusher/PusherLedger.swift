@@ -93,7 +93,10 @@ final class PusherLedger {
 
     func changed(_ change: PusherStateChange) {
         world.require(change.old == state, "a change from \(change.old), and it was \(state)")
-        world.require(change.new != change.old, "a change to the same state")
+        let isWait =
+            change.new == .reconnecting && change.error?.code == .connect && change.retryIn == nil
+        world.require(change.new != change.old || isWait, "a change to the same state")
+        if isWait, change.old == .disconnected { world.count("connects without a network") }
         if change.new == .disconnected, let code = change.closeCode, code / 100 == 40 {
             world.require(refusal == code, "a refusal with \(code) is not reported")
         }

@@ -28,7 +28,9 @@ struct PusherReading {
     private var lastError: (code: Int, at: Instant)?
     private var wasShort = false
     private(set) var isUpgraded = false
-    var isOnline = true
+    /// What the monitor has said last, and what it or the program has.
+    private var isObserved = true
+    private var hasNetwork = true
 
     init(_ world: World, _ configuration: PusherConfiguration) {
         self.world = world
@@ -41,6 +43,17 @@ struct PusherReading {
     }
 
     mutating func setRetries(_ most: Int?, _ gap: Duration?) { (self.most, self.gap) = (most, gap) }
+
+    mutating func observe(_ isOnline: Bool) {
+        if isOnline != isObserved { (isObserved, hasNetwork) = (isOnline, isOnline) }
+    }
+
+    mutating func programReports(_ isOnline: Bool) { hasNetwork = isOnline }
+
+    private var repeats: Bool { autoReconnect && most != 0 }
+
+    /// Whether an attempt may begin.
+    var mayAttempt: Bool { hasNetwork || !repeats }
 
     // MARK: What happens
 
@@ -85,8 +98,9 @@ struct PusherReading {
         let isDropped = confirmedAt.map { world.now - $0 < .seconds(1) } ?? false
         let upgrades = code == 4000 && mayUpgrade && !usesTLS && !isUpgraded
         if let code, code >= 4000, code < 4100, !upgrades { return .disconnected }
-        guard autoReconnect, most != 0 else { return .disconnected }
-        guard isOnline else {
+        guard repeats else { return .disconnected }
+        hasNetwork = hasNetwork && isObserved
+        guard hasNetwork else {
             if upgrades { isUpgraded = true }
             return .waitForNetwork
         }

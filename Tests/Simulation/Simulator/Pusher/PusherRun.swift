@@ -72,6 +72,8 @@ final class PusherRun {
         session.sentBytes = link?.sent ?? SentBytes()
         body(&session)
         let after = session.state
+        let begins = after == .connecting && before != after
+        world.require(!begins || reading.mayAttempt, "an attempt without a network")
         guard before == .connecting || before == .connected, after != before else { return }
         switch after {
         case .reconnecting: lost(cause, number)

@@ -49,9 +49,8 @@ extension PusherRun {
             setOnline(false)
             world.after(time) { [self] in setOnline(true) }
         case .reportNetwork(let isReachable):
-            pings.isForced = true
-            call { $0.hostReportsNetwork(isReachable: isReachable, now: world.now) }
-            act()
+            report(isReachable)
+            if !isReachable { world.after(.seconds(20)) { [self] in report(true) } }
         case .pause(let time):
             setPaused(true)
             world.after(time) { [self] in setPaused(false) }
@@ -142,10 +141,18 @@ extension PusherRun {
         guard isOnline != self.isOnline else { return }
         world.trace("network", isOnline ? "up" : "down")
         self.isOnline = isOnline
-        reading.isOnline = isOnline
+        reading.observe(isOnline)
         pings.isForced = true
         if !isOnline, random.chance(70) { server.end(.cut) }
         call { $0.networkChanged(isOnline: isOnline, now: world.now, random: uniform()) }
+        act()
+    }
+
+    /// The program says whether there is a network.
+    private func report(_ isReachable: Bool) {
+        pings.isForced = true
+        reading.programReports(isReachable)
+        call { $0.hostReportsNetwork(isReachable: isReachable, now: world.now) }
         act()
     }
 

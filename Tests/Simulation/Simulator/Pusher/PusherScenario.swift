@@ -9,8 +9,8 @@ package enum PusherScenario: Scenario {
     package static var situations: [String] {
         [
             "gentle", "pusher", "soketi", "reverb", "sockudo", "fake", "connected", "reconnects",
-            "waits for the network", "ended for good", "upgraded", "no pong", "ping", "stalled",
-            "slow uplink",
+            "waits for the network", "connects without a network", "ended for good", "upgraded",
+            "no pong", "ping", "stalled", "slow uplink",
             "ended by the server", "failed to open", "delivered", "decrypted", "cannot decrypt",
             "key requested", "batch", "not authorized", "answered too late",
             "refused by the server", "not answered", "refused without a name",

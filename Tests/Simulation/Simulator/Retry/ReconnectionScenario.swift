@@ -10,7 +10,7 @@ package enum ReconnectionScenario: Scenario {
         [
             "gave up at the limit", "gave up for good", "asked to wait", "stable",
             "ended before it was stable", "reached the maximum", "none", "equal", "full",
-            "decorrelated", "waited for the network",
+            "decorrelated", "waited for the network", "began without a network",
             "the network came back", "the network went while waiting",
         ]
     }
@@ -67,11 +67,19 @@ private final class ReconnectionRun {
     }
 
     func attempt() {
+        let isReachable = !random.chance(6)
+        guard life.begin(configuration, isReachable: isReachable, now: world.now) else {
+            world.count("began without a network")
+            world.require(!isReachable, "waits for a network that is there")
+            requireReport(of: true)
+            notBefore = world.now
+            return wait(isOnline: false)
+        }
+        world.require(isReachable, "an attempt without a network")
         attempts += 1
         let outcome = draw()
         world.trace("attempt \(attempts)", "\(outcome)")
         guard attempts <= 60 else { return isOver = true }
-        life.begin(configuration, now: world.now)
         switch outcome {
         case .fails(let error): ended(nil, error, least: .zero)
         case .refusedForGood(let error): ended(nil, error, least: nil)
@@ -114,6 +122,13 @@ private final class ReconnectionRun {
     }
 
     private var wakeUp: Instant? { life.wakeUp(session: nil) }
+
+    /// Each wait for a network is reported once.
+    private func requireReport(of isWait: Bool) {
+        world.require(
+            (life.noteWait(configuration) != nil) == isWait, "reports a wait, or does not")
+        world.require(life.noteWait(configuration) == nil, "reports a wait again")
+    }
 
     private func uniform() -> Double { Double(random.next() >> 11) * 0x1p-53 }
 
@@ -164,6 +179,8 @@ private final class ReconnectionRun {
             world.require(!isReachable, "waits for a network that is there")
             world.require(least != nil, "waits to retry although it never can")
             world.require(number == failures, "counts \(number), it is \(failures)")
+            // The failure has reported it.
+            requireReport(of: false)
             return wait(isOnline: false)
         }
         world.require(isReachable || least == nil, "tries without a network")
@@ -199,6 +216,7 @@ private final class ReconnectionRun {
                 "setting the same again counts as a change")
             world.require(
                 life.setOnline(!isOnline, now: world.now, random: uniform), "no change")
+            requireReport(of: isOnline)
             if !isOnline, let due = wakeUp {
                 world.require(due >= notBefore, "due before the server wants it")
                 let latest = max(world.now + .seconds(1), notBefore)

@@ -57,7 +57,7 @@ final class Client: EndpointOwner {
     }
 
     func start() {
-        life.begin(plan.configuration, now: world.now)
+        _ = life.begin(plan.configuration, isReachable: true, now: world.now)
         life.connected(plan.configuration, nonce: random.bytes(16), now: world.now)
         sendHandshake()
         settle()

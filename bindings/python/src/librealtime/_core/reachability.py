@@ -26,8 +26,9 @@ _MODES = names_of(rt_reachability_mode)
 class Reachability(Uncopied):
     """Whether there is a network. Any number of connections may share one.
 
-    Objects that reconnect ask it before each attempt: while it is offline, no attempt is made or
-    counted; when it is online again, an attempt follows within a second.
+    Objects that repeat failed attempts consult it before each attempt, also the first: while their
+    server cannot be reached, they make and count none, report the wait once, and continue within a
+    second once the network returns. Other objects make their only attempt in any case.
 
     ``for online in reachability`` and ``async for online in reachability`` yield each change from
     then on. It may be used from any thread.

@@ -22,7 +22,7 @@ _LONGEST_RETRY_AFTER = 300
 
 @dataclass(frozen=True)
 class Lost:
-    """A lost connection or a failed attempt; passed to ``on_lost``.
+    """A lost connection, a failed attempt, or a wait for a network; passed to ``on_lost``.
 
     :ivar code: the close code; 1006 without a close frame.
     :ivar reason: the peer's reason.

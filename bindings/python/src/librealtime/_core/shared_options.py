@@ -25,8 +25,9 @@ class RouteKeywords(TypedDict, total=False):
         network's. Default None.
     :param proxy: the URL of a proxy, or None for no proxy; overrides the network's. Default True:
         as in the network.
-    :param reachability: a ``Reachability``: while it is offline, no attempt is made or counted.
-        Default None: as the kernel reports.
+    :param reachability: a ``Reachability``: while the server cannot be reached, no attempt is made,
+        not even the first, unless a failed one would not be repeated; none is counted. Default
+        None: as the kernel reports.
     """
 
     network: Network | None

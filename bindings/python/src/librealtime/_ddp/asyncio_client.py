@@ -99,7 +99,7 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
 
     async def connect(self, *, wait: bool = True, timeout: float | None = None) -> None:
         """Connects, and waits until it is connected. If the next attempt waits, it is made at once.
-        Cancelling the wait does not end the connection.
+        Without a network it waits for one. Cancelling the wait does not end the connection.
 
         :param wait: False does not wait for the connection. The call must be awaited
             nevertheless: without ``await`` nothing happens.

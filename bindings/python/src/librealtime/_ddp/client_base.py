@@ -263,7 +263,7 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
 
     def network_changed(self, is_reachable: bool) -> None:
         """Reports what the program knows about the network, besides what `reachability` observes.
-        If it is reachable, an attempt that waits is made at once. If it is not, none that waits is
+        If the network is reachable, an attempt that waits is made at once. If it is not, none is
         made until it is, and ``connect`` waits."""
         check(DDP.network_changed(self._require_handle(), bool(is_reachable)))
 

@@ -54,7 +54,9 @@ class Keywords(
         counts as None, also the ``token`` of a login's result: ``log_in_with_token`` takes that.
         Default None.
     :param store_token: keeps a text, or None, for `load_token`. Default None.
-    :param on_status: called with each ``DDPStatusChange``.
+    :param on_status: called with each ``DDPStatusChange``. A wait for a network is reported once,
+        by the failure that led to it or by an RT_ERROR_CONNECT; the status is then offline, and may
+        have been before.
     :param on_open: called each time a connection is open. Calls that it makes with ``send`` go
         before all calls that waited for a connection, after the login with a token; one with
         ``wait=True`` is finished before the others are sent. A plain function.

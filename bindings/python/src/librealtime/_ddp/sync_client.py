@@ -85,7 +85,7 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
 
     def connect(self, *, wait: bool = True, timeout: float | None = None) -> None:
         """Connects, and waits until it is connected. If the next attempt waits, it is made at
-        once.
+        once. Without a network it waits for one.
 
         :param wait: False does not wait for the connection.
         :raises RealtimeError: why the client gave up; ``StoreError`` if `token_file` or

@@ -120,7 +120,9 @@ class Keywords(
     :param max_reconnect_gap: the longest delay between attempts; None means no limit. The delay
         before attempt n is n² seconds. Default 120.
     :param push_url: the service of ``push``. Default None: that of Pusher.
-    :param on_state: called with each ``PusherStateChange``.
+    :param on_state: called with each ``PusherStateChange``. A wait for a network is reported once,
+        by the failure that led to it or by an RT_ERROR_CONNECT; `new` is then reconnecting, and
+        `old` may be, too.
     :param on_error: called with a ``PusherError`` that the server reports; the connection stays.
     :param on_subscribed: called with the channel when it is subscribed, also after a reconnect.
     :param on_subscription_failed: called with a ``SubscriptionError``.

@@ -224,8 +224,9 @@ class BasePusher(Reception[C], Listening, Configured):
             self.unsubscribe(channel.name)
 
     def network_changed(self, is_reachable: bool) -> None:
-        """Reports what the program knows about the network, besides what `reachability` observes: a
-        connection is checked by a ping; an attempt that waits is made at once."""
+        """Reports what the program knows about the network, besides what `reachability` observes. A
+        connection is checked by a ping. If the network is reachable, an attempt that waits is made
+        at once. If it is not, none is made until it is, and ``connect`` waits."""
         check(PUSHER.network_changed(self._require_handle(), bool(is_reachable)))
 
     def set_reconnect_limits(

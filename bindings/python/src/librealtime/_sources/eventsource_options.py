@@ -45,8 +45,8 @@ class Keywords(HTTPSourceKeywords, EventSourceKeywords, total=False):
     """All options of an event source.
 
     :param on_open: called when a stream begins.
-    :param on_error: called with an ``ErrorEvent`` when an attempt fails, a stream ends, or an
-        attempt begins to wait for a network.
+    :param on_error: called with an ``ErrorEvent`` when an attempt fails or a stream ends. A wait
+        for a network is reported once, by that or by an RT_ERROR_CONNECT.
     :param on_message: called with each event of type "message", the type of unnamed events.
     :param on_any: called with every event, after the listeners of its type. Handlers receive events
         from the time they are set. Once ``recv`` or an iteration has begun, it receives the same

@@ -45,8 +45,8 @@ class Keywords(HTTPSourceKeywords, LongPollKeywords, total=False):
 
     :param on_open: called when the server responds, or has held a poll for its whole time: for the
         first time, or again after a failure.
-    :param on_error: called with an ``ErrorEvent`` when an attempt fails, or begins to wait for a
-        network.
+    :param on_error: called with an ``ErrorEvent`` when an attempt fails. A wait for a network is
+        reported once, by that or by an RT_ERROR_CONNECT.
     :param on_message: called with each ``PollMessage``, instead of an iteration.
     :param cursor: how polls tell the server what they have received: ``"validators"`` (the
         default), the latest response's Last-Modified and ETag; ``"header_id"``, the id as

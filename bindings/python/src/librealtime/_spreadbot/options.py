@@ -170,8 +170,8 @@ class Keywords(
     :param on_open: called after each connect, with the transport (``"websocket"``, ``"sse"``,
         ``"poll"``) and whether it continued after the last id, so that no message is missing.
     :param on_transport: called with the transport when another one is in use; with None at the end.
-    :param on_error: called with a ``SpreadbotError`` when a transport fails or is lost, or when
-        the next attempt begins to wait for a network.
+    :param on_error: called with a ``SpreadbotError`` when a transport fails or is lost. A wait for
+        a network is reported once, by that or by an RT_ERROR_CONNECT without a transport.
     :param on_message: called with each ``SpreadbotMessage``, instead of an iteration.
     :param on_disconnected: called at the end: with None after ``close_connection``, else with the
         fatal error. It may call ``establish_connection`` again.

@@ -85,10 +85,11 @@ class Keywords(
         ``on_messages`` and ``on_lost`` may be coroutine functions; their calls are awaited one
         after the other, and receiving pauses while ``max_queue`` messages wait for their turn.
     :param on_messages: the same with a list of all messages of one read: the fastest way.
-    :param on_lost: called with a ``Lost`` when the connection will be made again (``reconnect``).
-    :param on_reconnect: called with an ``Attempt`` before each further attempt. It may change URL
-        and headers, and ends the connection by returning False or raising. With asyncio it may be a
-        coroutine function; the attempt waits for it.
+    :param on_lost: called with a ``Lost`` when the connection will be made again (``reconnect``). A
+        wait for a network is reported once, by that or by an RT_ERROR_CONNECT.
+    :param on_reconnect: called with an ``Attempt`` at the end of each wait for one. It may change
+        URL and headers, and ends the connection by returning False or raising. With asyncio it may
+        be a coroutine function; the attempt waits for it.
     :param credentials: called with the status when the server refuses the handshake with 401 or
         403, or the proxy with 407, once an attempt, also without ``reconnect``. It returns headers
         for repeating the handshake (Proxy-Authorization for the proxy), which replace those of the
