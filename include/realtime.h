@@ -850,9 +850,11 @@ rt_status rt_backoff_set_stable_time_ms(rt_backoff *backoff, int64_t time_ms);
  */
 
 /**
- * A reachability monitor: it says whether there is a network. Objects that reconnect or retry
- * consult it before each attempt: while it is offline, they make and count no attempts. One monitor
- * can serve any number of objects on its loop, which keep it alive. Since 0.1.
+ * A reachability monitor: it says whether there is a network. Objects that repeat failed attempts
+ * consult it before each attempt, also the first: while their server cannot be reached, they make
+ * and count none, report the wait once, and continue within a second once the network returns.
+ * Other objects make their only attempt in any case. One monitor can serve any number of objects on
+ * its loop, which keep it alive. Since 0.1.
  */
 typedef struct rt_reachability rt_reachability;
 
@@ -1338,10 +1340,11 @@ rt_status rt_websocket_add_subprotocol(rt_websocket *websocket, const char *name
 rt_status rt_websocket_set_network(rt_websocket *websocket, rt_network *network);
 
 /**
- * The reachability monitor. While it reports no network, no attempt is made or counted; once the
- * network returns, the next attempt follows within a second. The first connection is attempted in
- * any case. The object is retained, not copied. Default: NULL (RT_REACHABILITY_AUTO, shared by all
- * objects on the loop). Before start.
+ * The reachability monitor. While the server cannot be reached, no attempt is made, not even the
+ * first, unless a failed one would not be repeated; none is counted, and the wait is reported once,
+ * without a delay. Once the network returns, the attempt follows within a second. The object is
+ * retained, not copied. Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop).
+ * Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
  * Since 0.1.
@@ -1702,10 +1705,9 @@ rt_status rt_websocket_on_piece(
 /**
  * Sets the callback for a connection that failed or was lost. If the failure is fatal, the close
  * callback follows; otherwise another attempt does. If the peer closed in order and the connection
- * reconnects, `status` is RT_ERROR_CLOSED. While there is no network
- * (`rt_websocket_set_reachability`), `retry_in_ms` is -1, no attempt is counted, and `attempt` is
- * the number of the one that was lost, 0 for the first connection. Once there is a network, the
- * next attempt follows within a second.
+ * reconnects, `status` is RT_ERROR_CLOSED. A wait for a network (`rt_websocket_set_reachability`)
+ * is reported once, by the failure that led to it or by RT_ERROR_CONNECT; `retry_in_ms` is then -1,
+ * and `attempt` is the number of the attempt that was lost, 0 for the first connection.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
@@ -1714,8 +1716,8 @@ rt_status rt_websocket_on_error(
     rt_websocket *websocket, rt_failure_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Sets the callback before each attempt after the first connection. It may change the URL, headers
- * and network.
+ * Sets the callback at the end of each wait for an attempt: before each but the first, and before
+ * the first if it had to wait for a network. It may change the URL, headers and network.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
@@ -2238,9 +2240,11 @@ rt_status rt_eventsource_set_bearer_token(rt_eventsource *eventsource, const cha
 rt_status rt_eventsource_set_network(rt_eventsource *eventsource, rt_network *network);
 
 /**
- * The reachability monitor. While it reports no network, no attempt is made or counted; once the
- * network returns, the next attempt follows within a second. The object is retained, not copied.
- * Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop). Before start.
+ * The reachability monitor. While the server cannot be reached, no attempt is made, not even the
+ * first, unless a failed one would not be repeated; none is counted, and the wait is reported once,
+ * without a delay. Once the network returns, the attempt follows within a second. The object is
+ * retained, not copied. Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop).
+ * Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
  * Since 0.1.
@@ -2514,10 +2518,10 @@ rt_status rt_eventsource_on_retry(
 /**
  * Sets the callback for failed attempts and ended streams. `status` is RT_ERROR_CLOSED for a stream
  * that ended in order. If the failure is fatal, the event source is closed and this is the last
- * callback; otherwise it reconnects. When an attempt begins to wait for a network, the callback is
- * called once, with RT_ERROR_CONNECT and without a time. A failure with `attempt` 0 does not affect
- * the connection (an id file that cannot be used). A failure that occurs before the callback is set
- * is kept for it.
+ * callback; otherwise it reconnects. A wait for a network is reported once, by the failure that led
+ * to it or by RT_ERROR_CONNECT; `retry_in_ms` is then -1. A failure with `attempt` 0 does not
+ * affect the connection (an id file that cannot be used). A failure that occurs before the callback
+ * is set is kept for it.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
@@ -3087,9 +3091,11 @@ rt_status rt_longpoll_set_bearer_token(rt_longpoll *longpoll, const char *token)
 rt_status rt_longpoll_set_network(rt_longpoll *longpoll, rt_network *network);
 
 /**
- * The reachability monitor. While it reports no network, no attempt is made or counted; once the
- * network returns, the next attempt follows within a second. The object is retained, not copied.
- * Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop). Before start.
+ * The reachability monitor. While the server cannot be reached, no attempt is made, not even the
+ * first, unless a failed one would not be repeated; none is counted, and the wait is reported once,
+ * without a delay. Once the network returns, the attempt follows within a second. The object is
+ * retained, not copied. Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop).
+ * Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
  * Since 0.1.
@@ -3253,10 +3259,10 @@ rt_status rt_longpoll_on_message(
 
 /**
  * Sets the callback for failed attempts. If the failure is fatal, the long poll is closed and this
- * is the last callback; otherwise another poll follows. When a poll begins to wait for a network,
- * the callback is called once, with RT_ERROR_CONNECT and without a time. RT_ERROR_GONE (410) means
- * that the polled resource was removed. By default it is not fatal, and polls start again from the
- * beginning. A failure that occurs before the callback is set is kept for it.
+ * is the last callback; otherwise another poll follows. A wait for a network is reported once, by
+ * the failure that led to it or by RT_ERROR_CONNECT; `retry_in_ms` is then -1. RT_ERROR_GONE (410)
+ * means that the polled resource was removed. By default it is not fatal, and polls start again
+ * from the beginning. A failure that occurs before the callback is set is kept for it.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
@@ -3699,10 +3705,11 @@ rt_status rt_rest_set_backoff(rt_rest *rest, rt_backoff *backoff);
 rt_status rt_rest_set_network(rt_rest *rest, rt_network *network);
 
 /**
- * The reachability monitor. While it reports no network, no attempt is made or counted; once the
- * network returns, the next attempt follows within a second. The object is retained, not copied.
- * Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop). Before the first
- * request.
+ * The reachability monitor. While the server cannot be reached, no attempt is made, not even the
+ * first, unless a failed one would not be repeated; none is counted, and the wait is reported once,
+ * without a delay. Once the network returns, the attempt follows within a second. The object is
+ * retained, not copied. Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop).
+ * Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
  * Since 0.1.
@@ -4543,9 +4550,10 @@ rt_status rt_spreadbot_clear_headers(rt_spreadbot *spreadbot);
 rt_status rt_spreadbot_set_network(rt_spreadbot *spreadbot, rt_network *network);
 
 /**
- * The reachability monitor. While it reports no network, no attempt is made or counted; once the
- * network returns, the next attempt follows within a second. The object is retained, not copied.
- * Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop).
+ * The reachability monitor. While the server cannot be reached, no attempt is made, not even the
+ * first, unless a failed one would not be repeated; none is counted, and the wait is reported once,
+ * without a delay. Once the network returns, the attempt follows within a second. The object is
+ * retained, not copied. Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop).
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
  * Since 0.1.
@@ -4809,8 +4817,8 @@ rt_status rt_spreadbot_on_message(
 /**
  * Sets the callback for a transport that failed or was lost, and for refused tokens. If the failure
  * is fatal, the disconnected callback follows; otherwise another attempt does, by the same
- * transport or another one. When the next attempt begins to wait for a network, the callback is
- * called once, with RT_ERROR_CONNECT, without a time and without a transport.
+ * transport or another one. A wait for a network is reported once, by the failure that led to it or
+ * by RT_ERROR_CONNECT without a transport; `retry_in_ms` is then -1.
  *
  * `attempt` counts the attempts in a row on the transport; it is 0 if the failure does not count.
  * `transport` is RT_SPREADBOT_TRANSPORT_NONE for a failed request of an outbox, which is retried. A
@@ -5363,10 +5371,11 @@ rt_status rt_pusher_set_bearer_token(rt_pusher *pusher, const char *token);
 rt_status rt_pusher_set_network(rt_pusher *pusher, rt_network *network);
 
 /**
- * The reachability monitor. While it reports no network, no attempt is made or counted; once the
- * network returns, the next attempt follows within a second. The first attempt is made in any case.
- * When the network changes, a ping checks an open connection. The object is retained, not copied.
- * Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop).
+ * The reachability monitor. While the server cannot be reached, no attempt is made, not even the
+ * first, unless a failed one would not be repeated; none is counted, and the wait is reported once,
+ * without a delay. Once the network returns, the attempt follows within a second. When the network
+ * changes, a ping checks an open connection. The object is retained, not copied. Default: NULL
+ * (RT_REACHABILITY_AUTO, shared by all objects on the loop).
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
  * Since 0.1.
@@ -5736,7 +5745,9 @@ typedef void (*rt_pusher_debug_fn)(const char *line, void *user);
 
 /**
  * Sets the callback for changes of the state. When it runs, `rt_pusher_get_state` already returns
- * the new state.
+ * the new state. A wait for a network is reported once, by the failure that led to it or by
+ * RT_ERROR_CONNECT; `retry_in_ms` is then -1. If the connection was reconnecting before, both
+ * states are the same.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
@@ -5905,10 +5916,10 @@ typedef void (*rt_pusher_channel_fn)(const char *channel, uint64_t number, void 
 
 /**
  * Connects, and keeps connected: a lost connection is established again, unless the options or the
- * server's close code forbid it. The first attempt is made at once, also without a network, so that
- * its failure is reported. While the connection is reconnecting, the next attempt is made at once;
- * while it is connecting or connected, the call has no effect. No callback is called inside this
- * call. Any thread.
+ * server's close code forbid it. Without a network (`rt_pusher_set_reachability`) the connection
+ * waits for one, in the state reconnecting. With one, a connection that is reconnecting makes the
+ * next attempt at once; while it is connecting or connected, the call has no effect. No callback is
+ * called inside this call. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL, and for options that contradict each other;
  *   RT_ERROR_INVALID_URL for options that make no URL; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed
@@ -5931,7 +5942,8 @@ rt_status rt_pusher_disconnect(rt_pusher *pusher);
  * Reports what the program knows about the network, in addition to what the connection observes
  * itself (`rt_pusher_set_reachability`). A connected connection checks with a ping that the server
  * still answers. If the network is reachable and the connection waits for its next attempt, it
- * makes it at once. Any thread.
+ * makes it at once. If it is not, no attempt is made until it is, also if the program connects. Any
+ * thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
  * Since 0.1.
@@ -6943,11 +6955,11 @@ rt_status rt_ddp_set_bearer_token(rt_ddp *ddp, const char *token);
 rt_status rt_ddp_set_network(rt_ddp *ddp, rt_network *network);
 
 /**
- * The reachability monitor. While it reports no network, no attempt is made or counted; once the
- * network returns, the next attempt follows within a second. When the network becomes reachable
- * again, a client that waits for its next attempt makes it at once. The object is retained, not
- * copied. Default: NULL (RT_REACHABILITY_AUTO, shared by all objects on the loop). Before the
- * client is used.
+ * The reachability monitor. While the server cannot be reached, no attempt is made, not even the
+ * first, unless a failed one would not be repeated; none is counted, and the wait is reported once,
+ * without a delay. Once the network returns, the attempt follows within a second. A Meteor client
+ * makes it at once. The object is retained, not copied. Default: NULL (RT_REACHABILITY_AUTO, shared
+ * by all objects on the loop). Before the client is used.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one on another loop; RT_ERROR_STATE.
  * Since 0.1.
@@ -7316,7 +7328,8 @@ typedef void (*rt_ddp_debug_fn)(const char *line, void *user);
 
 /**
  * Sets the callback for changes of the status. When it runs, `rt_ddp_get_status` already returns
- * the new one.
+ * the new one. A wait for a network is reported once, by the failure that led to it or by
+ * RT_ERROR_CONNECT; the status is then offline, and may have been before.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
@@ -7386,8 +7399,9 @@ rt_status rt_ddp_on_debug(rt_ddp *ddp, rt_ddp_debug_fn fn, void *user, rt_destro
 
 /**
  * Connects, and keeps connected: a lost connection is established again, unless the options forbid
- * it. While the client waits for its next attempt, it is made at once, and the count of failures
- * stays. No callback is called inside this call. Any thread.
+ * it. Without a network (`rt_ddp_set_reachability`) the client waits for one, with the status
+ * offline. With one, a client that waits for its next attempt makes it at once, and the count of
+ * failures stays. No callback is called inside this call. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL, if there are both a file and a callback for
  *   the token, and if the files for the token and for the documents are the same; RT_ERROR_STORE if
