@@ -50,12 +50,6 @@ struct Console: Sendable {
         }
     }
 
-    /// Explains why nothing happens while there is no network.
-    func reportOffline() throws {
-        if try Reachability().isOnline { return }
-        note("there is no network; waiting for it, unless the server is local", JSONLine("offline"))
-    }
-
     /// Reports a failure that does not end the command.
     func reportLoss(_ error: RealtimeError, _ delay: Duration?, _ attempt: Int) {
         if error.code == .store {

@@ -108,7 +108,6 @@ struct DDPCommand: AsyncParsableCommand {
             let completion = Completion()
             let view = DDPView(shared.console, completion, try shown, url: url, count: count)
             let interruption = Interruption { view.leave(client) }
-            try shared.console.reportOffline()
             let work = Task {
                 do {
                     try await perform(client, view, login)

@@ -102,7 +102,9 @@ final class DDPView: Sendable {
             if change.status == .offline { completion.end() }
             return
         }
-        if let error = change.error, !wasConnected,
+        // Then it waits for the network.
+        let isOffline = change.status == .offline
+        if let error = change.error, !wasConnected, !isOffline,
             change.status == .failed || isFinal(error, change.retryCount)
         {
             completion.end(DDPUnreachable(error: error, address: address))
@@ -113,7 +115,7 @@ final class DDPView: Sendable {
             let error = change.error ?? RealtimeError(.handshake, change.reason)
             return completion.end(error)
         }
-        note(change, wasConnected ? "trying again" : "trying SockJS")
+        note(change, wasConnected || isOffline ? "trying again" : "trying SockJS")
     }
 
     /// Whether an error before the first connection is the end. A WebSocket that a proxy blocks is

@@ -65,7 +65,6 @@ struct EventSourceCommand: AsyncParsableCommand {
                 completion.end()
             }
             addHandlers(to: source, completion)
-            try shared.console.reportOffline()
             try source.start()
             let result = await Task { try await completion.wait() }.result
             // The last id may not be in the file yet.

@@ -98,7 +98,6 @@ struct ListenCommand: AsyncParsableCommand {
             let completion = Completion()
             let interruption = Interruption { spreadbot.closeConnection() }
             addHandlers(to: spreadbot, Attempts(endsUnreached: maxRounds == nil), completion)
-            try shared.console.reportOffline()
             spreadbot.establishConnection(path: path)
             let sending = send ? Task { await sendLines(by: spreadbot) } : nil
             defer { sending?.cancel() }

@@ -63,7 +63,6 @@ struct LongPollCommand: AsyncParsableCommand {
                 completion.end()
             }
             addHandlers(to: poll, completion)
-            try shared.console.reportOffline()
             try poll.start()
             try await completion.wait()
             await Loop.shared.settle()

@@ -106,7 +106,6 @@ struct PusherCommand: AsyncParsableCommand {
                 // Nothing else reports the end of what has not begun.
                 if pusher.connection.connectionState == .disconnected { completion.end() }
             }
-            try shared.console.reportOffline()
             view.subscribe(pusher)
             // A channel's name that cannot be used is reported on the loop.
             await Loop.shared.settle()

@@ -90,7 +90,8 @@ final class PusherView: Sendable {
             return state.wasConnected
         }
         let isEnd = change.new == .disconnected
-        if change.new == .reconnecting, !wasConnected {
+        // Without a delay it waits for the network.
+        if change.new == .reconnecting, change.retryIn != nil, !wasConnected {
             completion.end(change.error)
             return pusher.disconnect()
         }

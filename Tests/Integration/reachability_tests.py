@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+import pytest
 from command_line import Tool, ends, http, line_of, running
 from harness import PATIENCE_S, Build, Failed, Probe, also_under_valgrind, expect, in_namespaces
 from namespaces import SERVER, Wire
@@ -224,13 +225,16 @@ def test_websocket_reconnects(build: Build, servers: Servers) -> None:
 
 
 def test_websocket_starts_without_a_network(build: Build, servers: Servers) -> None:
-    """The first attempt is made in any case: its error shows the cause."""
+    """The first attempt waits, too."""
     with Wire() as wire:
         wire.client("ip link set c0 down")
         url = servers.script(echo, host=SERVER, at=wire.listen())
         with Probe(build, url, prefix=wire.inside, reconnect="10,40,1", log=4) as probe:
-            probe.expect("error RT_ERROR_CONNECT .*")
+            probe.expect("error RT_ERROR_CONNECT .*: there is no network to reach it")
             probe.expect("lost 1006 attempt 0 in -1")
+            # Nothing is printed, so nothing was tried.
+            probe.tell("state")
+            probe.expect("state 5")
             wire.client("ip link set c0 up")
             probe.expect("attempt 0")
             probe.expect("open .*")
@@ -291,5 +295,46 @@ def test_tool_waits_for_the_network(build: Build, servers: Servers) -> None:
         with running(tool, "sse", url, "--count", "1", prefix=wire.inside) as process:
             expect("no network" in line_of(process, "stderr"), "not told")
             wire.client("ip link set c0 up")
+            # Once: the next line is about the connection.
+            expect("connected to" in line_of(process, "stderr"), "told more than once")
             expect(line_of(process) == "hello", "no event")
             ends(process, 0)
+
+
+async def confirm(peer: Peer) -> None:
+    """A Pusher server that has nothing to say."""
+    await peer.send(peer.answer())
+    established = r'{"event":"pusher:connection_established","data":"{\"socket_id\":\"1.1\"}"}'
+    await peer.send(frame(1, established.encode()))
+    await peer.read_to_end()
+
+
+async def greet(peer: Peer) -> None:
+    """A Meteor server that answers the question for a session."""
+    await peer.send(peer.answer())
+    await peer.read_frame()
+    await peer.send(frame(1, b'{"msg":"connected","session":"S"}'))
+    await peer.read_to_end()
+
+
+@pytest.mark.parametrize("kind", ["pusher", "ddp", "ws"])
+def test_tool_connects_when_the_network_returns(build: Build, servers: Servers, kind: str) -> None:
+    """It does not end, although it has never been connected."""
+    script = {"pusher": confirm, "ddp": greet, "ws": echo}[kind]
+    with Wire() as wire:
+        wire.client("ip link set c0 down")
+        url = servers.script(script, host=SERVER, at=wire.listen())
+        host, port = url.removeprefix("ws://").split("/")[0].rsplit(":", 1)
+        arguments = {
+            "pusher": ["--host", host, "--port", port, "--no-tls", "--key", "k", "news"],
+            "ddp": [f"ws://{host}:{port}", "sub", "posts"],
+            "ws": [url, "--reconnect"],
+        }[kind]
+        with running(Tool(build), kind, *arguments, prefix=wire.inside) as process:
+            line = line_of(process, "stderr")
+            while "connecting" in line or "each line" in line:
+                line = line_of(process, "stderr")
+            expect(f"{host}:{port}: there is no network to reach it" in line, f"told {line!r}")
+            wire.client("ip link set c0 up")
+            while "connected" not in (line := line_of(process, "stderr")):
+                expect("no network" not in line, f"told again: {line!r}")
