@@ -1422,10 +1422,10 @@ rt_status rt_websocket_set_offline_queue(rt_websocket *websocket, uint32_t max_m
 rt_status rt_websocket_set_open_timeout_ms(rt_websocket *websocket, int64_t time_ms);
 
 /**
- * The time limit for the closing handshake, from this side's close frame to the peer's. The
- * connection ends with the peer's close frame, whether or not the peer then closes TCP. After a
- * protocol violation by the peer the limit is always 10 s. Default: 10,000; 0 means no limit.
- * Before start.
+ * The time limit for the closing handshake, from this side's close frame to the peer's. While bytes
+ * that were sent before arrive, it begins anew, up to ten times the limit in all. The connection
+ * ends with the peer's close frame, whether or not the peer then closes TCP. After a protocol
+ * violation by the peer the limit is always 10 s. Default: 10,000; 0 means no limit. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -5929,9 +5929,10 @@ typedef void (*rt_pusher_channel_fn)(const char *channel, uint64_t number, void 
 rt_status rt_pusher_connect(rt_pusher *pusher);
 
 /**
- * Ends the connection with a closing handshake, for which it waits up to 5 s, and stops all
- * attempts and authorizations. Channels and bindings are kept for the next `rt_pusher_connect`. No
- * callback is called inside this call. Any thread.
+ * Ends the connection with a closing handshake, and stops all attempts and authorizations. It waits
+ * for the server's close frame, up to 5 s after the last of the events before has arrived there, 50
+ * s at most. Channels and bindings are kept for the next `rt_pusher_connect`. No callback is called
+ * inside this call. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
  * Since 0.1.

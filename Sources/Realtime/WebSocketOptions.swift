@@ -75,9 +75,10 @@ extension WebSocket {
         /// together. nil means no limit.
         public var openTimeout: Duration? = .seconds(10)
         /// The time limit for the closing handshake, from this side's close frame to the peer's.
-        /// The connection ends with the peer's close frame, whether or not the peer then closes
-        /// TCP. After a protocol violation by the peer the limit is always 10 s. nil means no
-        /// limit.
+        /// While bytes that were sent before arrive, it begins anew, up to ten times the limit in
+        /// all. The connection ends with the peer's close frame, whether or not the peer then
+        /// closes TCP. After a protocol violation by the peer the limit is always 10 s. nil means
+        /// no limit.
         public var closeTimeout: Duration? = .seconds(10)
         /// The time between two pings on an open connection. nil means no pings.
         public var pingInterval: Duration? = .seconds(20)

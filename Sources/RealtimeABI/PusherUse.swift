@@ -24,8 +24,9 @@ public func rt_pusher_connect(_ pusher: rt_pusher?) -> rt_status {
     pusherCall(pusher) { (connection) throws(RealtimeError) in try connection.connect() }
 }
 
-/// Ends the connection with a closing handshake, for which it waits up to 5 s, and stops all
-/// attempts and authorizations. Channels and bindings are kept for the next `rt_pusher_connect`. No
+/// Ends the connection with a closing handshake, and stops all attempts and authorizations. It
+/// waits for the server's close frame, up to 5 s after the last of the events before has arrived
+/// there, 50 s at most. Channels and bindings are kept for the next `rt_pusher_connect`. No
 /// callback is called inside this call. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
 @_cdecl("rt_pusher_disconnect")

@@ -192,7 +192,8 @@ public func rt_websocket_set_open_timeout_ms(
     }
 }
 
-/// The time limit for the closing handshake, from this side's close frame to the peer's. The
+/// The time limit for the closing handshake, from this side's close frame to the peer's. While
+/// bytes that were sent before arrive, it begins anew, up to ten times the limit in all. The
 /// connection ends with the peer's close frame, whether or not the peer then closes TCP. After a
 /// protocol violation by the peer the limit is always 10 s. Default: 10,000; 0 means no limit.
 /// Before start. Since 0.1.

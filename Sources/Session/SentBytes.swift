@@ -36,3 +36,34 @@ struct BytesBefore: Sendable {
         return true
     }
 }
+
+/// The time limit for the answer to a close frame. Over a slow link the bytes before the frame may
+/// take longer than the answer may. So while some of them arrive, the time begins anew.
+struct CloseLimit: Sendable {
+    /// When to call `isOver`.
+    private(set) var due: Instant
+    private let time: Duration
+    private let latest: Instant
+    private var before: BytesBefore?
+
+    /// The whole may take so many times the limit.
+    private static let mostTimes = 10
+
+    /// - Parameters:
+    ///   - sent: the counts just before the close frame is queued; nil if the time never begins
+    ///     anew.
+    ///   - pending: bytes that will be queued before it, and are not counted in `sent`.
+    init(_ time: Duration, sent: SentBytes?, pending: Int = 0, now: Instant) {
+        self.time = time
+        due = now + time
+        latest = now + time * CloseLimit.mostTimes
+        before = sent.flatMap { BytesBefore($0, pending: pending) }
+    }
+
+    mutating func isOver(_ now: Instant, _ sent: SentBytes) -> Bool {
+        guard now >= due else { return false }
+        guard now < latest, before?.excuse(sent) ?? false else { return true }
+        due = min(now + time, latest)
+        return false
+    }
+}

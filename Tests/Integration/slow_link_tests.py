@@ -2,9 +2,11 @@
 take, and the connection is kept as long as bytes of the message arrive."""
 
 import contextlib
+import queue
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from ddp_server import DDPServer
@@ -106,9 +108,8 @@ ESTABLISHED = (
 )
 
 
-@pytest.mark.parametrize("frame_pings", [False, True])
-def test_large_client_events(servers: Servers, frame_pings: bool) -> None:
-    received = threading.Event()
+def pusher_script(received: threading.Event) -> Callable[[Peer], object]:
+    """A Pusher server that notes that the last event has arrived."""
 
     async def script(peer: Peer) -> None:
         await peer.send(peer.answer() + frame(1, ESTABLISHED))
@@ -126,27 +127,73 @@ def test_large_client_events(servers: Servers, frame_pings: bool) -> None:
             elif b"client-last" in payload:
                 received.set()
 
+    return script
+
+
+@contextlib.contextmanager
+def events_sent(link: SlowLink, size: int, **options: Any) -> Iterator[sync.Pusher]:
+    """A client that has just sent so many bytes of events."""
+    client = sync.Pusher(
+        "key",
+        host="127.0.0.1",
+        port=link.port,
+        use_tls=False,
+        compression=None,
+        authorizer=lambda _: {"auth": "key:signature"},
+        client_event_rate=None,
+        **options,
+    )
+    with client:
+        client.connect(timeout=PATIENCE_S)
+        channel = client.subscribe("private-a", timeout=PATIENCE_S)
+        for _ in range(size // 9000):
+            channel.trigger("client-large", "x" * 9000)
+        channel.trigger("client-last")
+        yield client
+
+
+@pytest.mark.parametrize("frame_pings", [False, True])
+def test_large_client_events(servers: Servers, frame_pings: bool) -> None:
+    received = threading.Event()
+    options = {"activity_timeout": SILENCE_S, "pong_timeout": ANSWER_S, "frame_pings": frame_pings}
+    with (
+        SlowLink(port_of(servers.script(pusher_script(received)))) as link,
+        events_sent(link, MESSAGE_BYTES, **options) as client,
+    ):
+        expect(received.wait(PATIENCE_S), "the last event did not arrive")
+        expect(client.state == "connected" and link.count == 1, f"{link.count} connections")
+
+
+def test_closing_behind_large_client_events(servers: Servers) -> None:
+    """The events take longer than the 5 s for the server's close frame."""
+    received = threading.Event()
+    with (
+        SlowLink(port_of(servers.script(pusher_script(received)))) as link,
+        events_sent(link, 8 * BYTES_PER_S) as client,
+    ):
+        client.disconnect(timeout=PATIENCE_S)
+        expect(received.is_set(), "the last event did not arrive")
+
+
+def test_closing_behind_a_large_message(servers: Servers) -> None:
+    """It takes longer than the time limit for the peer's close frame."""
+    received: queue.Queue[int] = queue.Queue()
+
+    async def script(peer: Peer) -> None:
+        await peer.send(peer.answer())
+        while True:
+            opcode, payload = await peer.read_frame()
+            received.put(len(payload))
+            if opcode == 8:
+                return await peer.send(frame(8, payload))
+
     with SlowLink(port_of(servers.script(script))) as link:
-        client = sync.Pusher(
-            "key",
-            host="127.0.0.1",
-            port=link.port,
-            use_tls=False,
-            compression=None,
-            authorizer=lambda _: {"auth": "key:signature"},
-            client_event_rate=None,
-            activity_timeout=SILENCE_S,
-            pong_timeout=ANSWER_S,
-            frame_pings=frame_pings,
-        )
-        with client:
-            client.connect(timeout=PATIENCE_S)
-            channel = client.subscribe("private-a", timeout=PATIENCE_S)
-            for _ in range(MESSAGE_BYTES // 9000):
-                channel.trigger("client-large", "x" * 9000)
-            channel.trigger("client-last")
-            expect(received.wait(PATIENCE_S), "the last event did not arrive")
-            expect(client.state == "connected" and link.count == 1, f"{link.count} connections")
+        options: dict[str, Any] = {"compression": None, "ping_interval": None}
+        ws = sync.connect(f"ws://127.0.0.1:{link.port}/", close_timeout=ANSWER_S, **options)
+        ws.send("x" * MESSAGE_BYTES)
+        ws.close()
+        expect(ws.close_code == 1000, f"closed with {ws.close_code}")
+    expect(received.get(timeout=PATIENCE_S) == MESSAGE_BYTES, "the message did not arrive")
 
 
 def test_a_part_of_a_record_is_not_idle(make: Callable[..., Probe], servers: Servers) -> None:

@@ -271,6 +271,42 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(peer.written().isEmpty)
     }
 
+    /// A large message is on its way, so the peer cannot have received the close frame yet.
+    @Test func theTimeLimitOfClosingBeginsAnewWhileBytesArrive() throws {
+        var peer = try Peer { $0.closeTimeout = .seconds(2) }
+        try peer.send(String(repeating: "x", count: 100_000))
+        peer.session.didWrite(30_000)
+        peer.session.close(.normal, reason: "", unacknowledged: 20_000, now: at(0))
+        // Fewer of the bytes that were written have not arrived.
+        #expect(peer.session.timeReached(at(2000), unacknowledged: 19_999) == .nothing)
+        #expect(peer.session.wakeUp == at(4000))
+        peer.session.didWrite(10_000)
+        // As many as before were written, but none has arrived since.
+        #expect(peer.session.timeReached(at(4000), unacknowledged: 29_999) == .closeTimedOut)
+    }
+
+    @Test func theTimeLimitOfClosingCountsFromTheArrivalOfTheLastByte() throws {
+        var peer = try Peer { $0.closeTimeout = .seconds(2) }
+        try peer.send("last")
+        peer.session.close(.normal, reason: "", now: at(0))
+        _ = peer.written()
+        #expect(peer.session.timeReached(at(2000)) == .nothing)
+        #expect(peer.session.timeReached(at(4000)) == .closeTimedOut)
+    }
+
+    @Test func theTimeLimitOfClosingIsBoundedAsAWhole() throws {
+        var peer = try Peer { $0.closeTimeout = .seconds(2) }
+        try peer.send(String(repeating: "x", count: 100_000))
+        peer.session.close(.normal, reason: "", now: at(0))
+        for second in stride(from: 2, to: 20, by: 2) {
+            peer.session.didWrite(1)
+            #expect(peer.session.timeReached(at(UInt64(second) * 1000)) == .nothing)
+        }
+        peer.session.didWrite(1)
+        #expect(peer.session.wakeUp == at(20_000))
+        #expect(peer.session.timeReached(at(20_000)) == .closeTimedOut)
+    }
+
     @Test func theClosingHandshakeHasATimeLimit() throws {
         var peer = try Peer { $0.closeTimeout = .seconds(2) }
         peer.session.close(.normal, reason: "", now: at(0))

@@ -145,7 +145,10 @@ package final class PusherConnection:
     package func disconnect() throws(RealtimeError) {
         try checkOpen()
         guard wasStarted else { return }
-        onLoop { [self] in session.disconnect(now: Loop.now()) }
+        onLoop { [self] in
+            noteSentBytes()
+            session.disconnect(now: Loop.now())
+        }
     }
 
     /// Takes over what the program knows about the network.

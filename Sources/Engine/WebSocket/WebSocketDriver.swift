@@ -126,7 +126,8 @@ extension WebSocketConnection {
             scheduleTurn()
         case .handshake:
             Log.write(.debug, "\(currentURL.displayName): closing")
-            session?.pointee.close(code, reason: reason, now: Loop.now())
+            session?.pointee.close(
+                code, reason: reason, unacknowledged: unacknowledgedBytes, now: Loop.now())
             // Receiving may be paused, with the peer's close frame unread.
             wantsRead = true
             queued()

@@ -39,8 +39,10 @@ extension PusherSession {
             enter(.idle)
         case .connected(let number):
             release()
+            closeLimit = CloseLimit(
+                PusherConfiguration.closeTimeout, sent: sentBytes, pending: pendingBytes, now: now)
             enter(.closing(number))
-            stageDue = now + PusherConfiguration.closeTimeout
+            stageDue = closeLimit?.due
             act(.close(number))
         }
     }

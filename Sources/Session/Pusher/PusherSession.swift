@@ -50,6 +50,8 @@ package struct PusherSession: ActionMachine, Sendable {
     var isUpgraded = false
     /// The time limit of the stage.
     var stageDue: Instant?
+    /// That of the closing handshake.
+    var closeLimit: CloseLimit?
     /// When the socket opened, or the attempt started if it has not.
     var openedAt = Instant(nanoseconds: 0)
     var connectedAt: Instant?
@@ -178,7 +180,10 @@ package struct PusherSession: ActionMachine, Sendable {
             act(.drop(number))
             lose(error: connectTimedOut, now: now)
         case .closing(let number):
-            guard let due = stageDue, due <= now else { return }
+            guard closeLimit?.isOver(now, sentBytes) ?? true else {
+                stageDue = closeLimit?.due
+                return
+            }
             act(.drop(number))
             enter(.idle)
         case .connected(let number):

@@ -48,7 +48,7 @@ package struct SockJSSession: ActionMachine {
     /// When the request that sends messages began, or a later time at which more of it had arrived;
     /// nil if there is none.
     private var sendMoved: Instant?
-    private var closeDue: Instant?
+    private var closeLimit: CloseLimit?
     private var waiting: [[UInt8]] = []
     private var waitingBytes = 0
     private var bytesOnTheWay = 0
@@ -101,7 +101,7 @@ package struct SockJSSession: ActionMachine {
         guard phase != .closing, phase != .ended else { return }
         guard phase == .open else { return end(DDPSocketEnd()) }
         phase = .closing
-        closeDue = now + SockJSSession.closeTimeout
+        closeLimit = CloseLimit(SockJSSession.closeTimeout, sent: sentBytes, now: now)
         endIfAllIsSent()
     }
 
@@ -247,7 +247,7 @@ package struct SockJSSession: ActionMachine {
     private mutating func end(_ end: DDPSocketEnd) {
         phase = .ended
         waiting = []
-        (sendMoved, closeDue, pollDue, isPolling) = (nil, nil, nil, false)
+        (sendMoved, closeLimit, pollDue, isPolling) = (nil, nil, nil, false)
         isPollHeld = false
         // Messages that were received before are still delivered.
         actions.removeAll { action in
@@ -262,7 +262,7 @@ package struct SockJSSession: ActionMachine {
     // MARK: Time
 
     package var wakeUp: Instant? {
-        var due = closeDue
+        var due = closeLimit?.due
         if let pollDue { due = earlier(due, pollDue) }
         if isPolling { due = earlier(due, lastHeard + SockJSSession.silenceLimit) }
         if let sendMoved { due = earlier(due, sendMoved + SockJSSession.silenceLimit) }
@@ -275,6 +275,9 @@ package struct SockJSSession: ActionMachine {
 
     package mutating func timeReached(_ now: Instant) {
         if let pollDue, now >= pollDue { poll(now) }
+        // This may also extend it.
+        let sent = sentBytes
+        if closeLimit?.isOver(now, sent) == true { return end(DDPSocketEnd()) }
         guard let due = wakeUp, now >= due else { return }
         guard phase != .closing else { return end(DDPSocketEnd()) }
         let limit = SockJSSession.silenceLimit.readable

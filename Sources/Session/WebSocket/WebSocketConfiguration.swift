@@ -53,7 +53,8 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     package var openTimeout: Duration = .seconds(10)
     /// The time limit from a ready connection to the end of the handshake, within `openTimeout`.
     package var answerTimeout: Duration = .zero
-    /// The time limit for the closing handshake, from this side's close frame to the peer's. The
+    /// The time limit for the closing handshake, from this side's close frame to the peer's. While
+    /// bytes that were sent before arrive, it begins anew, up to ten times the limit in all. The
     /// connection ends with the peer's close frame, whether or not the peer then closes TCP. After
     /// a protocol violation by the peer the limit is always 10 s.
     /// - Option: close_timeout, limit

@@ -22,7 +22,7 @@ package struct WebSocketSession: ~Copyable {
     private var writer: MessageWriter
     private var heartbeat: Heartbeat
     private let keys: MaskKeys
-    private var closeDeadline: Instant?
+    private var closing: Closing?
     /// When the last part of a message came, or receiving began; nil if there is no idle timeout.
     private var lastMessage: Instant?
     /// When bytes came whose meaning is not known yet, because they are a part of a TLS record.
@@ -35,6 +35,13 @@ package struct WebSocketSession: ~Copyable {
     private var bytesWritten: UInt64 = 0
     private var pingsSent: UInt64 = 0
     private var pongsReceived: UInt64 = 0
+
+    /// Boxed, so that open connections do not pay for it.
+    private final class Closing {
+        var limit: CloseLimit
+
+        init(_ limit: CloseLimit) { self.limit = limit }
+    }
 
     private enum PendingEnd {
         case closed(CloseCode, reason: String)
@@ -320,27 +327,38 @@ package struct WebSocketSession: ~Copyable {
     }
 
     /// Begins the closing handshake after the queued bytes. Further calls have no effect.
-    package mutating func close(_ code: CloseCode?, reason: String, now: Instant) {
+    /// - Parameter unacknowledged: see `sentBytes`.
+    package mutating func close(
+        _ code: CloseCode?, reason: String, unacknowledged: Int = 0, now: Instant
+    ) {
         guard state == .open else { return }
-        queueClose(code, reason: reason, now)
+        let sent = sentBytes(unacknowledged: unacknowledged)
+        queueClose(code, reason: reason, now, after: sent)
         state = .closing
     }
 
-    private mutating func queueClose(_ code: CloseCode?, reason: String, _ now: Instant) {
+    /// - Parameter sent: nil if the bytes before the frame get no more time than it.
+    private mutating func queueClose(
+        _ code: CloseCode?, reason: String, _ now: Instant, after sent: SentBytes? = nil
+    ) {
         ClosePayload.bytes(code, reason: reason).withUnsafeBytes {
             FrameWriter.write(
                 .close, isFinal: true, isCompressed: false, payload: $0, key: keys.next(),
                 into: &outgoing)
         }
         delayedPong = nil
-        if closeTimeout > .zero { closeDeadline = now + closeTimeout }
+        if closeTimeout > .zero {
+            closing = Closing(CloseLimit(closeTimeout, sent: sent, now: now))
+        }
     }
 
     /// Queues a close frame after a fault of the peer. A peer that violates the protocol is not
     /// awaited indefinitely, even if there is no close timeout.
     private mutating func queueFailure(_ code: CloseCode, reason: String, _ now: Instant) {
         queueClose(code, reason: reason, now)
-        if closeDeadline == nil { closeDeadline = now + WebSocketSession.failureTimeout }
+        if closing == nil {
+            closing = Closing(CloseLimit(WebSocketSession.failureTimeout, sent: nil, now: now))
+        }
     }
 
     /// The transport took `count` bytes of `outgoing`.
@@ -370,7 +388,7 @@ package struct WebSocketSession: ~Copyable {
 
     /// When `timeReached` should be called; nil for never.
     package var wakeUp: Instant? {
-        guard state == .open else { return closeDeadline }
+        guard state == .open else { return closing?.limit.due }
         guard !isPaused, let idleDeadline else { return heartbeat.wakeUp }
         return heartbeat.wakeUp.map { min($0, idleDeadline) } ?? idleDeadline
     }
@@ -378,8 +396,8 @@ package struct WebSocketSession: ~Copyable {
     /// - Parameter unacknowledged: see `sentBytes`.
     package mutating func timeReached(_ now: Instant, unacknowledged: Int = 0) -> OnTime {
         guard state == .open else {
-            guard let closeDeadline, now >= closeDeadline else { return .nothing }
-            return .closeTimedOut
+            let sent = sentBytes(unacknowledged: unacknowledged)
+            return closing?.limit.isOver(now, sent) == true ? .closeTimedOut : .nothing
         }
         if !isPaused, let idleDeadline, now >= idleDeadline {
             queueFailure(.goingAway, reason: "idle", now)

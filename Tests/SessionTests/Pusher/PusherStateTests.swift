@@ -98,6 +98,16 @@ struct PusherStateTests {
         #expect(try model.pass() == ["drop", "disconnecting → disconnected"])
     }
 
+    @Test func `the 5 s begin anew while events before the close frame arrive`() throws {
+        let model = try PusherModel.connected()
+        model.session.sentBytes = SentBytes(queued: 1000, arrived: 100)
+        _ = model.disconnect()
+        model.session.sentBytes.arrived = 101
+        #expect(model.pass(.seconds(5)) == [])
+        #expect(model.session.state == .disconnecting && model.wait == .seconds(5))
+        #expect(try model.pass() == ["drop", "disconnecting → disconnected"])
+    }
+
     @Test func `disconnect while connecting drops the socket`() throws {
         let model = try PusherModel()
         _ = model.connect()

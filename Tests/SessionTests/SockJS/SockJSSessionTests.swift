@@ -321,6 +321,18 @@ struct SockJSSessionTests {
         #expect(try talk.end() == DDPSocketEnd())
     }
 
+    @Test func closingWaitsWhileMessagesArrive() throws {
+        var talk = Conversation.open()
+        talk.send(String(repeating: "x", count: 1000))
+        talk.session.close(now: at(1))
+        _ = talk.actions()
+        talk.session.arrived(500, now: at(5))
+        talk.session.timeReached(at(6))
+        #expect(talk.actions() == [] && talk.session.wakeUp == at(11))
+        talk.session.timeReached(at(11))
+        #expect(try talk.end() == DDPSocketEnd())
+    }
+
     @Test func closingWithNothingToSendEndsAtOnce() throws {
         var talk = Conversation.open()
         talk.session.close(now: talk.now)

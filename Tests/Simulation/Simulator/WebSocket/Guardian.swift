@@ -163,8 +163,16 @@ final class Guardian {
     func ended() {
         guard let since = closingSince else { return }
         world.require(
-            world.now <= since + closeLimit + Guardian.lateness,
+            world.now <= latestEnd(of: since) + Guardian.lateness,
             "ended \(world.now - since) after the closing began, the limit is \(closeLimit)")
+    }
+
+    /// While bytes before the close frame are written, the time begins anew whenever it is over,
+    /// which is noticed late.
+    private func latestEnd(of since: Instant) -> Instant {
+        guard lastProgress >= since, !hasFailed else { return since + closeLimit }
+        let latest = lastProgress + closeLimit * 2 + Guardian.lateness
+        return min(latest, since + closeLimit * 10)
     }
 
     // Checks
@@ -216,7 +224,7 @@ final class Guardian {
         if state != .open {
             if closingSince == nil { closingSince = world.now }
             if let closingSince, closeLimit < .seconds(1_000_000) {
-                latest = closingSince + closeLimit
+                latest = latestEnd(of: closingSince)
             }
         } else {
             if options.pingInterval > .zero { latest = world.now + options.pingInterval }

@@ -1702,9 +1702,10 @@ WEBSOCKET_OPTIONS = Table(
         10,
         doc=(
             "The time limit for the closing handshake, from this side's close frame to the peer's. "
-            "The connection ends with the peer's close frame, whether or not the peer then closes "
-            "TCP. After a protocol violation by the peer the limit is always 10 s. Default 10; "
-            "None means no limit."
+            "While bytes that were sent before arrive, it begins anew, up to ten times the limit "
+            "in all. The connection ends with the peer's close frame, whether or not the peer then "
+            "closes TCP. After a protocol violation by the peer the limit is always 10 s. Default "
+            "10; None means no limit."
         ),
     ),
     Limit(

@@ -86,8 +86,9 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         outcome.check()
 
     async def disconnect(self) -> None:
-        """Disconnects with a closing handshake, and waits for its end, up to 5 s. Channels and
-        handlers are kept for the next ``connect``; iterations end."""
+        """Disconnects with a closing handshake, and waits for its end, up to 5 s after the last of
+        the events before it has arrived, 50 s at most. Channels and handlers are kept for the next
+        ``connect``; iterations end."""
         self._check_loop()
         has_ended = self._begin_disconnecting()
         if has_ended is not None:

@@ -71,8 +71,9 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
         outcome.check()
 
     def disconnect(self, timeout: float | None = None) -> None:
-        """Disconnects with a closing handshake, and waits for its end, up to 5 s; in a handler it
-        does not wait. Channels and handlers are kept for the next ``connect``; iterations end.
+        """Disconnects with a closing handshake, and waits for its end, up to 5 s after the last of
+        the events before it has arrived, 50 s at most; in a handler it does not wait. Channels and
+        handlers are kept for the next ``connect``; iterations end.
 
         :raises TimeoutError: if it has not ended after `timeout` seconds.
         """
