@@ -116,7 +116,7 @@ ACCEPTED = (
 )
 
 
-def package(name: str, source: str) -> Path:
+def package(name: str, source: str, chapter: str = "General") -> Path:
     """A folder that looks like the project to abigen, and its symbol graph."""
     root = SCRATCH / "abigen" / name
     shutil.rmtree(root, ignore_errors=True)
@@ -126,7 +126,7 @@ def package(name: str, source: str) -> Path:
     header = root / "Sources/CShims/include/rt_types.h"
     header.write_text("#include <stddef.h>\n#include <stdint.h>\n" + STRUCTS)
     (header.parent / "module.modulemap").write_text('module CShims { header "rt_types.h" }\n')
-    file = root / "Sources/RealtimeABI/Test.swift"
+    file = root / f"Sources/RealtimeABI/{chapter}.swift"
     file.write_text(CHAPTER + source + "import CShims\n")
     graph = ["-emit-symbol-graph", "-emit-symbol-graph-dir", str(root / "graph")]
     graph.append("-symbol-graph-skip-synthesized-members")
@@ -156,12 +156,18 @@ def command(root: Path) -> list[str | Path]:
 def test_abigen_refuses(name: str, source: str, line: int, says: str) -> None:
     root = package(name, source)
     output = run(command(root), status=1)
-    place = f"Sources/RealtimeABI/Test.swift:{line}: error: "
+    place = f"Sources/RealtimeABI/General.swift:{line}: error: "
     expect(
         any(text.startswith(place) and says in text for text in output.splitlines()),
         f"expected '{place}…{says}…', found:\n{output}",
     )
     expect(not (root / "include").exists(), "something was written")
+
+
+def test_abigen_refuses_a_chapter_without_a_place() -> None:
+    root = package("chapter", HANDLE, "Unlisted")
+    output = run(command(root), status=1)
+    expect("Naming.subjects does not list 'Unlisted'" in output, f"found:\n{output}")
 
 
 def test_abigen_prints_what_it_accepts() -> None:
