@@ -97,7 +97,7 @@ def test_reads_a_channel(build: Build, demo: DemoProcess, language: str) -> None
 
 
 def test_the_published_event_is_that_of_the_documentation() -> None:
-    for page in ("README.md", "docs/pusher.md"):
+    for page in ("docs/examples.md", "docs/pusher.md"):
         expect(EVENT in (ROOT / page).read_text(), f"{page} publishes another event")
 
 
