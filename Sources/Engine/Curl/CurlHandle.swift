@@ -189,8 +189,15 @@ final class CurlHandle {
         return !isKeptBack
     }
 
-    /// Sets the socket for libcurl's next connection.
-    func give(_ socket: DialedSocket) { notes.pointee.dial.give(socket) }
+    /// Sets the socket for libcurl's next connection. If it needs no TLS, it is also used if another
+    /// connection is idle by now: otherwise it would be closed, and a later exchange might need one.
+    func give(_ socket: DialedSocket) {
+        notes.pointee.dial.give(socket)
+        guard !route.isSecure, settings?.isFresh == false else { return }
+        // As in `limitConnecting`.
+        settings?.isFresh = true
+        _ = shim_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1)
+    }
 
     /// Limits the rest of connecting: to a proxy's host, and TLS.
     func limitConnecting(to time: Duration) {
