@@ -49,7 +49,7 @@ package struct UnmovedBlocks {
     /// lengths. They never split an older block: its entries have neighboring old positions, so all
     /// of them are before the new ones or all are after them.
     private mutating func place(_ block: Int) {
-        let first = firstPiece(behind: blocks[block].start)
+        let first = firstPiece(after: blocks[block].start)
         predecessors.append(first > 0 ? pieces[first - 1].block : -1)
         var left = blocks[block].count
         var end = first
@@ -71,7 +71,7 @@ package struct UnmovedBlocks {
     }
 
     /// The ends of runs are sorted by old position.
-    private func firstPiece(behind position: Int) -> Int {
+    private func firstPiece(after position: Int) -> Int {
         var low = 0
         var high = pieces.count
         while low < high {

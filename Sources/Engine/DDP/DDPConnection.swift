@@ -296,7 +296,7 @@ package final class DDPConnection:
         try reading { $0.session.store.collection(collection) }?.find(query) ?? []
     }
 
-    // MARK: For other files
+    // MARK: Locked access
 
     func read<Result: Sendable, Failure: Error>(
         _ body: (DDPSharedSession) throws(Failure) -> Result

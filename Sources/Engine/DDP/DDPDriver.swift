@@ -17,8 +17,8 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
     }
 
     private var isReachable: Bool {
-        let socket = configuration
-        return reachability?.isReachable(socket.address.webSocket, by: socket.network) ?? true
+        let (address, network) = (configuration.address.webSocket, configuration.network)
+        return reachability?.isReachable(address, by: network) ?? true
     }
 
     func reachabilityChanged() {

@@ -233,7 +233,7 @@ package struct WebSocketLife: ~Copyable {
     /// The peer's close frame has arrived.
     package mutating func closed(by code: CloseCode, _ reason: String) {
         var ending = Ending(code: code, reason: reason, isClean: true)
-        ending.isPeers = true
+        ending.isFromPeer = true
         known().ending = ending
     }
 
@@ -317,7 +317,7 @@ package struct WebSocketLife: ~Copyable {
         if stage == .ended { return .nothing }
         if isWanted, let reconnection {
             let decision = reconnection.ended(
-                code: ending.isPeers ? ending.code : nil, error: end?.error,
+                code: ending.isFromPeer ? ending.code : nil, error: end?.error,
                 isReachable: isReachable(), now: now, wallClock: wallClock, random: random)
             switch decision {
             case .giveUp: break

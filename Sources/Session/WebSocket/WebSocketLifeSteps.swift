@@ -25,7 +25,7 @@ extension WebSocketLife {
         package var reason: String
         package var isClean: Bool
         /// The code is from a close frame of the peer.
-        package var isPeers = false
+        package var isFromPeer = false
 
         package init(code: CloseCode, reason: String = "", isClean: Bool = false) {
             (self.code, self.reason, self.isClean) = (code, reason, isClean)
