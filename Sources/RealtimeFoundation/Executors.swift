@@ -1,7 +1,7 @@
 public import Dispatch
 public import Realtime
 
-extension Spreadbot.Executor {
+extension HandlerExecutor {
     /// Handlers run on a dispatch queue, one at a time even if the queue is concurrent.
     public static func queue(_ queue: DispatchQueue) -> Self { .task(QueueExecutor(queue)) }
 }

@@ -10,7 +10,7 @@ import Testing
         let isStopped = Atomic<Bool>(false)
         let calls = Atomic<Int>(0)
 
-        init(on executor: Spreadbot.Executor) {
+        init(on executor: HandlerExecutor) {
             queue = CallbackQueue(on: executor, .max, .max) {}
         }
 
@@ -29,7 +29,7 @@ import Testing
     /// Calls follow each other on their actor, but its other work has turns.
     @Test func aFullQueueLeavesTurnsToOthers() async {
         let place = Place()
-        for executor in [Spreadbot.Executor.main, .actor(place)] {
+        for executor in [HandlerExecutor.main, .actor(place)] {
             let endless = Endless(on: executor)
             endless.put()
             while endless.calls.load(ordering: .relaxed) < 1000 { await Task.yield() }

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from source import Complaint, Source
 
-# Targets that must not have circles.
+# Targets whose files must not have circles, not even within a folder.
 FREE = ("Engine",)
 
 _DECLARED = re.compile(
@@ -23,10 +23,18 @@ Graph = dict[str, set[str]]
 
 
 def circles(sources: list[Source]) -> Iterator[Complaint]:
-    for target in FREE:
-        files = needs([one for one in sources if one.path.startswith(f"Sources/{target}/")])
-        for what, graph in (("files", files), ("folders", folders(files))):
-            for group in groups(graph):
+    targets: dict[str, list[Source]] = defaultdict(list)
+    for source in sources:
+        parts = pathlib.PurePosixPath(source.path).parts
+        if parts[0] == "Sources" and source.suffix == ".swift":
+            targets[parts[1]].append(source)
+    for target, files in targets.items():
+        graph = needs(files)
+        graphs = {"folders": folders(graph)}
+        if target in FREE:
+            graphs["files"] = graph
+        for what, one in graphs.items():
+            for group in groups(one):
                 rule = f"circular dependency of {len(group)} {what}: {' '.join(map(stem, group))}"
                 yield Complaint(group[0], 1, rule)
 

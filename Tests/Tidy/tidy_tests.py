@@ -102,6 +102,14 @@ class SwiftCircles(unittest.TestCase):
         (complaint,) = self.engine(**one, B__Three="class Three {\n    var one: One\n}\n")
         self.assertRegex(complaint, r":1: circular dependency of 2 folders: A B$")
 
+    def test_only_folders_count_in_other_targets(self) -> None:
+        one = Source("Sources/Wire/A/One.swift", "struct One {\n    var two: Two\n}\n")
+        two = "struct Two {\n    var one: [One]\n}\n"
+        together = [one, Source("Sources/Wire/A/Two.swift", two)]
+        self.assertEqual(said(swift_circles.circles(together)), [])
+        (complaint,) = said(swift_circles.circles([one, Source("Sources/Wire/B/Two.swift", two)]))
+        self.assertRegex(complaint, r":1: circular dependency of 2 folders: A B$")
+
     def test_files_of_one_type(self) -> None:
         whole = "class Whole {\n    func a() { Part() }\n}\n"
         part = "extension Whole {\n    func b() {}\n}\nstruct Part {}\n"

@@ -18,7 +18,7 @@ extension DDPClient {
         /// to an actor, for example in main-actor code, runs on that actor, whatever the executor.
         /// With `.loop` it runs on the loop's thread, and must not block: everything else on the
         /// loop, also each time limit, waits for it.
-        public var executor = Spreadbot.Executor.main
+        public var executor = HandlerExecutor.main
 
         // abigen: the options of DDPClientConfiguration
         /// Sent with the handshake of the WebSocket, and with each request of SockJS. Names that

@@ -27,11 +27,3 @@ extension LiveResult.Change {
         (inserted + updated).reduce(0) { $0 + $1.fields.storedBytes }
     }
 }
-
-extension ObjectChanges {
-    private static let bytesOfKey = 64
-
-    var storedBytes: Int {
-        ObjectChanges.bytesOfKey * (inserted.count + updated.count + deleted.count)
-    }
-}

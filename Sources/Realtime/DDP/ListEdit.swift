@@ -208,3 +208,5 @@ extension [Int] {
         return low
     }
 }
+
+extension ListEdit: MergeableChange {}

@@ -129,3 +129,10 @@ extension EJSON {
         }
     }
 }
+
+/// A document that other values refer to: encoded as a part of one, it is its id. Each `DDPModel`
+/// is one.
+public protocol EJSONDocument {
+    /// The id as the value of a field.
+    var ejsonID: EJSON { get }
+}

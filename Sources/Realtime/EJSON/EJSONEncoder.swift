@@ -135,8 +135,8 @@ struct EJSONValueEncoder: Encoder {
             node.content = .value(value.ejson)
         } else if let value = value as? any EJSONType {
             node.content = .value(EJSON(value))
-        } else if !isModelWhole, let model = value as? any DDPModel {
-            node.content = .value(model.ejsonID)
+        } else if !isModelWhole, let document = value as? any EJSONDocument {
+            node.content = .value(document.ejsonID)
         } else {
             try value.encode(to: self)
         }

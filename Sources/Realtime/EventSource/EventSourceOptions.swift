@@ -27,7 +27,7 @@ extension EventSource {
         /// Called after `headerProvider`. It may change the URL and the `headers` of this attempt
         /// and those after it; false closes the event source, and a thrown error is fatal.
         public var onRequest:
-            (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) async throws -> Bool)?
+            (@Sendable (_ attempt: Int, _ next: inout NextAttempt) async throws -> Bool)?
         /// Called when the server responds with 401, or the proxy with 407, once per attempt. It
         /// returns headers for repeating the request (Proxy-Authorization for the proxy), or nil
         /// for none. nil and thrown errors are fatal.
@@ -61,7 +61,7 @@ extension EventSource {
         /// to an actor, for example in main-actor code, runs on that actor, whatever the executor.
         /// With `.loop` it runs on the loop's thread, and must not block: everything else on the
         /// loop, also each time limit, waits for it.
-        public var executor = Spreadbot.Executor.main
+        public var executor = HandlerExecutor.main
 
         /// HTTP statuses on which the event source reconnects; `resilient` lists the temporary
         /// ones.

@@ -38,8 +38,8 @@ final class HeaderLayers: Sendable {
     func ask(
         about attempt: Int, _ provider: SourceOptions.HeaderProvider?,
         _ onRequest: SourceOptions.OnRequest?
-    ) async throws(RealtimeError) -> WebSocket.NextAttempt? {
-        var next = WebSocket.NextAttempt()
+    ) async throws(RealtimeError) -> NextAttempt? {
+        var next = NextAttempt()
         do {
             if let provider { provide(try await provider(attempt)) }
             if let onRequest, try await !onRequest(attempt, &next) { return nil }

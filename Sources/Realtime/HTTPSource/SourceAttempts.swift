@@ -7,13 +7,13 @@ protocol SourceOptions {
     typealias Header = (name: String, value: String)
     typealias HeaderProvider = @Sendable (_ attempt: Int) async throws -> [Header]
     typealias OnRequest =
-        @Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) async throws -> Bool
+        @Sendable (_ attempt: Int, _ next: inout NextAttempt) async throws -> Bool
 
     var headers: [Header] { get }
     var headerProvider: HeaderProvider? { get }
     var onRequest: OnRequest? { get }
     var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)? { get }
-    var executor: Spreadbot.Executor { get }
+    var executor: HandlerExecutor { get }
 }
 
 /// The checks before an attempt and after a refusal.
@@ -75,22 +75,6 @@ extension SourceOptions {
     }
 }
 
-extension Spreadbot.Executor {
-    /// Runs an asynchronous function of the program: on the actor to which it is isolated,
-    /// otherwise on the task executor, or where Swift runs such functions.
-    func perform(_ body: @escaping @Sendable () async -> Void) {
-        switch self {
-        case .loop, .actor: Task { await body() }
-        case .task(let executor):
-            Task(executorPreference: executor) {
-                await body()
-                // The task's executor preference alone does not retain the executor.
-                withExtendedLifetime(executor) {}
-            }
-        }
-    }
-}
-
 extension Endpoint where Configuration: RequestHeaders {
     fileprivate func apply(_ headers: HeaderLayers) throws(RealtimeError) {
         try configure { (configuration) throws(RealtimeError) in
@@ -117,7 +101,7 @@ extension Endpoint where Configuration: RequestHeaders {
         _ response: HTTPResponse,
         _ credentials:
             @escaping @Sendable (HTTPResponse) async throws -> [SourceOptions.Header]?,
-        on executor: Spreadbot.Executor = .main,
+        on executor: HandlerExecutor = .main,
         apply: @escaping @Sendable (Endpoint, [SourceOptions.Header]) throws -> Void
     ) {
         executor.perform { [weak self] in

@@ -11,7 +11,7 @@ final class SourceDispatcher: Sendable {
     ///   - pause: stops receiving.
     ///   - resume: continues to receive, unless something else forbids it.
     init(
-        on executor: Spreadbot.Executor, _ maxMessages: Int, _ maxBytes: Int, loop: Engine.Loop,
+        on executor: HandlerExecutor, _ maxMessages: Int, _ maxBytes: Int, loop: Engine.Loop,
         pause: @escaping @Sendable () -> Void, resume: @escaping @Sendable () -> Void
     ) {
         self.pause = pause

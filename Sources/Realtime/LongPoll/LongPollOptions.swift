@@ -31,7 +31,7 @@ extension LongPoll {
         /// Called after `headerProvider`. It may change the URL and the `headers` of this poll and
         /// those after it; false closes the long poll, and a thrown error is fatal.
         public var onRequest:
-            (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) async throws -> Bool)?
+            (@Sendable (_ attempt: Int, _ next: inout NextAttempt) async throws -> Bool)?
         /// Called when the server responds with 401, or the proxy with 407, once per poll. It
         /// returns headers for repeating the poll (Proxy-Authorization for the proxy), or nil for
         /// none. nil and thrown errors are fatal.
@@ -45,7 +45,7 @@ extension LongPoll {
         /// to an actor, for example in main-actor code, runs on that actor, whatever the executor.
         /// With `.loop` it runs on the loop's thread, and must not block: everything else on the
         /// loop, also each time limit, waits for it.
-        public var executor = Spreadbot.Executor.main
+        public var executor = HandlerExecutor.main
 
         /// How many messages may wait for the iteration, and how many for a handler.
         public var maxBufferedMessages = 1024

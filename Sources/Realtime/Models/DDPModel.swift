@@ -22,7 +22,8 @@ public import Wire
 /// `init()` has another value. A null field is nil, and cannot be decoded for a property that is
 /// not optional. Fields that the model does not know stay as they are when an object is saved; but
 /// a property that is an object of its own is one field, which is replaced as a whole.
-public protocol DDPModel: Codable, Identifiable, Sendable where ID: DDPDocumentID {
+public protocol DDPModel: Codable, EJSONDocument, Identifiable, Sendable
+where ID: DDPDocumentID {
     /// Creates a value with the defaults of all properties. A type whose properties have default
     /// values has this already; if it is public, declare `public init() {}`.
     init()
@@ -50,7 +51,7 @@ extension DDPModel {
     public var reference: Reference { Reference(id: id) }
 
     /// The id as the value of a field.
-    var ejsonID: EJSON { id.ejson }
+    public var ejsonID: EJSON { id.ejson }
 }
 
 // MARK: Ids

@@ -152,3 +152,11 @@ extension ObjectChanges: MergeableChange {
         return result
     }
 }
+
+extension ObjectChanges {
+    private static let bytesOfKey = 64
+
+    var storedBytes: Int {
+        ObjectChanges.bytesOfKey * (inserted.count + updated.count + deleted.count)
+    }
+}

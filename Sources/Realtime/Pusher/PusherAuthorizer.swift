@@ -23,7 +23,7 @@ struct PusherAuthorizer: Sendable {
     private let headers: PusherClientOptions.Provider?
     private let parameters: PusherClientOptions.Provider?
     private let dispatcher: PusherDispatcher
-    private let executor: Spreadbot.Executor
+    private let executor: HandlerExecutor
 
     init(_ options: PusherClientOptions, _ dispatcher: PusherDispatcher) {
         self.dispatcher = dispatcher
@@ -167,7 +167,7 @@ struct PusherAuthorizer: Sendable {
 extension PusherAuthorization {
     /// Runs a function of the program, whose error fails the authorization.
     fileprivate func answering(
-        on executor: Spreadbot.Executor,
+        on executor: HandlerExecutor,
         _ body: @escaping @Sendable (PusherAuthorization) async throws -> Void
     ) {
         executor.perform { [self] in

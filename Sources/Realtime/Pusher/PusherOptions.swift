@@ -68,7 +68,7 @@ public struct PusherClientOptions: Sendable {
     /// authorizer, the request builder and `userDataFetcher` are called on the main actor.
     /// Asynchronous functions run where they are isolated, otherwise on the task executor or queue
     /// named here, or else where Swift runs such functions.
-    public var executor = Spreadbot.Executor.main
+    public var executor = HandlerExecutor.main
     /// How many events may wait for an iteration or the executor, before the server is slowed down.
     public var maxBufferedEvents = 1024
     /// How many bytes may wait for them.

@@ -90,7 +90,7 @@ public final class REST: Sendable {
     }
 
     /// Wraps an existing client, or fails all requests with this error.
-    init(_ client: Result<RESTClient, RealtimeError>, on loop: Loop, executor: Spreadbot.Executor) {
+    init(_ client: Result<RESTClient, RealtimeError>, on loop: Loop, executor: HandlerExecutor) {
         self.client = client
         self.loop = loop
         queues = HandlerQueues(on: executor, loop: loop.engine)

@@ -41,7 +41,7 @@ extension REST {
         /// loop's thread, and must not block. `freshToken` runs on the actor to which it is
         /// isolated, otherwise on the task executor or queue named here, or else where Swift runs
         /// asynchronous functions.
-        public var executor = Spreadbot.Executor.main
+        public var executor = HandlerExecutor.main
 
         /// The delays between attempts; its `maxAttempts` and `stableTime` are not used.
         public var backoff = Backoff()

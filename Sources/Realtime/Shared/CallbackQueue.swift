@@ -20,7 +20,7 @@ final class CallbackQueue: Sendable {
     ///   - loop: whose thread puts the calls; nil for any thread.
     ///   - onResume: called when there is room again.
     init(
-        on executor: Spreadbot.Executor, _ maxMessages: Int, _ maxBytes: Int,
+        on executor: HandlerExecutor, _ maxMessages: Int, _ maxBytes: Int,
         loop: Engine.Loop? = nil, onResume: @escaping @Sendable () -> Void
     ) {
         let mailbox = Mailbox<Job>(maxMessages, maxBytes, on: loop)

@@ -68,7 +68,7 @@ final class HandlerQueues: Sendable {
         var isClosed = false
     }
 
-    private let executor: Spreadbot.Executor
+    private let executor: HandlerExecutor
     private let queues = Mutex(Queues())
     private let maxMessages: Int
     private let maxBytes: Int
@@ -79,7 +79,7 @@ final class HandlerQueues: Sendable {
     ///   - loop: whose thread runs handlers here; nil for any thread.
     ///   - onResume: called when every queue has room again.
     init(
-        on executor: Spreadbot.Executor, _ maxMessages: Int = .max, _ maxBytes: Int = .max,
+        on executor: HandlerExecutor, _ maxMessages: Int = .max, _ maxBytes: Int = .max,
         loop: Engine.Loop? = nil, onResume: @escaping @Sendable () -> Void = {}
     ) {
         self.executor = executor
@@ -124,7 +124,7 @@ final class HandlerQueues: Sendable {
         }
     }
 
-    private func make(_ executor: Spreadbot.Executor, _ isClosed: Bool) -> CallbackQueue {
+    private func make(_ executor: HandlerExecutor, _ isClosed: Bool) -> CallbackQueue {
         let queue = CallbackQueue(
             on: executor, maxMessages, maxBytes, loop: loop
         ) { [weak self] in

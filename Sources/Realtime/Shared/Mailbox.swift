@@ -62,10 +62,10 @@ struct ElementStore<Element: MailboxElement>: MailboxStore {
 /// takes one message after the other without the loop's lock. If both locks are needed, that of
 /// `fetched` comes first.
 final class Mailbox<Element: MailboxElement>: Sendable {
-    private typealias Waiter = CheckedContinuation<Void, any Error>
+    typealias Waiter = CheckedContinuation<Void, any Error>
 
     /// What no task has fetched yet.
-    private struct Arrived: ~Copyable {
+    struct Arrived: ~Copyable {
         var messages = Element.Store()
         /// The fetched messages that are not taken yet, and their bytes. These numbers may be out
         /// of date; then they are too large.
@@ -134,7 +134,7 @@ final class Mailbox<Element: MailboxElement>: Sendable {
     /// Adds messages.
     /// - Returns: whether receiving should pause.
     @inline(__always)
-    private func put(_ add: (inout Arrived) -> Void) -> Bool {
+    func put(_ add: (inout Arrived) -> Void) -> Bool {
         let (isFull, mustWake) = arrived.withLock { arrived -> (Bool, Bool) in
             add(&arrived)
             let isFull = room(&arrived).isNone
@@ -150,14 +150,14 @@ final class Mailbox<Element: MailboxElement>: Sendable {
     }
 
     /// How much fits.
-    private struct Room {
+    struct Room {
         var messages: Int
         var bytes: Int
         var isNone: Bool { messages <= 0 || bytes <= 0 }
     }
 
     @inline(__always)
-    private func room(_ arrived: inout Arrived, _ wanted: Int = 1) -> Room {
+    func room(_ arrived: inout Arrived, _ wanted: Int = 1) -> Room {
         let room = knownRoom(arrived)
         if room.messages >= wanted, room.bytes > 0 { return room }
         arrived.fetched = (
@@ -397,21 +397,5 @@ final class MailboxReader<Element: MailboxElement>: Sendable {
     /// - Returns: whether no other task takes messages.
     @discardableResult func leave() -> Bool {
         mailbox.addReaders(hasLeft.exchange(true, ordering: .acquiringAndReleasing) ? 0 : -1)
-    }
-}
-
-extension Mailbox where Element == WebSocket.Message {
-    /// Adds as many of these messages as fit.
-    /// - Parameter all: whether to add all of them in any case.
-    /// - Returns: how many were added, and whether receiving should pause.
-    func put(
-        _ messages: UnsafeBufferPointer<rt_message>, at base: UnsafeRawPointer, all: Bool
-    ) -> (count: Int, isFull: Bool) {
-        var count = 0
-        let isFull = put { arrived in
-            let room = all ? Room(messages: .max, bytes: .max) : room(&arrived, messages.count)
-            count = arrived.messages.append(messages, at: base, room.messages, room.bytes)
-        }
-        return (count, isFull)
     }
 }

@@ -7,8 +7,6 @@ protocol MergeableChange: Sendable {
     static func merged(_ changes: ArraySlice<Self>) -> Self
 }
 
-extension ListEdit: MergeableChange {}
-
 /// Changes that a reader has not taken yet. It takes all of them as one, so none is lost however
 /// slow it is. The memory is limited without losing any: when more have gathered than are worth
 /// keeping apart, they are merged, and a merged change is never larger than what it changes.

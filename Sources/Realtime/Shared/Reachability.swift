@@ -36,7 +36,7 @@ public final class Reachability: Sendable {
     /// - Parameter executor: where the handler runs; one that is isolated to an actor runs there.
     /// - Throws: `.closed` if the loop has ended.
     public init(
-        _ mode: Mode = .auto, on loop: Loop = .shared, executor: Spreadbot.Executor = .main
+        _ mode: Mode = .auto, on loop: Loop = .shared, executor: HandlerExecutor = .main
     ) throws(RealtimeError) {
         engine = try Engine.Reachability(on: loop.engine, mode: mode.engine)
         self.loop = loop

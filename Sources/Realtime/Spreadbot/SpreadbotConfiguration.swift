@@ -29,18 +29,8 @@ extension Spreadbot {
         }
     }
 
-    /// Where handlers run, one at a time and in order. A closure that is isolated to an actor, for
-    /// example in main-actor code, runs on that actor, whatever the executor.
-    public enum Executor: Sendable {
-        /// On the loop's thread, inside the loop's callback. A handler must not block.
-        case loop
-        case actor(any Actor)
-        case task(any TaskExecutor)
-
-        /// The main actor. The default. Handlers run only while the main thread is free: while an
-        /// async `main` or top-level code awaits, or in `RunLoop.main.run()` or `dispatchMain()`.
-        public static var main: Executor { .actor(MainActor.shared) }
-    }
+    /// The name in Spreadbot_iOS.
+    public typealias Executor = HandlerExecutor
 
     /// The options of a connection. The defaults suit most programs.
     public struct Configuration: Sendable {

@@ -50,7 +50,7 @@ public final class SpreadbotREST: Sendable {
 
     private init(
         _ owner: SpreadbotConnection, _ client: Result<RESTClient, RealtimeError>,
-        _ executor: Spreadbot.Executor, on loop: Loop
+        _ executor: HandlerExecutor, on loop: Loop
     ) {
         self.owner = owner
         ownsConnection = true

@@ -109,3 +109,19 @@ struct PackedMessages: MailboxStore {
         packed.removeAll(keepingCapacity: packed.capacity <= PackedMessages.spareBytes)
     }
 }
+
+extension Mailbox where Element == WebSocket.Message {
+    /// Adds as many of these messages as fit.
+    /// - Parameter all: whether to add all of them in any case.
+    /// - Returns: how many were added, and whether receiving should pause.
+    func put(
+        _ messages: UnsafeBufferPointer<rt_message>, at base: UnsafeRawPointer, all: Bool
+    ) -> (count: Int, isFull: Bool) {
+        var count = 0
+        let isFull = put { arrived in
+            let room = all ? Room(messages: .max, bytes: .max) : room(&arrived, messages.count)
+            count = arrived.messages.append(messages, at: base, room.messages, room.bytes)
+        }
+        return (count, isFull)
+    }
+}

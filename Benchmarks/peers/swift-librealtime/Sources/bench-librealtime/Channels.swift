@@ -5,7 +5,7 @@ import Realtime
 import Wire
 
 private func connect(
-    _ meter: Meter, handlersOn executor: Spreadbot.Executor = .main
+    _ meter: Meter, handlersOn executor: HandlerExecutor = .main
 ) async throws -> Pusher {
     var options = PusherClientOptions(
         host: .host(meter.task.host), port: meter.task.port, useTLS: false)
@@ -28,7 +28,7 @@ private func count(_ event: PusherEvent, _ meter: Meter, readsJSON: Bool) -> Boo
 
 /// Binds a handler that is not isolated, so that it runs where the options say.
 nonisolated func handleEvents(
-    _ meter: Meter, on executor: Spreadbot.Executor = .main, readsJSON: Bool = false
+    _ meter: Meter, on executor: HandlerExecutor = .main, readsJSON: Bool = false
 ) async throws {
     let pusher = try await connect(meter, handlersOn: executor)
     let (done, finish) = AsyncStream<Void>.makeStream()
