@@ -189,8 +189,9 @@ final class CurlHandle {
         return !isKeptBack
     }
 
-    /// Sets the socket for libcurl's next connection. If it needs no TLS, it is also used if another
-    /// connection is idle by now: otherwise it would be closed, and a later exchange might need one.
+    /// Sets the socket for libcurl's next connection. If it needs no TLS, it is also used if
+    /// another connection is idle by now: otherwise it would be closed, and a later exchange might
+    /// need one.
     func give(_ socket: DialedSocket) {
         notes.pointee.dial.give(socket)
         guard !route.isSecure, settings?.isFresh == false else { return }
