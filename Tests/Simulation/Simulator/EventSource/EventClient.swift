@@ -106,7 +106,8 @@ final class EventClient {
     }
 
     private func begin() {
-        world.require(isOnline, "an attempt without a network")
+        // One that does not repeat attempts makes its only one.
+        world.require(isOnline || !plan.reconnects, "an attempt without a network")
         world.require(!isClosed && !isFatal, "an attempt after the end")
         world.require(world.now >= earliest, "an attempt before its time")
         isWaiting = false
@@ -349,7 +350,8 @@ final class EventClient {
         isWaiting = true
         earliest = world.now
         notBefore = world.now
-        world.require(!isOnline || session.wakeUp == world.now, "waits although it was restarted")
+        let mayWait = !isOnline && plan.reconnects
+        world.require(mayWait || session.wakeUp == world.now, "waits although it was restarted")
         arm()
     }
 
