@@ -6420,9 +6420,9 @@ rt_status rt_pusher_authorization_get_request(
  * the answer. Any thread.
  *
  * request: what that function returned for this authorization.
- * Returns: RT_OK, also if it comes too late, or if the request has no URL or no body's source: the
- *   authorization then fails; RT_ERROR_STATE if it is already answered; RT_ERROR_INVALID_ARGUMENT,
- *   also for another request.
+ * Returns: RT_OK, also if it comes too late, or if the request has no URL or its body cannot be
+ *   read again: the authorization then fails; RT_ERROR_STATE if it is already answered;
+ *   RT_ERROR_INVALID_ARGUMENT, also for another request.
  * Since 0.1.
  */
 rt_status rt_pusher_authorization_send(

@@ -175,8 +175,8 @@ public func rt_pusher_authorization_get_request(
 /// Sends a copy of the request of `rt_pusher_authorization_get_request`; the endpoint's response is
 /// the answer. Any thread. Since 0.1.
 /// - Parameter request: what that function returned for this authorization.
-/// - Returns: RT_OK, also if it comes too late, or if the request has no URL or no body's source:
-///   the authorization then fails; RT_ERROR_STATE if it is already answered;
+/// - Returns: RT_OK, also if it comes too late, or if the request has no URL or its body cannot be
+///   read again: the authorization then fails; RT_ERROR_STATE if it is already answered;
 ///   RT_ERROR_INVALID_ARGUMENT, also for another request.
 @_cdecl("rt_pusher_authorization_send")
 public func rt_pusher_authorization_send(

@@ -297,10 +297,7 @@ def test_the_wait_for_a_network_is_reported(names: Names) -> None:
         assert client.stdout is not None
         lines = sorted(client.stdout.readline() for _ in OBJECTS)
         peers = {kind: f"GET http://{place}/" if kind == "rest" else place for kind in OBJECTS}
-        told = [
-            f"{kind} None {peers[kind]}: there is no network to reach it\n"
-            for kind in sorted(OBJECTS)
-        ]
+        told = [f"{kind} None {peers[kind]}: no network reaches it\n" for kind in sorted(OBJECTS)]
         expect(lines == told, f"{lines}")
         wire.client("ip link set c0 up")
         for _ in OBJECTS:

@@ -230,7 +230,7 @@ def test_websocket_starts_without_a_network(build: Build, servers: Servers) -> N
         wire.client("ip link set c0 down")
         url = servers.script(echo, host=SERVER, at=wire.listen())
         with Probe(build, url, prefix=wire.inside, reconnect="10,40,1", log=4) as probe:
-            probe.expect("error RT_ERROR_CONNECT .*: there is no network to reach it")
+            probe.expect("error RT_ERROR_CONNECT .*: no network reaches it")
             probe.expect("lost 1006 attempt 0 in -1")
             # Nothing is printed, so nothing was tried.
             probe.tell("state")
@@ -334,7 +334,7 @@ def test_tool_connects_when_the_network_returns(build: Build, servers: Servers, 
             line = line_of(process, "stderr")
             while "connecting" in line or "each line" in line:
                 line = line_of(process, "stderr")
-            expect(f"{host}:{port}: there is no network to reach it" in line, f"told {line!r}")
+            expect(f"{host}:{port}: no network reaches it" in line, f"told {line!r}")
             wire.client("ip link set c0 up")
             while "connected" not in (line := line_of(process, "stderr")):
                 expect("no network" not in line, f"told again: {line!r}")

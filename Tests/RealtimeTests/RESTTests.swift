@@ -249,7 +249,7 @@ struct RESTTests {
         var told = waits.makeAsyncIterator()
         let first = await told.next()
         #expect(
-            first == "connect true 1: GET http://127.0.0.1:1/a: there is no network to reach it")
+            first == "connect true 1: GET http://127.0.0.1:1/a: no network reaches it")
         try rest.cancel(number)
         let end = await told.next()
         #expect(end == nil)

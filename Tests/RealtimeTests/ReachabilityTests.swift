@@ -87,7 +87,7 @@ import Testing
         var lines = told.makeAsyncIterator()
         var waits: [String] = []
         for _ in 0..<3 { waits.append(try #require(await lines.next())) }
-        let text = "true: 127.0.0.1:1: there is no network to reach it"
+        let text = "true: 127.0.0.1:1: no network reaches it"
         #expect(waits.sorted() == ["DDP \(text)", "Pusher \(text)", "WebSocket \(text)"])
         #expect(pusher.connection.connectionState == .reconnecting && ddp.status == .offline)
         try reachability.setOnline(true)

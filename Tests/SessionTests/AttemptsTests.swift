@@ -104,7 +104,7 @@ private func at(_ milliseconds: UInt64) -> Instant {
         goes(online: false, at: 0)
         attempts.restart(now: at(5))
         #expect(!attempts.isOnline && attempts.wakeUp == nil)
-        #expect(waits() == "peer:1: there is no network to reach it")
+        #expect(waits() == "peer:1: no network reaches it")
         goes(online: true, at: 10, random: 0.5)
         #expect(attempts.wakeUp == at(510))
         #expect(attempts.failures == 0)

@@ -345,7 +345,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         #expect(wait() == nil)
         session.start(now: start)
         #expect(session.wakeUp == nil && session.waitsForNetwork)
-        #expect(wait() == "a.test:80: there is no network to reach it")
+        #expect(wait() == "a.test:80: no network reaches it")
         #expect(wait() == nil)
         session.setOnline(true, now: start, random: 0.5)
         #expect(session.wakeUp == start + .milliseconds(500) && !session.waitsForNetwork)

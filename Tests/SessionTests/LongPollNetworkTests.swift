@@ -38,7 +38,7 @@ import Wire
         var poller = try Poller()
         func wait() -> String? { poller.session.waitBegan(for: "a.test:80")?.message }
         poller.session.setOnline(false, now: poller.now, random: 0)
-        #expect(wait() == "a.test:80: there is no network to reach it")
+        #expect(wait() == "a.test:80: no network reaches it")
         #expect(wait() == nil && poller.session.waitsForNetwork)
         poller.session.setOnline(true, now: poller.now, random: 0)
         poller.begin()

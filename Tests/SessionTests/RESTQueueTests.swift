@@ -170,7 +170,7 @@ struct RESTQueueTests {
         #expect(client.pass(.seconds(1)) == [] && client.waits == [id, id, id])
         #expect(
             client.session.wait(of: id).message
-                == "GET http://h/: there is no network to reach it")
+                == "GET http://h/: no network reaches it")
     }
 
     @Test func whatEndsWithoutANetworkSaysSo() throws {

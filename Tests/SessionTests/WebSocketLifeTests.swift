@@ -292,7 +292,7 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
             return
         }
         #expect(life.wakeUp == nil)
-        #expect(life.wait() == "1 peer.test:80: there is no network to reach it")
+        #expect(life.wait() == "1 peer.test:80: no network reaches it")
         #expect(life.wait() == nil)
         #expect(life.goes(online: true, at: 900) && life.wakeUp == at(900))
         guard case .attempt(1) = life.pass(to: 900) else {
@@ -314,7 +314,7 @@ private func message(_ answer: WebSocketLife.Answer) -> String? {
         let life = try Life { $0.reconnect = BackoffConfiguration() }
         #expect(!life.begin(isReachable: false))
         #expect(life.stage == .waiting && life.wakeUp == nil)
-        #expect(life.wait() == "0 peer.test:80: there is no network to reach it")
+        #expect(life.wait() == "0 peer.test:80: no network reaches it")
         #expect(life.wait() == nil)
         #expect(life.goes(online: true, at: 700) && life.wakeUp == at(700))
         guard case .attempt(0) = life.pass(to: 700) else {

@@ -26,7 +26,7 @@ struct PusherFences: Sendable {
     mutating func add(_ id: ID, fence: UInt64) { waiting.append((fence, id)) }
     mutating func remove(_ id: ID) { waiting.removeAll { $0.id == id } }
 
-    /// Removes one that has no answer.
+    /// Removes a channel whose wait has ended: its ping was answered.
     mutating func pop() -> ID? {
         let index = waiting.firstIndex { $0.fence <= answered }
         return index.map { waiting.remove(at: $0).id }

@@ -220,6 +220,6 @@ package struct Attempts: Sendable {
 extension RealtimeError {
     /// An attempt waits for a network.
     init(waitingFor name: String) {
-        self.init(.connect, "\(name): there is no network to reach it")
+        self.init(.connect, "\(name): no network reaches it")
     }
 }

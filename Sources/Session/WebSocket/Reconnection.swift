@@ -37,7 +37,7 @@ package final class Reconnection {
 
     package func opened(now: Instant) { attempts.opened(now: now) }
 
-    /// An attempt is wanted, and there is no network for it. It is due when there is one.
+    /// An attempt waits for a network, and is due when one comes.
     func waitForNetwork(now: Instant) {
         attempts.setOnline(false, now: now, random: 0)
         attempts.restart(now: now)

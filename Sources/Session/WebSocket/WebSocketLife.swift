@@ -43,9 +43,9 @@ package struct WebSocketLife: ~Copyable {
 
     // MARK: An attempt
 
-    /// Begins an attempt. The caller must connect to `url` within `timeLeft`. If the connection
-    /// reconnects, and there is no network, the attempt waits for one: then call `noteWait` in the
-    /// next turn, because nothing is reported inside start.
+    /// Begins an attempt. The caller must connect to `url` within `timeLeft`. Without a network the
+    /// attempt of a connection that reconnects waits for one: then call `noteWait` in the next
+    /// turn, because nothing is reported inside start.
     /// - Parameter isReachable: only evaluated if the connection reconnects.
     /// - Returns: whether the attempt began.
     package mutating func begin(

@@ -80,7 +80,7 @@ extension WebSocketLife {
         case session
         /// Ask the user whether to make this attempt, then call `endWait`.
         case attempt(Int)
-        /// There is no network for the attempt: call `noteWait`.
+        /// The attempt waits for a network: call `noteWait`.
         case waitForNetwork
     }
 }

@@ -246,7 +246,7 @@ struct DDPConnectingTests {
         }
         change(false)
         model.session.connect(now: model.now)
-        #expect(model.errors() == ["the server: there is no network to reach it"])
+        #expect(model.errors() == ["the server: no network reaches it"])
         model.session.connect(now: model.now)
         model.session.reconnect(now: model.now)
         change(false)
@@ -314,7 +314,7 @@ struct DDPConnectingTests {
         model.lose()
         #expect(model.done() == ["waiting"])
         model.session.networkChanged(isReachable: false, now: model.now)
-        #expect(model.errors() == ["the server: there is no network to reach it"])
+        #expect(model.errors() == ["the server: no network reaches it"])
         model.session.networkChanged(isReachable: true, now: model.now)
         #expect(model.done() == ["connecting", "dial"])
     }

@@ -220,7 +220,7 @@ struct PusherStateTests {
         #expect(model.connect() == ["disconnected → reconnecting"])
         #expect(model.change?.error?.code == .connect)
         let message = model.change?.error?.message
-        #expect(message == "ws.pusherapp.com:443: there is no network to reach it")
+        #expect(message == "ws.pusherapp.com:443: no network reaches it")
         #expect(model.change?.retryIn == nil && model.change?.attempt == 0 && model.wait == nil)
         #expect(model.connect() == [])
         change(false)

@@ -128,7 +128,7 @@ def test_the_wait_for_a_network_is_reported(run, kind):
         """Waits for the report that follows those of attempts that were under way."""
         while "there is no network" not in str((event := await told.get()).error):
             assert place in str(event.error)
-        assert str(event.error) == f"{place}: there is no network to reach it"
+        assert str(event.error) == f"{place}: no network reaches it"
         assert event.error.name == "RT_ERROR_CONNECT"
         assert event.retry_in is None and not event.fatal and event.http_status == 0
 
@@ -179,7 +179,7 @@ def state_of(client):
 
 
 def is_wait(change):
-    return str(change.error) == "127.0.0.1:1: there is no network to reach it"
+    return str(change.error) == "127.0.0.1:1: no network reaches it"
 
 
 @pytest.mark.parametrize("make", CONNECTED)
@@ -288,7 +288,7 @@ def test_the_first_attempt_waits_for_the_network(run, server):
         connecting = asyncio.ensure_future(librealtime.connect(url, **options)._connect())
         for _ in range(2):
             how = await told.get()
-            assert "there is no network to reach it" in str(how.error)
+            assert "no network reaches it" in str(how.error)
             assert how.delay is None
             assert how.attempt == 0
         reachability.set_online(True)

@@ -172,7 +172,7 @@ final class SpreadbotRun {
             "user",
             "failed: \(failure.error.message), \(failure.attempt),"
                 + " in \(failure.retryIn?.readable ?? "-")\(failure.isFatal ? ", fatal" : "")")
-        if failure.error.message.hasSuffix("there is no network to reach it") {
+        if failure.error.message.hasSuffix("no network reaches it") {
             requireConnection("a wait")
             world.require(!isOnline, "waits for a network that is there")
             world.require(failure.transport == nil && failure.retryIn == nil, "\(failure)")
