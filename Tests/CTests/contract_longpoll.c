@@ -43,7 +43,7 @@ static void on_error(const rt_failure *failure, void *user) {
   heard *h = user;
   size_t used = strlen(h->text);
   CHECK(strstr(failure->message, "127.0.0.1") != NULL);
-  bool waits = strstr(failure->message, "there is no network") != NULL;
+  bool waits = strstr(failure->message, "no network reaches it") != NULL;
   CHECK(failure->fatal || waits ? failure->retry_in_ms == -1 : failure->retry_in_ms >= 0
         && failure->attempt > 0);
   snprintf(h->text + used, sizeof h->text - used, "%s %d;", rt_status_name(failure->status),

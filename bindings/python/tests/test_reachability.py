@@ -126,7 +126,7 @@ def test_the_wait_for_a_network_is_reported(run, kind):
 
     async def wait_reported():
         """Waits for the report that follows those of attempts that were under way."""
-        while "there is no network" not in str((event := await told.get()).error):
+        while "no network reaches it" not in str((event := await told.get()).error):
             assert place in str(event.error)
         assert str(event.error) == f"{place}: no network reaches it"
         assert event.error.name == "RT_ERROR_CONNECT"
