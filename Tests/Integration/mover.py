@@ -38,24 +38,25 @@ async def longpoll(place: str) -> None:
             print(message.data, flush=True)
 
 
-async def rest(place: str, **options: Any) -> None:
+async def rest(place: str, requests: int = 2, **options: Any) -> None:
     async with librealtime.RESTClient(**options) as client:
         try:
-            print((await client.get(f"http://{place}/")).text, flush=True)
+            for _ in range(requests):
+                print((await client.get(f"http://{place}/")).text, flush=True)
         except librealtime.RealtimeError as error:
             print(error.name, error, flush=True)
 
 
 async def one_attempt(place: str) -> None:
-    await rest(place, attempts=1)
+    await rest(place, requests=1, attempts=1)
 
 
 async def waiting(place: str) -> None:
-    await rest(place, attempts=1, timeout=0.2)
+    await rest(place, requests=1, attempts=1, timeout=0.2)
 
 
 async def hurried(place: str) -> None:
-    await rest(place, deadline=0.3)
+    await rest(place, requests=1, deadline=0.3)
 
 
 async def spreadbot(place: str) -> None:

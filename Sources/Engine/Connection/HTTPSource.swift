@@ -302,6 +302,10 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     // MARK: Responses
 
+    final func leavesServer(after head: ResponseHead) -> Bool {
+        TemporaryStatus.leavesServer(head.status) && session?.refuses(head) == true
+    }
+
     final func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
         guard transfer === self.transfer, !isClosed else { return }
         guard session?.refuses(head) == true else {

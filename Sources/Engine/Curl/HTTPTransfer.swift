@@ -10,6 +10,9 @@ protocol HTTPTransferOwner: AnyObject {
     func received(_ head: ResponseHead, by transfer: HTTPTransfer)
     /// Decoded bytes of the body; valid until this returns.
     func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer)
+    /// Whether a response with this status makes another attempt follow, at another server of the
+    /// same name. Called by libcurl's callback: it must not change anything.
+    func leavesServer(after head: ResponseHead) -> Bool
     /// The whole response has arrived in time. Its body is still being decoded or delivered.
     func answerCame(by transfer: HTTPTransfer)
     /// The exchange has ended. `failure` is nil if the response is complete.
@@ -23,6 +26,7 @@ protocol HTTPTransferOwner: AnyObject {
 }
 
 extension HTTPTransferOwner {
+    func leavesServer(after head: ResponseHead) -> Bool { false }
     func answerCame(by transfer: HTTPTransfer) {}
     func progressed(_ progress: HTTPTransfer.Progress, by transfer: HTTPTransfer) {}
     func wantsBody(of transfer: HTTPTransfer) {}
@@ -397,7 +401,12 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
                 decoder = ContentDecoder(contentEncoding: head.values("Content-Encoding"))
             }
             isEndedByClose = handle.tlsGuard != nil && !isHead && head.hasBodyUntilClose
-            if TemporaryStatus.isOutOfService(head.status) { handle.abandonConnection() }
+            // Otherwise a later request might find the connection to the failed server again.
+            if TemporaryStatus.isOutOfService(head.status)
+                || owner?.leavesServer(after: head) == true
+            {
+                handle.abandonConnection()
+            }
             self.head = head
             note()
         }

@@ -200,6 +200,10 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
 
     // MARK: HTTPTransferOwner
 
+    func leavesServer(after head: ResponseHead) -> Bool {
+        driver.session.leavesServer(id, after: head.status)
+    }
+
     func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
         guard mayCall else { return drop() }
         httpVersion = transfer.httpVersion

@@ -65,6 +65,14 @@ extension RESTSession {
         }
     }
 
+    /// Whether another attempt follows a response with this status, at another server of the same
+    /// name.
+    package func leavesServer(_ id: ID, after status: Int) -> Bool {
+        guard let entry = entries[id], TemporaryStatus.leavesServer(status) else { return false }
+        return entry.canSendBody && entry.attempts < entry.policy.attempts
+            && RetryRules.repeats(status: status, entry.request)
+    }
+
     /// The time until the next attempt (R1); nil if there is none (R2).
     private func delay(
         _ entry: RESTEntry, _ now: Instant, _ random: () -> Double

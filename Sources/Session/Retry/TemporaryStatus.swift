@@ -25,6 +25,12 @@ package enum TemporaryStatus {
         failures.contains(status) && status != 500 && !isGatewayTimeout(status)
     }
 
+    /// Whether a client whose attempt was refused leaves that server, so that its connection is not
+    /// kept: a later attempt might find it again. Credentials (401, 407) are sent on the same one.
+    package static func leavesServer(_ status: Int) -> Bool {
+        mayDependOnServer(status) && status != 401 && status != 407 && !isGatewayTimeout(status)
+    }
+
     /// Whether a gateway gave up the wait for the server's response.
     static func isGatewayTimeout(_ status: Int) -> Bool { status == 504 || status == 524 }
 
