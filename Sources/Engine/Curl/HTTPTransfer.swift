@@ -402,11 +402,8 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
             }
             isEndedByClose = handle.tlsGuard != nil && !isHead && head.hasBodyUntilClose
             // Otherwise a later request might find the connection to the failed server again.
-            if TemporaryStatus.isOutOfService(head.status)
-                || owner?.leavesServer(after: head) == true
-            {
-                handle.abandonConnection()
-            }
+            let isLeft = owner?.leavesServer(after: head) ?? false
+            if isLeft || TemporaryStatus.isOutOfService(head.status) { handle.abandonConnection() }
             self.head = head
             note()
         }
