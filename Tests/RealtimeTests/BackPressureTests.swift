@@ -36,6 +36,24 @@ private func turns(_ count: Int, of loop: Loop) async throws {
         #expect(received == 3000)
     }
 
+    /// Neither reason to pause ends the other.
+    @Test func aPauseOfTheProgramOutlastsAFullMailbox() async throws {
+        var options = WebSocket.Options()
+        options.maxBufferedMessages = 4
+        let socket = try await WebSocket.connect(
+            EchoServer.shared.url("count/3000"), options: options)
+        let box = try #require(socket.mailbox)
+        while !box.isPaused { try await turns(1, of: .shared) }
+        try socket.pause()
+        for number in 0..<4 { #expect(try await socket.receive() == .text(String(number))) }
+        #expect(!box.isPaused)
+        try await turns(20, of: .shared)
+        #expect(box.count == 0)
+        try socket.resume()
+        #expect(try await socket.receive() == .text("4"))
+        try await socket.close()
+    }
+
     @Test func aFullMailboxOfPiecesStopsReceiving() async throws {
         var options = WebSocket.Options()
         options.maxBufferedBytes = 10

@@ -52,7 +52,7 @@ private final class Block: Sendable {
     }
 }
 
-/// Where the handlers of event sources and long polls run, and what they do to others.
+/// Where the handlers of event sources, long polls and WebSockets run, and what they do to others.
 @Suite(.timeLimit(.minutes(5))) struct SourceHandlersTests {
     @Test @MainActor func handlersOfAMainActorClassRunThere() async throws {
         let model = try Model()
@@ -110,6 +110,33 @@ private final class Block: Sendable {
         try await expectOthersToGoOn()
         poll.close()
         block.end()
+    }
+
+    @Test func aSlowHandlerOfAWebSocketDelaysNobodyElse() async throws {
+        var options = WebSocket.Options()
+        options.executor = .queue(DispatchQueue(label: "handlers"))
+        let (called, continuation) = AsyncStream.makeStream(of: String.self)
+        let block = Block()
+        var handlers = WebSocket.Handlers()
+        handlers.message = { _, bytes in
+            continuation.yield(bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
+            block.wait()
+        }
+        handlers.close = { continuation.yield("\($0.code)") }
+        let socket = try WebSocket(
+            EchoServer.shared.url("count/2"), options: options, handlers: handlers)
+        try socket.start()
+        var seen = called.makeAsyncIterator()
+        #expect(await seen.next() == "0")
+        try await expectOthersToGoOn()
+        try socket.beginClose()
+        _ = try await socket.waitUntilClosed()
+        block.end()
+        block.end()
+        // The second message may have come before the close.
+        var last = await seen.next()
+        if last == "1" { last = await seen.next() }
+        #expect(last == "\(CloseCode.normal)")
     }
 
     /// The functions that a source asks before an attempt may take time.

@@ -69,4 +69,72 @@ private let server = EchoServer.shared
         #expect(try await socket.receive() == .text("hello"))
         try await socket.close()
     }
+
+    /// Without isolation they run on the loop's thread.
+    @Test(arguments: [true, false]) func handlersRunOnTheActorTheyAreIsolatedTo(
+        inPieces: Bool
+    ) async throws {
+        let (seen, continuation) = AsyncStream.makeStream(of: String.self)
+        var handlers = WebSocket.Handlers()
+        handlers.open = { @MainActor _ in
+            MainActor.assertIsolated()
+            continuation.yield("open")
+        }
+        if inPieces {
+            handlers.piece = { @MainActor kind, bytes, isFirst, isLast in
+                MainActor.assertIsolated()
+                continuation.yield("\(kind) \(bytes.byteCount) \(isFirst) \(isLast)")
+            }
+        } else {
+            handlers.message = { @MainActor kind, bytes in
+                MainActor.assertIsolated()
+                continuation.yield("\(kind) \(bytes.byteCount)")
+            }
+        }
+        handlers.pong = { @MainActor _ in
+            MainActor.assertIsolated()
+            continuation.yield("pong")
+        }
+        handlers.close = { @MainActor closing in
+            MainActor.assertIsolated()
+            continuation.yield("\(closing.code)")
+            continuation.finish()
+        }
+        let socket = try WebSocket(server.url("echo"), handlers: handlers)
+        try socket.start()
+        var rows: [String] = []
+        for await row in seen {
+            rows.append(row)
+            switch row {
+            case "open": try socket.enqueue("hello")
+            case _ where row.hasPrefix("text"): _ = try await socket.ping()
+            case "pong": try socket.beginClose()
+            default: break
+            }
+        }
+        let message = inPieces ? "text 5 true true" : "text 5"
+        #expect(rows == ["open", message, "pong", "\(CloseCode.normal)"])
+    }
+
+    /// Messages are copied, so they are whole however late the handler runs.
+    @Test func handlersThatFallBehindGetEveryMessage() async throws {
+        var options = WebSocket.Options()
+        options.maxBufferedMessages = 4
+        options.executor = .main
+        let (seen, continuation) = AsyncStream.makeStream(of: String.self)
+        var handlers = WebSocket.Handlers()
+        handlers.message = { _, bytes in
+            MainActor.assertIsolated()
+            continuation.yield(bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
+        }
+        handlers.close = { _ in continuation.finish() }
+        let socket = try WebSocket(server.url("count/3000"), options: options, handlers: handlers)
+        try socket.start()
+        var count = 0
+        for await text in seen {
+            #expect(text == String(count))
+            count += 1
+        }
+        #expect(count == 3000)
+    }
 }

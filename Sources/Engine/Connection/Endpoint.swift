@@ -60,6 +60,11 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     /// Continues to deliver messages. Any thread.
     package final func resume() throws(RealtimeError) { try resume(.wanted) }
 
+    /// The same, because what was delivered waits for the program. Delivery continues when there is
+    /// room again, and the program does not pause it.
+    package final func pauseForRoom() { try? pause(.full) }
+    package final func resumeWithRoom() { try? resume(.full) }
+
     // MARK: For subclasses
 
     /// Options were changed before the start. Any thread.

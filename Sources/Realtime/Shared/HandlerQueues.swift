@@ -38,6 +38,20 @@ package struct Handler<Function: Sendable>: Sendable {
         self.init(function.isolation, unsafeBitCast(function, to: Function.self))
     }
 
+    /// A span cannot be a parameter of a generic function's type.
+    package init?(_ function: (@Sendable @isolated(any) (MessageKind, RawSpan) -> Void)?)
+    where Function == @Sendable (MessageKind, RawSpan) -> Void {
+        guard let function else { return nil }
+        self.init(function.isolation, unsafeBitCast(function, to: Function.self))
+    }
+
+    package init?(
+        _ function: (@Sendable @isolated(any) (MessageKind, RawSpan, Bool, Bool) -> Void)?
+    ) where Function == @Sendable (MessageKind, RawSpan, Bool, Bool) -> Void {
+        guard let function else { return nil }
+        self.init(function.isolation, unsafeBitCast(function, to: Function.self))
+    }
+
     package init?<A, B>(_ function: (@Sendable @isolated(any) (A, B) -> Void)?)
     where Function == @Sendable (A, B) -> Void {
         guard let function else { return nil }

@@ -63,6 +63,9 @@ public final class WebSocket: Sendable {
     private let stateHub = StateHub<State>(.new, last: .closed)
     /// The connection's own handlers, which run before the user's.
     private let own: WebSocketHandlers
+    private let executor: HandlerExecutor
+    /// Where the user's handlers run.
+    private let queues: HandlerQueues
 
     /// Connects and returns when messages can be sent and received.
     /// - Parameter url: `ws://` or `wss://`; user and password become a basic Authorization header.
@@ -105,8 +108,9 @@ public final class WebSocket: Sendable {
         }
     }
 
-    /// Creates a connection that passes its messages to `handlers` on the loop's thread, without a
-    /// copy or an allocation for each. `start` connects. `messages` and `receive` throw `.state`.
+    /// Creates a connection that passes its messages to `handlers`: by default on the loop's
+    /// thread, without a copy or an allocation for each. `start` connects. `messages` and `receive`
+    /// throw `.state`.
     /// - Throws: `RealtimeError` for an invalid URL or option.
     public convenience init(
         _ url: String, options: Options = Options(), on loop: Loop = .shared, handlers: Handlers
@@ -153,12 +157,19 @@ public final class WebSocket: Sendable {
             }
         }
         self.own = own
+        executor = options.executor
+        queues = HandlerQueues(
+            on: executor, options.maxBufferedMessages, options.maxBufferedBytes, loop: loop.engine
+        ) { [weak connection] in
+            connection?.resumeWithRoom()
+        }
         connection.observeState { [stateHub, unowned connection] in
             stateHub.update { State(connection.state) }
         }
     }
 
     deinit {
+        queues.close()
         connection.abandon()
         stateHub.finish(.closed)
     }
@@ -197,7 +208,7 @@ public final class WebSocket: Sendable {
 
     @inline(__always)
     func takeNow<Element>(_ box: Mailbox<Element>?) -> Element? {
-        box?.takeNow { try? connection.resume() }
+        box?.takeNow { connection.resumeWithRoom() }
     }
 
     /// - Parameter reader: of the iterator that asks, if one does.
@@ -206,7 +217,7 @@ public final class WebSocket: Sendable {
     ) async throws -> Element? {
         guard let box else { throw noBox() }
         do {
-            return try await box.next(timeout: timeout) { try? connection.resume() }
+            return try await box.next(timeout: timeout) { connection.resumeWithRoom() }
         } catch let error as CancellationError {
             if reader?.leave() ?? box.isUnused {
                 try? connection.close(code: CloseCode.goingAway.rawValue, reason: "")
@@ -287,9 +298,9 @@ public final class WebSocket: Sendable {
             throw RealtimeError(
                 .invalidArgument, "a message handler goes with init and start, not with connect")
         }
-        try connection.setHandlers { [own, connection] target in
+        try connection.setHandlers { [own, connection, queues, executor] target in
             target = own
-            handlers.add(to: &target, of: connection)
+            handlers.add(to: &target, of: connection, queues, executor)
         }
     }
 
@@ -369,8 +380,8 @@ extension WebSocket.State {
 extension WebSocketConnection {
     /// Stops receiving until the mailbox, which is full, has room again.
     fileprivate func pause<Element>(until box: Mailbox<Element>) {
-        try? pause()
-        // If the box was emptied meanwhile, `resume` was called before there was a pause.
-        if !box.isPaused { try? resume() }
+        pauseForRoom()
+        // If the box was emptied meanwhile, `resumeWithRoom` was called before there was a pause.
+        if !box.isPaused { resumeWithRoom() }
     }
 }

@@ -3,86 +3,138 @@ internal import Session
 public import Wire
 
 extension WebSocket {
-    /// The functions that a connection calls on its loop's thread, one at a time and in the order
-    /// received. This is the fastest form, because no message is copied or passed to another
-    /// thread. So they must not block: everything else on the loop, also each time limit, waits for
-    /// them. Only `reconnect` may take time. To receive messages on an actor, iterate over
-    /// `messages`. The order: `open`, messages, `error`, again for each connection; `close` exactly
-    /// once, at the end. Bytes are valid until the handler returns.
+    /// The functions that a connection calls, one at a time and in the order received. They run
+    /// where `Options.executor` says: on the loop's thread by default, where they must not block;
+    /// only `reconnect` may take time. The order: `open`, messages, `error`, again for each
+    /// connection; `close` exactly once, at the end. Handlers that run in different places are not
+    /// in order with each other. Bytes are valid until the handler returns.
     public struct Handlers: Sendable {
-        public var open: (@Sendable (Opened) -> Void)?
+        public var open: (@Sendable @isolated(any) (Opened) -> Void)?
         /// Receives one whole message; text is valid UTF-8.
-        public var message: (@Sendable (MessageKind, RawSpan) -> Void)?
+        public var message: (@Sendable @isolated(any) (MessageKind, RawSpan) -> Void)?
         /// Receives messages in pieces as they arrive, for messages too large to hold in memory;
         /// replaces `message`. Text is cut between characters.
         public var piece:
             (
-                @Sendable (MessageKind, RawSpan, _ isFirst: Bool, _ isLast: Bool) -> Void
+                @Sendable @isolated(any) (MessageKind, RawSpan, _ isFirst: Bool, _ isLast: Bool) ->
+                    Void
             )?
         /// The connection failed or was lost. If the failure is fatal, `close` follows; otherwise
         /// another attempt does (`Options.reconnect`). If the peer closed in order and the
         /// connection reconnects, the error's code is `.closed`. A wait for a network is reported
         /// once, by the failure that led to it or by `.connect`; `retryIn` is then nil.
-        public var error: (@Sendable (ErrorEvent) -> Void)?
+        public var error: (@Sendable @isolated(any) (ErrorEvent) -> Void)?
         /// With `Options.reconnect`: called at the end of each wait for an attempt. It may change
         /// the URL and the headers; false ends the connection. The attempt waits for it without a
         /// time limit, and everything else on the loop continues. It runs on the actor to which it
-        /// is isolated, otherwise where Swift runs asynchronous functions.
+        /// is isolated, otherwise on the task executor or queue of `Options.executor`, or else
+        /// where Swift runs asynchronous functions.
         public var reconnect: (@Sendable (_ attempt: Int, _ next: inout NextAttempt) async -> Bool)?
-        public var close: (@Sendable (Closing) -> Void)?
+        public var close: (@Sendable @isolated(any) (Closing) -> Void)?
         /// The send buffer is empty again, after it exceeded `sendHighWaterBytes`.
-        public var drained: (@Sendable () -> Void)?
+        public var drained: (@Sendable @isolated(any) () -> Void)?
         /// A pong answered one of the connection's pings after this time.
-        public var pong: (@Sendable (Duration) -> Void)?
+        public var pong: (@Sendable @isolated(any) (Duration) -> Void)?
 
         public init() {}
+    }
+}
 
-        /// Adds each handler after the connection's own.
-        func add(to target: inout WebSocketHandlers, of connection: WebSocketConnection) {
-            if let piece {
-                target.delivery = .inPieces { piece($0, $1.bytes, $2, $3) }
-            } else if let message {
-                target.delivery = .each { message($0, $1.bytes) }
+extension WebSocket.Handlers {
+    /// Adds each handler after the connection's own.
+    func add(
+        to target: inout WebSocketHandlers, of connection: WebSocketConnection,
+        _ queues: HandlerQueues, _ executor: HandlerExecutor
+    ) {
+        let runner = WebSocketRunner(connection, queues)
+        if let delivery = delivery(to: runner, executor) { target.delivery = delivery }
+        if let open = Handler(open) {
+            target.open = { [own = target.open] opened in
+                own?(opened)
+                runner.run(on: open.isolation) { open.call(opened) }
             }
-            if let open {
-                target.open = { [own = target.open] in
-                    own?($0)
-                    open($0)
-                }
+        }
+        if let error = Handler(error) {
+            target.failed = { [own = target.failed] failure in
+                own?(failure)
+                runner.run(on: error.isolation) { error.call(WebSocket.ErrorEvent(failure)) }
             }
-            if let error {
-                target.failed = { [own = target.failed] in
-                    own?($0)
-                    error(ErrorEvent($0))
-                }
+        }
+        if let reconnect {
+            target.reconnect = { [unowned connection] (attempt) throws(RealtimeError) in
+                // The function may take time, and the loop must not wait for it.
+                try connection.deferAttempt()
+                connection.prepare(attempt, on: executor, reconnect)
+                return true
             }
-            if let reconnect {
-                target.reconnect = { [unowned connection] (attempt) throws(RealtimeError) in
-                    // The function may take time, and the loop must not wait for it.
-                    try connection.deferAttempt()
-                    connection.prepare(attempt, reconnect)
-                    return true
-                }
+        }
+        if let close = Handler(close) {
+            target.close = { [own = target.close] end in
+                own?(end)
+                runner.run(on: close.isolation, isOwed: true) { close.call(.init(end)) }
             }
-            if let close {
-                target.close = { [own = target.close] in
-                    own?($0)
-                    close(Closing($0))
-                }
+        }
+        if let drained = Handler(drained) {
+            target.drained = { [own = target.drained] in
+                own?()
+                runner.run(on: drained.isolation, drained.call)
             }
-            if let drained {
-                target.drained = { [own = target.drained] in
-                    own?()
-                    drained()
-                }
+        }
+        if let pong = Handler(pong) {
+            target.pong = { [own = target.pong] time in
+                own?(time)
+                runner.run(on: pong.isolation) { pong.call(time) }
             }
-            if let pong {
-                target.pong = { [own = target.pong] in
-                    own?($0)
-                    pong($0)
+        }
+    }
+
+    /// Without a copy if the handler runs inside the loop's callback.
+    private func delivery(
+        to runner: WebSocketRunner, _ executor: HandlerExecutor
+    ) -> WebSocketHandlers.Delivery? {
+        let isInside = if case .loop = executor { true } else { false }
+        if let piece = Handler(piece) {
+            if isInside, piece.isolation == nil {
+                return .inPieces { piece.call($0, $1.bytes, $2, $3) }
+            }
+            return .inPieces { kind, bytes, isFirst, isLast in
+                let copy = Array(bytes)
+                runner.run(on: piece.isolation, count: copy.count) {
+                    piece.call(kind, copy.span.bytes, isFirst, isLast)
                 }
             }
         }
+        guard let message = Handler(message) else { return nil }
+        if isInside, message.isolation == nil { return .each { message.call($0, $1.bytes) } }
+        return .each { kind, bytes in
+            let copy = Array(bytes)
+            runner.run(on: message.isolation, count: copy.count) {
+                message.call(kind, copy.span.bytes)
+            }
+        }
+    }
+}
+
+/// Runs a connection's handlers in their places, and pauses it while too many calls wait.
+private struct WebSocketRunner: Sendable {
+    private unowned let connection: WebSocketConnection
+    private let queues: HandlerQueues
+
+    init(_ connection: WebSocketConnection, _ queues: HandlerQueues) {
+        self.connection = connection
+        self.queues = queues
+    }
+
+    func run(
+        on isolation: (any Actor)?, count: @autoclosure () -> Int = 0, isOwed: Bool = false,
+        _ body: @escaping @Sendable () -> Void
+    ) {
+        guard let full = queues.run(on: isolation, count: count(), isOwed: isOwed, body) else {
+            return
+        }
+        connection.pauseForRoom()
+        // If the queue was emptied meanwhile, there was room before there was a pause.
+        if !full.isPaused { connection.resumeWithRoom() }
     }
 }
 
@@ -127,11 +179,11 @@ extension WebSocketConnection {
     /// Calls the user's reconnect handler for an attempt, which waits for it, and applies the
     /// result. An invalid URL or header ends the connection.
     fileprivate func prepare(
-        _ attempt: Int,
+        _ attempt: Int, on executor: HandlerExecutor,
         _ handler:
             @escaping @Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) async -> Bool
     ) {
-        Task { [weak self] in
+        executor.perform { [weak self] in
             var next = WebSocket.NextAttempt()
             let continues = await handler(attempt, &next)
             do throws(RealtimeError) {
