@@ -255,8 +255,8 @@ public func rt_pusher_set_auto_reconnect(
     pusherOptions(pusher) { $0.autoReconnect = enabled }
 }
 
-/// The time limit for a request to an endpoint, with its redirects. Default: 30,000; 0 means no
-/// limit. Since 0.1.
+/// The time limit for a request to an endpoint, with its redirects. A function of the program that
+/// authorizes has a second more to answer. Default: 30,000; 0 means no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_pusher_set_auth_timeout_ms")
 public func rt_pusher_set_auth_timeout_ms(

@@ -1,5 +1,5 @@
 /* Users of Pusher connections: members of presence channels, client events, encrypted events,
- * sign-in, the watchlist, and push interests. */
+ * sign-in, the watchlist, push interests, and an authorization that never comes. */
 #include "contract_pusher.h"
 
 static void on_added(const rt_pusher_member *member, void *user) {
@@ -283,6 +283,29 @@ static void a_quoted_signature_is_left_out(rt_loop *loop, const char *server) {
   rt_pusher_free(pusher);
 }
 
+static void on_authorize(
+    const rt_pusher_auth_request *request, rt_pusher_authorization *authorization, void *user) {
+  CHECK(request->count == 1);
+  *(rt_pusher_authorization **)user = authorization;
+}
+
+static void an_answer_that_never_comes_is_a_failure(rt_loop *loop, const char *server) {
+  heard h;
+  rt_pusher_authorization *kept = NULL;
+  rt_pusher *pusher = new_pusher(&h, loop, server);
+  CHECK_OK(rt_pusher_on_authorize(pusher, on_authorize, &kept, NULL));
+  CHECK_OK(rt_pusher_set_auth_timeout_ms(pusher, 1));
+  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_subscribe(pusher, "private-a", NULL));
+  TURN_UNTIL(loop, h.failed);
+  CHECK(kept != NULL && h.last_status == RT_ERROR_TIMEOUT);
+  CHECK_OK(rt_pusher_authorization_answer(kept, "demo:00", NULL, NULL));
+  rt_pusher_authorization_free(kept);
+  settle(loop);
+  CHECK(h.failed == 1 && h.subscribed == 0);
+  rt_pusher_free(pusher);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop;
   CHECK(argc == 2);
@@ -295,6 +318,7 @@ int main(int argc, char **argv) {
   users_sign_out(loop, argv[1]);
   pushes_need_no_connection(loop, argv[1]);
   a_quoted_signature_is_left_out(loop, argv[1]);
+  an_answer_that_never_comes_is_a_failure(loop, argv[1]);
   rt_loop_free(loop);
   return 0;
 }

@@ -8,6 +8,7 @@ extension PusherConnection {
         let isAsked =
             request.channels.isEmpty ? handlers.authorizesUser : handlers.authorizesChannels
         if isAsked, let authorize = handlers.authorize {
+            session.asksProgram(request.number, now: Loop.now())
             return authorize(PusherAuthorization(request, isBatch: isBatch, for: self))
         }
         if let secret = configuration.secret {
@@ -164,7 +165,7 @@ extension PusherConnection {
     private func send(_ prepared: PreparedRequest, for request: PusherAuthorizationRequest) {
         // A handler may have closed the connection.
         guard !isClosed, let authorizer else { return }
-        session.prepared(with: prepared.secrets)
+        session.prepared(request.number, with: prepared.secrets)
         var handlers = prepared.handlers
         handlers.isSecret = true
         handlers.done = { [self] in answered($0, request) }

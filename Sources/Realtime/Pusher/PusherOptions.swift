@@ -134,7 +134,8 @@ public struct PusherClientOptions: Sendable {
     /// Whether a connection that is lost, or cannot be opened, is attempted again. Otherwise it
     /// ends.
     public var autoReconnect = true
-    /// The time limit for a request to an endpoint, with its redirects. nil means no limit.
+    /// The time limit for a request to an endpoint, with its redirects. A function of the program
+    /// that authorizes has a second more to answer. nil means no limit.
     public var authTimeout: Duration? = .seconds(30)
     /// How often the authorization of a channel is repeated when the endpoint cannot be reached,
     /// does not answer in time, or answers with a status of 500 or above. The delays are 1 s, 2 s,

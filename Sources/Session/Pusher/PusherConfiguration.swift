@@ -83,7 +83,8 @@ package struct PusherConfiguration: RequestHeaders, Sendable {
     package var authHeaders = HeaderFields()
     /// Added to the body of each request to an endpoint.
     package var authParameters: [(name: String, value: String)] = []
-    /// The time limit for a request to an endpoint, with its redirects.
+    /// The time limit for a request to an endpoint, with its redirects. A function of the program
+    /// that authorizes has a second more to answer.
     /// - Option: auth_timeout, limit
     package var authTimeout: Duration = .seconds(30)
     /// How often the authorization of a channel is repeated when the endpoint cannot be reached,

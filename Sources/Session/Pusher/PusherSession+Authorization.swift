@@ -44,8 +44,41 @@ extension PusherSession {
         act(.cancelAuthorization(number))
     }
 
-    /// The application has prepared a request, whose credentials the endpoint may quote.
-    package mutating func prepared(with secrets: SentSecrets) { self.secrets.add(secrets) }
+    /// The program's own function is asked to authorize. It may itself wait for a server under the
+    /// same limit, so it has a second more to report why that failed.
+    package mutating func asksProgram(_ number: UInt64, now: Instant) {
+        guard configuration.authTimeout > .zero, requests[number] != nil else { return }
+        requests[number]?.isAsked = true
+        asked.append((now + configuration.authTimeout + .seconds(1), number))
+    }
+
+    /// When the first of the requests that the program has not answered fails.
+    var askedDue: Instant? {
+        mutating get {
+            while let first = asked.first, requests[first.number]?.isAsked != true {
+                asked.removeFirst()
+            }
+            return asked.first?.due
+        }
+    }
+
+    mutating func failUnanswered(requests now: Instant) {
+        while let due = askedDue, due <= now, let (_, number) = asked.popFirst() {
+            let error = RealtimeError(
+                .timeout,
+                "the program has not answered the request for authorization within"
+                    + " \(configuration.authTimeout.readable)"
+                    + OptionOwner.pusher.mention(.authTimeout))
+            authorized(number, .failed(error), now: now)
+        }
+    }
+
+    /// A request is sent to the endpoint, which may quote its credentials. It has its own time
+    /// limit.
+    package mutating func prepared(_ number: UInt64, with secrets: SentSecrets) {
+        requests[number]?.isAsked = false
+        self.secrets.add(secrets)
+    }
 
     /// Whether the answer to a request is still wanted.
     package func isAwaited(_ number: UInt64) -> Bool { requests[number] != nil }

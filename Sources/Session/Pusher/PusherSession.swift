@@ -30,6 +30,8 @@ package struct PusherSession: ActionMachine, Sendable {
         let purpose: Purpose
         /// The driver knows of it.
         var isMade = false
+        /// The program's own function has been asked, and must answer in time.
+        var isAsked = false
     }
 
     package internal(set) var configuration: PusherConfiguration
@@ -69,6 +71,8 @@ package struct PusherSession: ActionMachine, Sendable {
     var unrequested: [ChannelID] = []
     /// Channels whose request is repeated later.
     var retries: [(due: Instant, id: ChannelID)] = []
+    /// When the program's function must have answered each request, in the order it was asked.
+    var asked: ArraySlice<(due: Instant, number: UInt64)> = []
     /// Subscriptions that were sent, in their order, until they are answered or have failed.
     var unanswered = PusherUnanswered()
     var fences = PusherFences()
@@ -159,6 +163,7 @@ package struct PusherSession: ActionMachine, Sendable {
             case .connected:
                 consider(keepAlive.due)
                 for retry in retries { consider(retry.due) }
+                consider(askedDue)
                 // During a pause the answers are not read.
                 if !keepAlive.isPaused {
                     consider(unanswered.due(channels))
@@ -188,6 +193,7 @@ package struct PusherSession: ActionMachine, Sendable {
             enter(.idle)
         case .connected(let number):
             guard checkKeepAlive(number, now) else { return }
+            failUnanswered(requests: now)
             repeatRequests(now)
             if !keepAlive.isPaused {
                 failUnanswered(now)

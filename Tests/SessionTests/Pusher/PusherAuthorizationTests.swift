@@ -274,4 +274,34 @@ struct PusherAuthorizationTests {
         #expect(lines.count >= 3)
         #expect(!lines.contains { $0.contains("s3cret") })
     }
+
+    /// A function of the program that never answers.
+    @Test func `an authorization by the program has a time limit`() throws {
+        let model = try PusherModel.connected { $0.authTimeout = .seconds(10) }
+        _ = try model.subscribe("private-a")
+        let request = try #require(model.request)
+        model.session.asksProgram(request.number, now: model.now)
+        #expect(model.pass(.seconds(10)) == [])
+        #expect(
+            model.pass(.seconds(1)) == [
+                "1 failed", "event pusher:subscription_error on 1", "1 refused timeout",
+            ])
+        #expect(model.failure?.error.message.hasSuffix("within 10 s (authTimeout)") == true)
+        // An answer that comes too late is ignored.
+        #expect(model.authorize() == [])
+    }
+
+    @Test func `an answer in time, and a request to the endpoint, end the program's time`() throws {
+        let model = try PusherModel.connected { $0.authTimeout = .seconds(10) }
+        _ = try model.subscribe("private-a")
+        let first = try #require(model.request)
+        model.session.asksProgram(first.number, now: model.now)
+        _ = try model.subscribe("private-b")
+        let second = try #require(model.request)
+        model.session.asksProgram(second.number, now: model.now)
+        #expect(model.authorize("KEY:1", first).count == 2)
+        model.session.prepared(second.number, with: SentSecrets())
+        #expect(model.pass(.seconds(20)) == [])
+        #expect(model.authorize("KEY:1", second).count == 2)
+    }
 }

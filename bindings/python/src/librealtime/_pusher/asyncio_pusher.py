@@ -208,7 +208,7 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         use: Callable[[Any], None],
         name: str,
     ) -> None:
-        limit = self._auth_timeout if name == "prepare_authorization" else None
+        limit = self._auth_timeout
         is_late, task = False, asyncio.current_task()
 
         def end() -> None:
