@@ -2302,9 +2302,9 @@ rt_status rt_eventsource_set_reconnect(rt_eventsource *eventsource, bool enabled
 /**
  * Whether a request that is neither safe nor idempotent (POST, PATCH) is sent again when its stream
  * ends, or after a failure before which the server may have acted on it. Without this option the
- * event source then closes; the normal end of a stream is not an error. It connects again only if
- * the request cannot have reached the server, after a retry status, or if the request has an
- * Idempotency-Key. Default: false. Before start.
+ * event source then closes, and an iteration ends, without an error if the stream ended normally.
+ * It connects again only if the request cannot have reached the server, after a retry status, or if
+ * the request has an Idempotency-Key. Default: false. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -3638,8 +3638,9 @@ rt_status rt_rest_set_order(rt_rest *rest, rt_rest_order order);
 rt_status rt_rest_set_idempotency_keys(rt_rest *rest, bool enabled);
 
 /**
- * Whether any request is retried after a lost connection or a timeout, even if the server has
- * already acted on it. Default: false. Before the first request.
+ * Whether any request is retried after a lost connection, a timeout or a temporary status (425,
+ * 500, 502, 504, 520 to 524, 530), even if the server has already acted on it. Default: false.
+ * Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -4293,8 +4294,8 @@ rt_status rt_rest_request_set_order(rt_rest_request *request, rt_rest_order orde
 rt_status rt_rest_request_set_idempotency_keys(rt_rest_request *request, bool enabled);
 
 /**
- * Whether any request is retried after a lost connection or a timeout, even if the server has
- * already acted on it.
+ * Whether any request is retried after a lost connection, a timeout or a temporary status (425,
+ * 500, 502, 504, 520 to 524, 530), even if the server has already acted on it.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
@@ -5476,8 +5477,8 @@ rt_status rt_pusher_set_frame_pings(rt_pusher *pusher, bool enabled);
 rt_status rt_pusher_set_auto_reconnect(rt_pusher *pusher, bool enabled);
 
 /**
- * The time limit for a request to an endpoint, with its redirects. Default: 30,000; 0 means no
- * limit.
+ * The time limit for a request to an endpoint, with its redirects. A function of the program that
+ * authorizes has a second more to answer. Default: 30,000; 0 means no limit.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -7722,7 +7723,8 @@ int32_t rt_ddp_is_ready(rt_ddp *ddp, uint64_t subscription);
 
 /**
  * Gives a subscription up. After its last use it is kept for a while. Its callback is not called
- * any more. A number that is not a subscription's has no effect. Any thread.
+ * any more, except when it ends with `rt_ddp_set_report_own_stops`. A number that is not a
+ * subscription's has no effect. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle; RT_ERROR_FORKED; RT_ERROR_CLOSED on
  *   a freed loop.

@@ -54,7 +54,8 @@ public func rt_ddp_is_ready(_ ddp: rt_ddp?, _ subscription: UInt64) -> Int32 {
 }
 
 /// Gives a subscription up. After its last use it is kept for a while. Its callback is not called
-/// any more. A number that is not a subscription's has no effect. Any thread. Since 0.1.
+/// any more, except when it ends with `rt_ddp_set_report_own_stops`. A number that is not a
+/// subscription's has no effect. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle; RT_ERROR_FORKED; RT_ERROR_CLOSED
 ///   on a freed loop.
 @_cdecl("rt_ddp_release_subscription")

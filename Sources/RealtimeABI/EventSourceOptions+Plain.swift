@@ -152,9 +152,9 @@ public func rt_eventsource_set_reconnect(
 
 /// Whether a request that is neither safe nor idempotent (POST, PATCH) is sent again when its
 /// stream ends, or after a failure before which the server may have acted on it. Without this
-/// option the event source then closes; the normal end of a stream is not an error. It connects
-/// again only if the request cannot have reached the server, after a retry status, or if the
-/// request has an Idempotency-Key. Default: false. Before start. Since 0.1.
+/// option the event source then closes, and an iteration ends, without an error if the stream ended
+/// normally. It connects again only if the request cannot have reached the server, after a retry
+/// status, or if the request has an Idempotency-Key. Default: false. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_retry_unsafe")
 public func rt_eventsource_set_retry_unsafe(

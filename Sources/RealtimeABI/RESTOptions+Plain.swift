@@ -196,8 +196,9 @@ public func rt_rest_set_idempotency_keys(
     restOptions(rest) { $0.policy.addsIdempotencyKey = enabled }
 }
 
-/// Whether any request is retried after a lost connection or a timeout, even if the server has
-/// already acted on it. Default: false. Before the first request. Since 0.1.
+/// Whether any request is retried after a lost connection, a timeout or a temporary status (425,
+/// 500, 502, 504, 520 to 524, 530), even if the server has already acted on it. Default: false.
+/// Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_retry_unsafe")
 public func rt_rest_set_retry_unsafe(

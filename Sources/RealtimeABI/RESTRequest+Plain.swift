@@ -106,8 +106,8 @@ public func rt_rest_request_set_idempotency_keys(
     restRequestOptions(request) { $0.addsIdempotencyKey = enabled }
 }
 
-/// Whether any request is retried after a lost connection or a timeout, even if the server has
-/// already acted on it. Since 0.1.
+/// Whether any request is retried after a lost connection, a timeout or a temporary status (425,
+/// 500, 502, 504, 520 to 524, 530), even if the server has already acted on it. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_rest_request_set_retry_unsafe")
 public func rt_rest_request_set_retry_unsafe(

@@ -32,7 +32,7 @@ import Wire
         #expect(!loss.isFatal)
     }
 
-    @Test(arguments: ["POST", "PATCH", "SEARCH"])
+    @Test(arguments: ["POST", "PATCH", "LOCK"])
     func theNormalEndOfOthersIsTheEnd(_ method: String) throws {
         var driver = try driver(method)
         _ = driver.answer(EventSourceRepeatTests.good)

@@ -22,7 +22,7 @@ struct RESTRetryTests {
         #expect(client.passToNext() == nil)
     }
 
-    static let repeatable = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]
+    static let repeatable = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY"]
     static let unsafe = ["POST", "PATCH", "LOCK"]
 
     @Test(arguments: repeatable + unsafe)
@@ -65,13 +65,15 @@ struct RESTRetryTests {
 
     @Test(arguments: 200...599) func statusesAreRetriedByTheTable(status: Int) throws {
         if [301, 302, 303, 307, 308, 421].contains(status) { return }
-        for method in ["GET", "POST"] {
+        for (method, isForced) in [
+            ("GET", false), ("QUERY", false), ("POST", false), ("POST", true),
+        ] {
             let client = RESTClientModel()
-            let id = try client.submit(method)
+            let id = try client.submit(method) { $0.retriesUnsafe = isForced }
             _ = client.done()
             let always = [408, 429, 503].contains(status)
             let whenSafe = [425, 500, 502, 504, 520, 521, 522, 523, 524, 530].contains(status)
-            let repeats = always || whenSafe && method == "GET"
+            let repeats = always || whenSafe && (method != "POST" || isForced)
             let what = status < 300 ? "ok" : "httpStatus"
             #expect(
                 client.answer(id, status) == (repeats ? [] : ["finish 1 \(what) \(status) (1)"]))

@@ -106,9 +106,9 @@ extension EventSource {
         public var reconnect = true
         /// Whether a request that is neither safe nor idempotent (POST, PATCH) is sent again when
         /// its stream ends, or after a failure before which the server may have acted on it.
-        /// Without this option the event source then closes; the normal end of a stream is not an
-        /// error. It connects again only if the request cannot have reached the server, after a
-        /// retry status, or if the request has an Idempotency-Key.
+        /// Without this option the event source then closes, and an iteration ends, without an
+        /// error if the stream ended normally. It connects again only if the request cannot have
+        /// reached the server, after a retry status, or if the request has an Idempotency-Key.
         public var retryUnsafe = false
         /// How many attempts in a row may fail, or end before they are stable (`stableTime`). After
         /// that the event source fails with `.reconnectsExhausted`. 0 means no limit.

@@ -118,8 +118,8 @@ extension REST {
         /// random UUID, the same in all its attempts, which makes it safe to retry. For servers
         /// that support this header.
         public var idempotencyKeys: Bool?
-        /// Whether any request is retried after a lost connection or a timeout, even if the server
-        /// has already acted on it.
+        /// Whether any request is retried after a lost connection, a timeout or a temporary status
+        /// (425, 500, 502, 504, 520 to 524, 530), even if the server has already acted on it.
         public var retryUnsafe: Bool?
         /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is
         /// reported like any other response. A redirect to another origin carries only these

@@ -33,9 +33,9 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     package var reconnects = true
     /// Whether a request that is neither safe nor idempotent (POST, PATCH) is sent again when its
     /// stream ends, or after a failure before which the server may have acted on it. Without this
-    /// option the event source then closes; the normal end of a stream is not an error. It connects
-    /// again only if the request cannot have reached the server, after a retry status, or if the
-    /// request has an Idempotency-Key.
+    /// option the event source then closes, and an iteration ends, without an error if the stream
+    /// ended normally. It connects again only if the request cannot have reached the server, after
+    /// a retry status, or if the request has an Idempotency-Key.
     /// - Option: retry_unsafe, flag
     package var retriesUnsafe = false
     /// How many attempts in a row may fail, or end before they are stable (`stable_time`). After

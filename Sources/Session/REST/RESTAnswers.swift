@@ -57,7 +57,7 @@ extension RESTSession {
             entry.needsFreshConnection = true
             return .replay
         default:
-            guard RetryRules.repeats(status: head.status, entry.request),
+            guard RetryRules.repeats(status: head.status, entry.request, entry.policy),
                 let delay = delay(entry, now, random)
             else { return nil }
             if TemporaryStatus.mayDependOnServer(head.status) { entry.needsFreshConnection = true }
@@ -70,7 +70,7 @@ extension RESTSession {
     package func leavesServer(_ id: ID, after status: Int) -> Bool {
         guard let entry = entries[id], TemporaryStatus.leavesServer(status) else { return false }
         return entry.canSendBody && entry.attempts < entry.policy.attempts
-            && RetryRules.repeats(status: status, entry.request)
+            && RetryRules.repeats(status: status, entry.request, entry.policy)
     }
 
     /// The time until the next attempt (R1); nil if there is none (R2).

@@ -73,8 +73,8 @@ package struct RESTPolicy: Sendable, Equatable {
     /// support this header.
     /// - Option: idempotency_keys, flag
     package var addsIdempotencyKey = false
-    /// Whether any request is retried after a lost connection or a timeout, even if the server has
-    /// already acted on it.
+    /// Whether any request is retried after a lost connection, a timeout or a temporary status
+    /// (425, 500, 502, 504, 520 to 524, 530), even if the server has already acted on it.
     /// - Option: retry_unsafe, flag
     package var retriesUnsafe = false
     /// Each attempt uses a new connection: a kept one may have died unnoticed.
@@ -109,9 +109,13 @@ package struct RESTPolicy: Sendable, Equatable {
 
 /// The failures and responses after which another attempt makes sense (R3, R4).
 package enum RetryRules {
-    /// Whether sending it again has the same effect as sending it once (RFC 9110 §9.2.2).
+    /// Whether sending it again has the same effect as sending it once (RFC 9110 §9.2.2). The last
+    /// four only ask, with a body (safe in IANA's registry of HTTP methods).
     package static func isIdempotent(_ method: String) -> Bool {
-        ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(method)
+        [
+            "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY", "PROPFIND", "REPORT",
+            "SEARCH",
+        ].contains(method)
     }
 
     static func isKeyed(_ request: HTTPRequest) -> Bool { isKeyed(request.fields) }
@@ -138,12 +142,11 @@ package enum RetryRules {
         return failure.error.code == .protocolViolation && !isIdempotent(request.method)
     }
 
-    /// Whether to repeat it after this status. The request is evaluated only if needed.
-    static func repeats(status: Int, _ request: @autoclosure () -> HTTPRequest) -> Bool {
+    /// Whether to repeat it after this status.
+    static func repeats(status: Int, _ request: HTTPRequest, _ policy: RESTPolicy) -> Bool {
         switch status {
         case 408, 429, 503: true
-        case _ where TemporaryStatus.all.contains(status):
-            isIdempotent(request().method) || isKeyed(request())
+        case _ where TemporaryStatus.all.contains(status): repeats(request, policy)
         default: false
         }
     }

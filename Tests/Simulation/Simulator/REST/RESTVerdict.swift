@@ -25,9 +25,10 @@ enum RESTVerdict {
             record.wasMisdirected = true
             return .replay
         }
+        let isSafe = record.mayRepeat || record.request.policy.retriesUnsafe
         let repeats =
             [408, 429, 503].contains(head.status)
-            || [425, 500, 502, 504].contains(head.status) && record.mayRepeat
+            || [425, 500, 502, 504].contains(head.status) && isSafe
         guard repeats, record.attempts < record.request.policy.attempts else { return .end }
         return retry(record, head, now)
     }

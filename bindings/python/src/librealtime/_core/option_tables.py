@@ -382,9 +382,10 @@ EVENTSOURCE_OPTIONS = Table(
         doc=(
             "Whether a request that is neither safe nor idempotent (POST, PATCH) is sent again "
             "when its stream ends, or after a failure before which the server may have acted on "
-            "it. Without this option the event source then closes; the normal end of a stream is "
-            "not an error. It connects again only if the request cannot have reached the server, "
-            "after a retry status, or if the request has an Idempotency-Key. Default False."
+            "it. Without this option the event source then closes, and an iteration ends, without "
+            "an error if the stream ended normally. It connects again only if the request cannot "
+            "have reached the server, after a retry status, or if the request has an "
+            "Idempotency-Key. Default False."
         ),
     ),
     Count(
@@ -979,8 +980,8 @@ PUSHER_OPTIONS = Table(
         "auth_timeout_ms",
         30,
         doc=(
-            "The time limit for a request to an endpoint, with its redirects. Default 30; None "
-            "means no limit."
+            "The time limit for a request to an endpoint, with its redirects. A function of the "
+            "program that authorizes has a second more to answer. Default 30; None means no limit."
         ),
     ),
     Count(
@@ -1192,8 +1193,9 @@ REST_OPTIONS = Table(
         "retry_unsafe",
         False,
         doc=(
-            "Whether any request is retried after a lost connection or a timeout, even if the "
-            "server has already acted on it. Default False."
+            "Whether any request is retried after a lost connection, a timeout or a temporary "
+            "status (425, 500, 502, 504, 520 to 524, 530), even if the server has already acted on "
+            "it. Default False."
         ),
     ),
     Count(
@@ -1374,8 +1376,9 @@ REST_REQUEST_OPTIONS = Table(
         "retry_unsafe",
         False,
         doc=(
-            "Whether any request is retried after a lost connection or a timeout, even if the "
-            "server has already acted on it. Default: the client's."
+            "Whether any request is retried after a lost connection, a timeout or a temporary "
+            "status (425, 500, 502, 504, 520 to 524, 530), even if the server has already acted on "
+            "it. Default: the client's."
         ),
     ),
     Count(
