@@ -168,6 +168,25 @@ def test_a_bound_handler_keeps_a_connection(pusher_server):
     collect(lambda: thing() is None)
 
 
+def test_a_stream_keeps_a_client(app):
+    called = Called()
+    client = sync.DDPClient(app.url)
+    client.connect()
+    client.set_stream("players", called)
+    thing = weakref.ref(client)
+    del client
+    gc.collect()
+    thing().subscribe("all", wait=False)
+    called.wait()
+    gc.collect()
+    with pytest.warns(ResourceWarning, match="unclosed") as warned:
+        thing().set_stream("players", None)
+        collect(lambda: warned.list)
+    # A warning refers to its object.
+    warned.clear()
+    collect(lambda: thing() is None)
+
+
 def test_handlers_of_live_queries_and_subscriptions_keep_a_client(app):
     for stop_by in ("stop", "release"):
         called = Called()

@@ -49,6 +49,7 @@ class Streams(Endpoint):
             no_function, no_destroy = abi.rt_ddp_change_fn(), abi.rt_destroy_fn()
             check(DDP.set_stream(handle, name, no_function, None, no_destroy))
             self._streams.pop(collection, None)
+            self._streams_changed()
             return
         check_function(function, "function")
         entry = StreamEntry(self, function)
@@ -58,6 +59,7 @@ class Streams(Endpoint):
             LIVE,
         )
         self._streams[collection] = entry
+        self._streams_changed()
 
     def stream(
         self, collection: str
@@ -71,3 +73,7 @@ class Streams(Endpoint):
             return function
 
         return decorate
+
+    def _streams_changed(self) -> None:
+        """Called when there are more or fewer streams."""
+        raise NotImplementedError

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from encodings.aliases import aliases
+from http.client import responses
 from typing import Any
 
 from .._core.abi import rt_status
@@ -178,7 +179,9 @@ class RESTResponse:
         raise HTTPStatusError(rt_status.ERROR_HTTP_STATUS, message, self)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} [{self.status_code} {visible(self.reason_phrase)}]>"
+        # Not the server's reason, which may quote a credential.
+        known = responses.get(self.status_code, "")
+        return f"<{type(self).__name__} [{self.status_code} {known}".rstrip() + "]>"
 
 
 def _charset(content_type: str) -> str | None:
