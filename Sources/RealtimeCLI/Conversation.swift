@@ -54,6 +54,8 @@ final class Conversation: Sendable {
     /// Runs until the connection has ended.
     /// - Throws: the failure, or an `ExitStatus` if the close code is an error.
     func run(_ url: String, _ options: WebSocket.Options, reportsPongs: Bool) async throws {
+        var options = options
+        options.executor = .loop
         let socket = try WebSocket(url, options: options, handlers: handlers(reportsPongs))
         state.withLock { $0.socket = socket }
         defer { state.withLock { $0.socket = nil } }

@@ -63,6 +63,7 @@ private let server = EchoServer.shared
         var options = WebSocket.Options()
         options.reconnect = atOnce
         options.retryStatuses = [403]
+        options.executor = .loop
         let losses = Mutex(0)
         var handlers = WebSocket.Handlers()
         handlers.error = { event in losses.withLock { $0 += event.isFatal ? 0 : 1 } }

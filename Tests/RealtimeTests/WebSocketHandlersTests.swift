@@ -38,7 +38,10 @@ private let server = EchoServer.shared
             first.message = { _, _ in note("first") }
             first.close = { _ in note("first close") }
             do {
-                let socket = try WebSocket(server.url("echo"), handlers: first)
+                var options = WebSocket.Options()
+                options.executor = .loop
+                let socket = try WebSocket(
+                    server.url("echo"), options: options, handlers: first)
                 socketBox.withLock { $0 = socket }
                 try socket.start()
             } catch {
@@ -52,7 +55,9 @@ private let server = EchoServer.shared
     }
 
     @Test func otherHandlersCanBeReplaced() async throws {
-        let socket = try await WebSocket.connect(server.url("echo"))
+        var options = WebSocket.Options()
+        options.executor = .loop
+        let socket = try await WebSocket.connect(server.url("echo"), options: options)
         var handlers = WebSocket.Handlers()
         handlers.message = { _, _ in }
         let error = #expect(throws: RealtimeError.self) { try socket.setHandlers(handlers) }
@@ -70,7 +75,6 @@ private let server = EchoServer.shared
         try await socket.close()
     }
 
-    /// Without isolation they run on the loop's thread.
     @Test(arguments: [true, false]) func handlersRunOnTheActorTheyAreIsolatedTo(
         inPieces: Bool
     ) async throws {
@@ -100,7 +104,9 @@ private let server = EchoServer.shared
             continuation.yield("\(closing.code)")
             continuation.finish()
         }
-        let socket = try WebSocket(server.url("echo"), handlers: handlers)
+        var options = WebSocket.Options()
+        options.executor = .loop
+        let socket = try WebSocket(server.url("echo"), options: options, handlers: handlers)
         try socket.start()
         var rows: [String] = []
         for await row in seen {
@@ -120,7 +126,6 @@ private let server = EchoServer.shared
     @Test func handlersThatFallBehindGetEveryMessage() async throws {
         var options = WebSocket.Options()
         options.maxBufferedMessages = 4
-        options.executor = .main
         let (seen, continuation) = AsyncStream.makeStream(of: String.self)
         var handlers = WebSocket.Handlers()
         handlers.message = { _, bytes in

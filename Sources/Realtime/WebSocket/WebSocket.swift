@@ -108,9 +108,9 @@ public final class WebSocket: Sendable {
         }
     }
 
-    /// Creates a connection that passes its messages to `handlers`: by default on the loop's
-    /// thread, without a copy or an allocation for each. `start` connects. `messages` and `receive`
-    /// throw `.state`.
+    /// Creates a connection that passes its messages to `handlers`: on the main actor, or where
+    /// `Options.executor` says; with `.loop` without a copy or an allocation for each. `start`
+    /// connects. `messages` and `receive` throw `.state`.
     /// - Throws: `RealtimeError` for an invalid URL or option.
     public convenience init(
         _ url: String, options: Options = Options(), on loop: Loop = .shared, handlers: Handlers

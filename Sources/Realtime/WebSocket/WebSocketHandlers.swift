@@ -3,9 +3,9 @@ internal import Session
 public import Wire
 
 extension WebSocket {
-    /// The functions that a connection calls, one at a time and in the order received. They run
-    /// where `Options.executor` says: on the loop's thread by default, where they must not block;
-    /// only `reconnect` may take time. The order: `open`, messages, `error`, again for each
+    /// The functions that a connection calls, one at a time and in the order received: on the main
+    /// actor, or where `Options.executor` says. With `.loop`, the fastest form, they must not
+    /// block; only `reconnect` may take time. The order: `open`, messages, `error`, again for each
     /// connection; `close` exactly once, at the end. Handlers that run in different places are not
     /// in order with each other. Bytes are valid until the handler returns.
     public struct Handlers: Sendable {

@@ -24,12 +24,12 @@ extension WebSocket {
         /// Whether messages go to `pieces` as they arrive, instead of whole to `messages`, for
         /// messages too large to hold in memory. `maxMessageBytes` does not apply then.
         public var deliversPieces = false
-        /// Where handlers run, one at a time: on the loop's thread by default. Then no message is
-        /// copied or passed to another thread, and a handler must not block: everything else on the
-        /// loop, also each time limit, waits for it. With any other executor, messages are copied.
-        /// A handler that is isolated to an actor, such as `{ @MainActor in … }`, runs on that
-        /// actor, whatever the executor.
-        public var executor = HandlerExecutor.loop
+        /// Where handlers run, one at a time: the main actor by default. A handler that is isolated
+        /// to an actor runs on that actor, whatever the executor. With `.loop` they run on the
+        /// loop's thread, and no message is copied or passed to another thread: the fastest form.
+        /// Then a handler must not block: everything else on the loop, also each time limit, waits
+        /// for it.
+        public var executor = HandlerExecutor.main
         /// How many messages may wait for `messages` or for a handler before receiving pauses.
         public var maxBufferedMessages = 1024
         /// How many bytes may wait for `messages` or for a handler before receiving pauses.

@@ -15,6 +15,7 @@ func runWithHandlers(_ meter: Meter) throws {
     let payload = task.payload
     var options = WebSocket.Options()
     options.compression = task.mode == "deflate"
+    options.executor = .loop
     var handlers = WebSocket.Handlers()
     handlers.error = { fail("\($0)") }
     handlers.open = { _ in
