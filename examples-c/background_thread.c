@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
     rt_websocket_on_open(websocket, on_open, &shared, NULL);
     rt_websocket_on_message(websocket, on_message, &shared, NULL);
     rt_websocket_on_error(websocket, on_error, &shared, NULL);
-    rt_websocket_on_close(websocket, on_close, &shared, NULL);
+    rt_websocket_on_closed(websocket, on_close, &shared, NULL);
     ok = rt_websocket_start(websocket) == RT_OK && rt_loop_start(loop) == RT_OK &&
          converse(websocket, &shared);
   }

@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
   }
   rt_websocket_on_open(websocket, on_open, websocket, NULL);
   rt_websocket_on_message(websocket, on_message, loop, NULL);
-  rt_websocket_on_close(websocket, on_close, loop, NULL);
+  rt_websocket_on_closed(websocket, on_close, loop, NULL);
   rt_websocket_on_error(websocket, on_error, NULL, NULL);
   rt_websocket_start(websocket);
   rt_loop_run(loop);

@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
   if (!status) status = rt_pusher_on_subscription_failed(pusher, on_failed, NULL, NULL);
   if (!status) status = rt_pusher_on_member_added(pusher, on_member, "comes", NULL);
   if (!status) status = rt_pusher_on_member_removed(pusher, on_member, "goes", NULL);
-  if (!status) status = rt_pusher_connect(pusher);
+  if (!status) status = rt_pusher_start(pusher);
   while (!status && fgets(line, sizeof line, stdin))
     status = rt_pusher_channel_trigger(channel, "client-message", json, as_json(line, json));
   if (status) fprintf(stderr, "chat: %s\n", rt_last_error());

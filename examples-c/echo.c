@@ -75,7 +75,7 @@ static bool run(struct echo *echo, const char *url, const char *ca_file) {
   rt_websocket_on_open(websocket, on_open, echo, NULL);
   rt_websocket_on_message(websocket, on_message, echo, NULL);
   rt_websocket_on_error(websocket, on_error, echo, NULL);
-  rt_websocket_on_close(websocket, on_close, echo, NULL);
+  rt_websocket_on_closed(websocket, on_close, echo, NULL);
   return check(echo, rt_websocket_start(websocket), "start") &&
          check(echo, rt_loop_run(echo->loop), "run") && !echo->failed;
 }

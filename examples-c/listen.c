@@ -33,7 +33,7 @@ static void on_message(const rt_event *event, void *user) {
   printf("\n");
   fflush(stdout);
   /* Nothing is delivered after this call; on_disconnected stops the loop. */
-  if (listener->left > 0 && --listener->left == 0) rt_spreadbot_disconnect(listener->spreadbot);
+  if (listener->left > 0 && --listener->left == 0) rt_spreadbot_close(listener->spreadbot);
 }
 
 static void on_error(const rt_failure *failure, void *user) {
@@ -68,8 +68,8 @@ static bool run(struct listener *listener, const char *base, const char *path, c
   rt_spreadbot_on_open(spreadbot, on_open, listener, NULL);
   rt_spreadbot_on_message(spreadbot, on_message, listener, NULL);
   rt_spreadbot_on_error(spreadbot, on_error, listener, NULL);
-  rt_spreadbot_on_disconnected(spreadbot, on_disconnected, listener, NULL);
-  return check(rt_spreadbot_establish(spreadbot, path), path) &&
+  rt_spreadbot_on_closed(spreadbot, on_disconnected, listener, NULL);
+  return check(rt_spreadbot_start(spreadbot, path), path) &&
          check(rt_loop_run(listener->loop), "run");
 }
 

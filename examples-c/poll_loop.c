@@ -98,7 +98,7 @@ int main(int argc, char **argv) {
     rt_websocket_on_open(client.websocket, on_open, &client, NULL);
     rt_websocket_on_message(client.websocket, on_message, &client, NULL);
     rt_websocket_on_error(client.websocket, on_error, &client, NULL);
-    rt_websocket_on_close(client.websocket, on_close, &client, NULL);
+    rt_websocket_on_closed(client.websocket, on_close, &client, NULL);
     ok = rt_websocket_start(client.websocket) == RT_OK && run(loop, &client);
   }
   if (!ok) fprintf(stderr, "poll_loop: failed %s\n", rt_last_error());

@@ -18,12 +18,12 @@ struct reader {
 };
 
 static void on_state(const rt_pusher_state_change *change, void *user) {
-  static const char *const names[] = {"connecting", "connected", "disconnecting", "disconnected",
-                                      "reconnecting"};
+  static const char *const names[] = {"idle",         "connecting",    "connected",
+                                      "reconnecting", "disconnecting", "disconnected"};
   struct reader *reader = user;
   fprintf(stderr, "pusher: %s%s%s\n", names[change->new_state], change->message[0] ? ": " : "",
           change->message);
-  if (change->new_state != RT_PUSHER_DISCONNECTED) return;
+  if (change->new_state != RT_STATE_CLOSED) return;
   reader->failed = reader->failed || change->status != RT_OK;
   rt_loop_stop(reader->loop);
 }
@@ -35,7 +35,7 @@ static void on_event(const rt_pusher_event *event, void *user) {
   printf("%.*s %.*s %.*s\n", (int)event->channel_length, event->channel, (int)event->event_length,
          event->event, (int)event->data_length, event->data);
   fflush(stdout);
-  if (reader->left > 0 && --reader->left == 0) rt_pusher_disconnect(reader->pusher);
+  if (reader->left > 0 && --reader->left == 0) rt_pusher_close(reader->pusher);
 }
 
 static void on_member(const rt_pusher_member *member, void *user) {
@@ -56,7 +56,7 @@ static void on_failed(const rt_pusher_subscription *subscription, void *user) {
   struct reader *reader = user;
   fprintf(stderr, "pusher: %s: %s\n", subscription->channel, subscription->message);
   reader->failed = true;
-  rt_pusher_disconnect(reader->pusher);
+  rt_pusher_close(reader->pusher);
 }
 
 static bool check(rt_status status, const char *what) {
@@ -89,7 +89,7 @@ static bool run(struct reader *reader, int argc, char **argv) {
   rt_pusher_bind(pusher, NULL, on_event, reader, NULL, NULL);
   for (int i = 3; i < argc; i++)
     if (!check(rt_pusher_subscribe(pusher, argv[i], NULL), argv[i])) return false;
-  return check(rt_pusher_connect(pusher), "connect") && check(rt_loop_run(reader->loop), "run");
+  return check(rt_pusher_start(pusher), "connect") && check(rt_loop_run(reader->loop), "run");
 }
 
 int main(int argc, char **argv) {

@@ -15,7 +15,7 @@ static void on_event(const rt_pusher_event *event, void *user) {
 
 static void on_state(const rt_pusher_state_change *change, void *loop) {
   if (*change->message) fprintf(stderr, "read_channel: %s\n", change->message);
-  if (change->new_state == RT_PUSHER_DISCONNECTED) rt_loop_stop(loop);
+  if (change->new_state == RT_STATE_CLOSED) rt_loop_stop(loop);
 }
 
 int main(int argc, char **argv) {
@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
   if (!status) status = rt_pusher_on_state(pusher, on_state, loop, NULL);
   if (!status) status = rt_pusher_subscribe(pusher, argv[2], &channel);
   if (!status) status = rt_pusher_channel_bind(channel, NULL, on_event, NULL, NULL, NULL);
-  if (!status) status = rt_pusher_connect(pusher);
+  if (!status) status = rt_pusher_start(pusher);
   if (!status) status = rt_loop_run(loop);
   if (status) fprintf(stderr, "read_channel: %s\n", rt_last_error());
   rt_pusher_channel_free(channel);

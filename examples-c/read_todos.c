@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
   check(rt_ddp_new(loop, argv[1], &ddp));
   check(rt_ddp_observe(ddp, "todos", NULL, NULL, on_change, ddp, NULL, &number));
   check(rt_ddp_subscribe(ddp, "todos", params, -1, on_subscription, NULL, NULL, &number));
-  check(rt_ddp_connect(ddp));
+  check(rt_ddp_start(ddp));
   check(rt_loop_run(loop));
   rt_ddp_free(ddp);
   rt_loop_free(loop);

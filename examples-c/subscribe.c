@@ -62,7 +62,7 @@ static bool run(struct subscriber *subscriber, const char *url, const char *ca_f
   if (ca_file && !check(rt_websocket_set_ca_file(websocket, ca_file), ca_file)) return false;
   rt_websocket_on_message(websocket, on_message, subscriber, NULL);
   rt_websocket_on_error(websocket, on_error, subscriber, NULL);
-  rt_websocket_on_close(websocket, on_close, subscriber, NULL);
+  rt_websocket_on_closed(websocket, on_close, subscriber, NULL);
   return check(rt_websocket_start(websocket), "start") &&
          check(rt_loop_run(subscriber->loop), "run");
 }

@@ -80,7 +80,7 @@ static void begin(person *one, const char *url, const char *list) {
   check(rt_ddp_set_stub(one->ddp, "addTodo", add_todo, NULL, NULL));
   check(rt_ddp_declare(one->ddp, "todos", RT_DDP_IDS_STRINGS));
   check(rt_ddp_observe(one->ddp, "todos", NULL, NULL, on_change, one, NULL, &number));
-  check(rt_ddp_connect(one->ddp));
+  check(rt_ddp_start(one->ddp));
   check(rt_ddp_subscribe(one->ddp, "todos", params, -1, on_subscription, NULL, NULL, &number));
   WAIT_UNTIL(rt_ddp_is_ready(one->ddp, number));
 }
@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
   WAIT_UNTIL(*ben.list);
 
   puts("-- Ben's connection is lost. He does the todo, and sees that at once.");
-  check(rt_ddp_reconnect(ben.ddp));
+  check(rt_ddp_restart(ben.ddp));
   check(rt_ddp_update(ben.ddp, "todos", ben.id, "{\"$set\":{\"done\":true}}", NULL, on_completed,
                       &is_done, NULL));
   WAIT_UNTIL(is_done);

@@ -7,6 +7,13 @@
  * Names. Functions are rt_<noun>_<verb>, types rt_<noun>, constants RT_<GROUP>_<NAME>. A unit
  * is the last part of a name (_ms, _us, _bytes). The library exports nothing else.
  *
+ * Verbs. They mean the same on every connection object: WebSocket, event source, long poll,
+ * Spreadbot, Pusher and Meteor. _start begins and never waits. _connect begins if necessary,
+ * and waits until the object is open, has failed for good, or timeout_ms has passed. _receive
+ * waits for the next message. _retry_now says that the network is back: an attempt that waits
+ * is made at once. _restart drops what there is and begins again. _close is the orderly end,
+ * and does not wait for the peer; _free ends at once. _get_state returns an rt_state.
+ *
  * Handles. A type without fields here (rt_loop, rt_websocket) is a handle. Its _new creates
  * it, and its _free frees it; _free accepts NULL. An object keeps the handles it was created
  * with alive, so they can be freed in any order. After its _free a handle must not be used,
@@ -98,7 +105,7 @@
  *     too, for the attempts that follow.
  *   eventsource callbacks: They may be set at any time, from any thread; NULL removes a callback.
  *   eventsource use: Connecting, closing, and state.
- *   blocking eventsource: A call that waits, for programs without an event loop.
+ *   blocking eventsource: Calls that wait, for programs without an event loop.
  *   event stream parser: The parser for event streams (HTML §9.2.6) by itself, for streams from
  *     other sources.
  *   long poll: Messages by requests that the server answers when there is something new.
@@ -106,7 +113,7 @@
  *     too, for the polls that follow.
  *   long poll callbacks: They may be set at any time, from any thread; NULL removes a callback.
  *   long poll use: Polling, closing, and state.
- *   blocking long poll: A call that waits, for programs without an event loop.
+ *   blocking long poll: Calls that wait, for programs without an event loop.
  *   rest: HTTP requests that are retried, wait for the network and keep their order.
  *   rest options: They apply to all requests of a client; most can also be set for a single
  *     request.
@@ -116,7 +123,7 @@
  *   rest request: A request under construction: its content, options and callbacks.
  *   spreadbot: The messages of a path by WebSocket, server-sent events or long polls, whichever
  *     works, each message once and in order.
- *   spreadbot options: All are set before the first `rt_spreadbot_establish`, send or
+ *   spreadbot options: All are set before the first `rt_spreadbot_start`, send or
  *     `rt_spreadbot_new_rest`; later they return RT_ERROR_STATE.
  *   spreadbot callbacks: They may be set at any time, from any thread; NULL removes a callback.
  *   spreadbot use: Connecting, sending, disconnecting, and state.
@@ -124,17 +131,17 @@
  *   pusher: Pusher Channels: events by named channels over one WebSocket, from Pusher or any server
  *     that speaks its protocol 7.
  *   pusher options: All are set before the first `rt_pusher_subscribe`, `rt_pusher_sign_in` or
- *     `rt_pusher_connect`; later they return RT_ERROR_STATE, except
- *     `rt_pusher_set_reconnect_limits`.
+ *     `rt_pusher_start`; later they return RT_ERROR_STATE, except `rt_pusher_set_reconnect_limits`.
  *   pusher callbacks: They may be set at any time, from any thread; NULL removes a callback.
  *   pusher use: Connecting, subscribing, and state.
+ *   blocking pusher: A call that waits, for programs without an event loop.
  *   pusher channels: A channel's events, members and state.
  *   pusher authorization: Signing subscriptions and sign-ins by the program's own means.
  *   pusher user: Signing in as a user, the user's own events, and the watchlist.
  *   pusher push: Registering a device's interests with a push notification service.
  *   ddp: Meteor's DDP: methods, subscriptions, and local documents that follow the server.
  *   ddp options: All are set before the client is used: before calls, subscriptions and reads of
- *     documents, and before `rt_ddp_connect`.
+ *     documents, and before `rt_ddp_start`.
  *   ddp callbacks: They may be set at any time, from any thread; NULL removes a callback.
  *   ddp use: Connecting and state.
  *   blocking ddp: Calls that wait, for programs without an event loop.
@@ -945,6 +952,40 @@ rt_status rt_reachability_on_change(
  * not include.
  */
 
+/**
+ * The state of a connection object: a WebSocket, an event source, a long poll, a Spreadbot or
+ * Pusher connection, or a Meteor client. Since 0.1.
+ */
+typedef int32_t rt_state;
+
+/** Values of `rt_state`. Since 0.1. */
+enum {
+  /** Not started. */
+  RT_STATE_IDLE = 0,
+  /**
+   * An attempt is being made: lookup, connection, TLS, handshake, and the server's confirmation
+   * where the protocol has one.
+   */
+  RT_STATE_CONNECTING = 1,
+  /**
+   * The server has accepted the connection or the request. A long poll stays open between two polls
+   * that succeed.
+   */
+  RT_STATE_OPEN = 2,
+  /**
+   * The connection was lost, or the attempt failed. The next attempt waits for its time, or for a
+   * network.
+   */
+  RT_STATE_WAITING = 3,
+  /** The closing handshake is in progress. */
+  RT_STATE_CLOSING = 4,
+  /**
+   * Ended by `_close` or a fatal error; no attempt follows. Spreadbot, Pusher and Meteor can be
+   * started again, unless a Meteor client has failed.
+   */
+  RT_STATE_CLOSED = 5,
+};
+
 /** The response that opened a connection, and the connection itself. Since 0.1. */
 typedef struct rt_opened {
   /** The size of the struct in the library that filled it. */
@@ -1081,7 +1122,7 @@ typedef struct rt_event {
   size_t id_length;
   /**
    * The event's type, UTF-8. If the server sent none: "message" for an event source, the path of
-   * `rt_spreadbot_establish` for Spreadbot, "" for a long poll.
+   * `rt_spreadbot_start` for Spreadbot, "" for a long poll.
    */
   const char *event;
   /** Its length in bytes. */
@@ -1135,6 +1176,9 @@ typedef rt_credentials (*rt_credentials_fn)(const rt_failure *refusal, void *use
 
 /*
  * Chapter: websocket. A client connection: RFC 6455 with permessage-deflate (RFC 7692).
+ *
+ * The five usual functions, in the order of use: `rt_websocket_new`, `rt_websocket_on_message`,
+ * `rt_websocket_start`, `rt_websocket_send_text` and `rt_websocket_close`.
  */
 
 /**
@@ -1172,25 +1216,6 @@ enum {
    * text (RFC 7692 §8).
    */
   RT_COMPRESSION_NEVER = 2,
-};
-
-/** The state of a connection. Since 0.1. */
-typedef int32_t rt_websocket_state;
-
-/** Values of `rt_websocket_state`. Since 0.1. */
-enum {
-  /** Created, not started. */
-  RT_WEBSOCKET_NEW = 0,
-  /** Started: resolving, connecting, TLS, handshake. */
-  RT_WEBSOCKET_CONNECTING = 1,
-  /** Messages can be sent and received. */
-  RT_WEBSOCKET_OPEN = 2,
-  /** One side has begun the closing handshake. */
-  RT_WEBSOCKET_CLOSING = 3,
-  /** Closed: the close callback has been called, or is about to be. */
-  RT_WEBSOCKET_CLOSED = 4,
-  /** The connection was lost, and the next attempt is not due yet. */
-  RT_WEBSOCKET_WAITING = 5,
 };
 
 /**
@@ -1745,7 +1770,7 @@ rt_status rt_websocket_on_credentials(
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
-rt_status rt_websocket_on_close(
+rt_status rt_websocket_on_closed(
     rt_websocket *websocket, rt_closed_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
@@ -1877,6 +1902,18 @@ rt_status rt_websocket_ping(rt_websocket *websocket, const uint8_t *data, size_t
 rt_status rt_websocket_close(rt_websocket *websocket, uint16_t code, const char *reason);
 
 /**
+ * Tells the connection that the network is back. If its next attempt waits, for its time or for a
+ * network, it is made at once. Failures continue to count. An open connection is checked by a ping,
+ * also if `rt_websocket_set_ping_interval_ms` has switched pings off. To report that there is no
+ * network, use a manual reachability monitor (`rt_websocket_set_reachability`). Any thread.
+ *
+ * Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
+ *   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_websocket_retry_now(rt_websocket *websocket);
+
+/**
  * Reports the result of fetching credentials, after RT_CREDENTIALS_LATER. Any thread.
  *
  * fresh: true repeats the handshake with the headers set since; false fails with the server's
@@ -1927,7 +1964,7 @@ rt_status rt_websocket_resume(rt_websocket *websocket);
 /**
  * Returns the connection's state. Any thread.
  *
- * Returns: an `rt_websocket_state`, or a negative `rt_status`.
+ * Returns: an `rt_state`, or a negative `rt_status`.
  * Since 0.1.
  */
 int32_t rt_websocket_get_state(rt_websocket *websocket);
@@ -1993,17 +2030,18 @@ int64_t rt_websocket_round_trip_us(rt_websocket *websocket);
  */
 
 /**
- * Starts a connection and waits until it is open. Later calls wait while there is no connection,
- * for example before a reconnect. Messages are queued for `rt_websocket_receive`, unless there is a
- * message callback; other callbacks are called as usual. Another thread must drive the loop; the
- * library's own loop (NULL) has such a thread. Any thread.
+ * Starts the connection if necessary, and waits until it is open. Later calls wait while there is
+ * no connection, for example before a reconnect. If this call starts the connection, its messages
+ * are queued for `rt_websocket_receive`, unless there is a message callback; other callbacks are
+ * called as usual. Another thread must drive the loop; the library's own loop (NULL) has such a
+ * thread. Any thread.
  *
  * timeout_ms: how long to wait; -1 waits as long as the connection tries, which
  *   `rt_websocket_set_open_timeout_ms` limits.
  * Returns: RT_OK; RT_ERROR_TIMEOUT if it is not open in time, while it keeps trying;
  *   RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_REENTRANT in a callback of its loop;
- *   RT_ERROR_STATE if `rt_websocket_start` started it; RT_ERROR_INVALID_ARGUMENT below -1;
- *   RT_ERROR_FORKED; another error if the connection failed for good.
+ *   RT_ERROR_INVALID_ARGUMENT below -1; RT_ERROR_FORKED; another error if the connection failed for
+ *   good.
  * Since 0.1.
  */
 rt_status rt_websocket_connect(rt_websocket *websocket, int64_t timeout_ms);
@@ -2046,6 +2084,9 @@ void rt_received_free(rt_received *received);
 
 /*
  * Chapter: eventsource. Server-sent events (HTML §9.2): a stream of events that reconnects.
+ *
+ * The five usual functions, in the order of use: `rt_eventsource_new`, `rt_eventsource_on_message`,
+ * `rt_eventsource_on_error`, `rt_eventsource_start` and `rt_eventsource_close`.
  */
 
 /**
@@ -2057,19 +2098,6 @@ void rt_received_free(rt_received *received);
  * Since 0.1.
  */
 typedef struct rt_eventsource rt_eventsource;
-
-/** The state of an event source; the numbers are the standard's. Since 0.1. */
-typedef int32_t rt_eventsource_state;
-
-/** Values of `rt_eventsource_state`. Since 0.1. */
-enum {
-  /** Not started, connecting, or waiting to reconnect. */
-  RT_EVENTSOURCE_CONNECTING = 0,
-  /** The stream is open. */
-  RT_EVENTSOURCE_OPEN = 1,
-  /** Ended by a fatal error or `rt_eventsource_close`. */
-  RT_EVENTSOURCE_CLOSED = 2,
-};
 
 /**
  * Creates an event source. Nothing is sent before `rt_eventsource_start` or
@@ -2620,6 +2648,18 @@ rt_status rt_eventsource_start(rt_eventsource *eventsource);
 rt_status rt_eventsource_restart(rt_eventsource *eventsource);
 
 /**
+ * Tells the event source that the network is back. If its next attempt waits, for its time or for a
+ * network, it is made at once. Failures continue to count. An open stream continues
+ * (`rt_eventsource_restart` replaces it). To report that there is no network, use a manual
+ * reachability monitor (`rt_eventsource_set_reachability`). Any thread.
+ *
+ * Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
+ *   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_retry_now(rt_eventsource *eventsource);
+
+/**
  * Reports the result of fetching credentials, after RT_CREDENTIALS_LATER. Any thread.
  *
  * fresh: true repeats the request with the headers set since; false fails with the server's
@@ -2686,7 +2726,7 @@ rt_status rt_eventsource_resume(rt_eventsource *eventsource);
 /**
  * Returns the state. Any thread.
  *
- * Returns: an `rt_eventsource_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: an `rt_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 int32_t rt_eventsource_get_state(rt_eventsource *eventsource);
@@ -2764,13 +2804,29 @@ rt_status rt_eventsource_confirm_id(rt_eventsource *eventsource, const char *id)
 rt_status rt_eventsource_reset_stored_id(rt_eventsource *eventsource);
 
 /*
- * Chapter: blocking eventsource. A call that waits, for programs without an event loop.
+ * Chapter: blocking eventsource. Calls that wait, for programs without an event loop.
  */
 
 /**
- * Waits for the next event and returns it. The first call starts the event source, which reconnects
- * by itself; the call fails only once the event source has ended. Another thread must drive the
- * loop; the library's own loop (NULL) has such a thread. Any thread.
+ * Starts the event source if necessary, and waits until its stream is open. Later calls wait while
+ * there is no stream, for example before a reconnect. If this call starts the event source, its
+ * events are queued for `rt_eventsource_receive`. Another thread must drive the loop; the library's
+ * own loop (NULL) has such a thread. Any thread.
+ *
+ * timeout_ms: how long to wait; 0 does not wait, -1 waits as long as the event source tries.
+ * Returns: RT_OK; RT_ERROR_TIMEOUT if the stream is not open in time, while the event source keeps
+ *   trying; RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_REENTRANT in a callback of its
+ *   loop; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED; another error if the event source failed for
+ *   good.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_connect(rt_eventsource *eventsource, int64_t timeout_ms);
+
+/**
+ * Waits for the next event and returns it. The first call starts the event source, unless
+ * `rt_eventsource_connect` has. It reconnects by itself; the call fails only once the event source
+ * has ended. Another thread must drive the loop; the library's own loop (NULL) has such a thread.
+ * Any thread.
  *
  * Events that have neither a callback nor a listener are queued for this call; other callbacks are
  * called as usual. The queue holds 1,024 events, or 8 MiB of them. When it is full, nothing more is
@@ -2938,6 +2994,9 @@ rt_status rt_eventstream_parser_set_max_name_bytes(rt_eventstream_parser *parser
 
 /*
  * Chapter: long poll. Messages by requests that the server answers when there is something new.
+ *
+ * The five usual functions, in the order of use: `rt_longpoll_new`, `rt_longpoll_on_message`,
+ * `rt_longpoll_on_error`, `rt_longpoll_start` and `rt_longpoll_close`.
  */
 
 /**
@@ -2948,19 +3007,6 @@ rt_status rt_eventstream_parser_set_max_name_bytes(rt_eventstream_parser *parser
  * cannot notice that they are missing. Since 0.1.
  */
 typedef struct rt_longpoll rt_longpoll;
-
-/** The state of a long poll. Since 0.1. */
-typedef int32_t rt_longpoll_state;
-
-/** Values of `rt_longpoll_state`. Since 0.1. */
-enum {
-  /** Not started, no response yet, or the last attempt failed. */
-  RT_LONGPOLL_CONNECTING = 0,
-  /** The server has responded, or has held a poll for its full time. */
-  RT_LONGPOLL_OPEN = 1,
-  /** Ended by a fatal error or `rt_longpoll_close`. */
-  RT_LONGPOLL_CLOSED = 2,
-};
 
 /** How a poll tells the server which messages have been received. Since 0.1. */
 typedef int32_t rt_longpoll_cursor;
@@ -3315,6 +3361,18 @@ rt_status rt_longpoll_start(rt_longpoll *longpoll);
 rt_status rt_longpoll_restart(rt_longpoll *longpoll);
 
 /**
+ * Tells the long poll that the network is back. If its next attempt waits, for its time or for a
+ * network, it is made at once. Failures continue to count. A poll that is being made continues
+ * (`rt_longpoll_restart` replaces it). To report that there is no network, use a manual
+ * reachability monitor (`rt_longpoll_set_reachability`). Any thread.
+ *
+ * Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
+ *   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_retry_now(rt_longpoll *longpoll);
+
+/**
  * Reports the result of fetching credentials, after RT_CREDENTIALS_LATER. Any thread.
  *
  * fresh: true repeats the poll with the headers set since; false fails with the server's refusal, a
@@ -3374,7 +3432,7 @@ rt_status rt_longpoll_resume(rt_longpoll *longpoll);
 /**
  * Returns the state. Any thread.
  *
- * Returns: an `rt_longpoll_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: an `rt_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 int32_t rt_longpoll_get_state(rt_longpoll *longpoll);
@@ -3403,13 +3461,29 @@ rt_status rt_longpoll_get_last_event_id(
     rt_longpoll *longpoll, char *buffer, size_t size, size_t *out_length);
 
 /*
- * Chapter: blocking long poll. A call that waits, for programs without an event loop.
+ * Chapter: blocking long poll. Calls that wait, for programs without an event loop.
  */
 
 /**
- * Waits for the next message and returns it. The first call starts the long poll. Failed polls are
- * repeated; the call fails only once the long poll has ended. Another thread must drive the loop;
- * the library's own loop (NULL) has such a thread. Any thread.
+ * Starts the long poll if necessary, and waits until the server answers polls. Later calls wait
+ * while it does not, for example before a retry. If this call starts the long poll, its messages
+ * are queued for `rt_longpoll_receive`. Another thread must drive the loop; the library's own loop
+ * (NULL) has such a thread. Any thread.
+ *
+ * timeout_ms: how long to wait; 0 does not wait, -1 waits as long as the long poll tries.
+ * Returns: RT_OK; RT_ERROR_TIMEOUT if the server has not answered in time, while the long poll
+ *   keeps trying; RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_REENTRANT in a callback of
+ *   its loop; RT_ERROR_INVALID_ARGUMENT, also for a last event id that does not fit the cursor;
+ *   RT_ERROR_FORKED; another error if the long poll failed for good.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_connect(rt_longpoll *longpoll, int64_t timeout_ms);
+
+/**
+ * Waits for the next message and returns it. The first call starts the long poll, unless
+ * `rt_longpoll_connect` has. Failed polls are repeated; the call fails only once the long poll has
+ * ended. Another thread must drive the loop; the library's own loop (NULL) has such a thread. Any
+ * thread.
  *
  * Without a message callback, messages are queued for this call; other callbacks are called as
  * usual. The queue holds 1,024 messages, or 8 MiB of them. When it is full, no more are delivered
@@ -3430,6 +3504,9 @@ rt_status rt_longpoll_receive(rt_longpoll *longpoll, int64_t timeout_ms, rt_even
 
 /*
  * Chapter: rest. HTTP requests that are retried, wait for the network and keep their order.
+ *
+ * The five usual functions, in the order of use: `rt_rest_new`, `rt_rest_request_new`,
+ * `rt_rest_request_send`, `rt_rest_response_status` and `rt_rest_response_body`.
  */
 
 /**
@@ -4333,12 +4410,15 @@ rt_status rt_rest_request_set_max_body_bytes(rt_rest_request *request, size_t by
 /*
  * Chapter: spreadbot. The messages of a path by WebSocket, server-sent events or long polls,
  * whichever works, each message once and in order.
+ *
+ * The five usual functions, in the order of use: `rt_spreadbot_new`, `rt_spreadbot_on_message`,
+ * `rt_spreadbot_start`, `rt_spreadbot_send_text` and `rt_spreadbot_close`.
  */
 
 /**
  * A Spreadbot connection. Life cycle: `rt_spreadbot_new`, options and callbacks,
- * `rt_spreadbot_establish`, messages and sends, `rt_spreadbot_disconnect` or a fatal error,
- * possibly `rt_spreadbot_establish` again, `rt_spreadbot_free`.
+ * `rt_spreadbot_start`, messages and sends, `rt_spreadbot_close` or a fatal error, possibly
+ * `rt_spreadbot_start` again, `rt_spreadbot_free`.
  *
  * One transport is in use at a time. The WebSocket is tried first, then server-sent events, then
  * long polls. A transport that fails is retried; one that does not work here is replaced by the
@@ -4346,19 +4426,6 @@ rt_status rt_rest_request_set_max_body_bytes(rt_rest_request *request, size_t by
  * transport continues after the last message of the one before. Since 0.1.
  */
 typedef struct rt_spreadbot rt_spreadbot;
-
-/** The state of a connection. Since 0.1. */
-typedef int32_t rt_spreadbot_state;
-
-/** Values of `rt_spreadbot_state`. Since 0.1. */
-enum {
-  /** A transport is being tried, or the next attempt is awaited. */
-  RT_SPREADBOT_CONNECTING = 0,
-  /** A transport is open. */
-  RT_SPREADBOT_CONNECTED = 1,
-  /** Not established, or ended by a fatal error or `rt_spreadbot_disconnect`. */
-  RT_SPREADBOT_DISCONNECTED = 2,
-};
 
 /** What a connection does while it is connecting. Since 0.1. */
 typedef int32_t rt_spreadbot_phase;
@@ -4393,7 +4460,7 @@ enum {
 };
 
 /**
- * Creates a Spreadbot connection. Nothing is sent before `rt_spreadbot_establish` or
+ * Creates a Spreadbot connection. Nothing is sent before `rt_spreadbot_start` or
  * `rt_spreadbot_connect`. Any thread.
  *
  * loop: the connection's loop, which it keeps alive. NULL means the library's own loop, as for
@@ -4414,7 +4481,7 @@ rt_status rt_spreadbot_new(rt_loop *loop, const char *base_url, rt_spreadbot **o
 void rt_spreadbot_free(rt_spreadbot *spreadbot);
 
 /*
- * Chapter: spreadbot options. All are set before the first `rt_spreadbot_establish`, send or
+ * Chapter: spreadbot options. All are set before the first `rt_spreadbot_start`, send or
  * `rt_spreadbot_new_rest`; later they return RT_ERROR_STATE.
  */
 
@@ -4852,14 +4919,14 @@ rt_status rt_spreadbot_on_sent(
     rt_spreadbot *spreadbot, rt_spreadbot_sent_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Sets the callback for the end of the connection. `status` is RT_OK after
- * `rt_spreadbot_disconnect`, otherwise the fatal failure that the error callback has received.
- * `rt_spreadbot_establish` may be called again, even inside the callback.
+ * Sets the callback for the end of the connection. `status` is RT_OK after `rt_spreadbot_close`,
+ * otherwise the fatal failure that the error callback has received. `rt_spreadbot_start` may be
+ * called again, even inside the callback.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
-rt_status rt_spreadbot_on_disconnected(
+rt_status rt_spreadbot_on_closed(
     rt_spreadbot *spreadbot, rt_closed_fn fn, void *user, rt_destroy_fn destroy);
 
 /*
@@ -4875,19 +4942,32 @@ rt_status rt_spreadbot_on_disconnected(
  * Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT.
  * Since 0.1.
  */
-rt_status rt_spreadbot_establish(rt_spreadbot *spreadbot, const char *path);
+rt_status rt_spreadbot_start(rt_spreadbot *spreadbot, const char *path);
 
 /**
  * Ends the connection. A WebSocket sends what is queued, then closes with the closing handshake.
  * Waiting sends end with RT_ERROR_CLOSED. From here on no message or error is delivered; the
  * disconnected callback reports the end. Requests by `rt_spreadbot_post` need no connection and
- * continue. Messages in an outbox stay there until the next `rt_spreadbot_establish`. No callback
- * is called inside this call. If nothing is established, the call has no effect. Any thread.
+ * continue. Messages in an outbox stay there until the next `rt_spreadbot_start`. No callback is
+ * called inside this call. If nothing is established, the call has no effect. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
-rt_status rt_spreadbot_disconnect(rt_spreadbot *spreadbot);
+rt_status rt_spreadbot_close(rt_spreadbot *spreadbot);
+
+/**
+ * Tells the connection that the network is back. If its next attempt waits, for its time or for a
+ * network, it is made at once, beginning with the first transport; so is a send that waits to be
+ * repeated. An open WebSocket is checked by a ping, and another transport tries the WebSocket
+ * again. To report that there is no network, use a manual reachability monitor
+ * (`rt_spreadbot_set_reachability`). Any thread.
+ *
+ * Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
+ *   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_retry_now(rt_spreadbot *spreadbot);
 
 /**
  * Sends a text. It goes by the WebSocket while that is connected, otherwise (also while a WebSocket
@@ -4901,7 +4981,7 @@ rt_status rt_spreadbot_disconnect(rt_spreadbot *spreadbot);
  * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT. With an outbox (see
  *   `rt_spreadbot_set_outbox`) also: RT_ERROR_STORE if the disk fails; RT_ERROR_QUEUE_FULL if the
  *   outbox is full; RT_ERROR_TOO_LARGE for a send that can never fit; RT_ERROR_CLOSED before the
- *   first `rt_spreadbot_establish`.
+ *   first `rt_spreadbot_start`.
  * Since 0.1.
  */
 rt_status rt_spreadbot_send_text(
@@ -4992,7 +5072,7 @@ rt_status rt_spreadbot_resume(rt_spreadbot *spreadbot);
 /**
  * Returns the state. Any thread.
  *
- * Returns: an `rt_spreadbot_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: an `rt_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 int32_t rt_spreadbot_get_state(rt_spreadbot *spreadbot);
@@ -5050,12 +5130,12 @@ rt_status rt_spreadbot_get_refresh_token(
  */
 
 /**
- * Connects to a path as `rt_spreadbot_establish` does, and waits until it is connected. From the
- * first call on, messages are queued for `rt_spreadbot_receive`, unless there is a message
- * callback; other callbacks are called as usual. Another thread must drive the loop; the library's
- * own loop (NULL) has such a thread. Any thread.
+ * Connects to a path as `rt_spreadbot_start` does, and waits until it is connected. From the first
+ * call on, messages are queued for `rt_spreadbot_receive`, unless there is a message callback;
+ * other callbacks are called as usual. Another thread must drive the loop; the library's own loop
+ * (NULL) has such a thread. Any thread.
  *
- * path: as in `rt_spreadbot_establish`.
+ * path: as in `rt_spreadbot_start`.
  * timeout_ms: how long to wait; -1 waits as long as the connection tries.
  * Returns: RT_OK; RT_ERROR_TIMEOUT if it is not connected in time, while it keeps trying;
  *   RT_ERROR_CLOSED if it was disconnected or freed; RT_ERROR_REENTRANT in a callback of its loop;
@@ -5088,12 +5168,15 @@ rt_status rt_spreadbot_receive(rt_spreadbot *spreadbot, int64_t timeout_ms, rt_e
 /*
  * Chapter: pusher. Pusher Channels: events by named channels over one WebSocket, from Pusher or any
  * server that speaks its protocol 7.
+ *
+ * The five usual functions, in the order of use: `rt_pusher_new`, `rt_pusher_subscribe`,
+ * `rt_pusher_channel_bind`, `rt_pusher_start` and `rt_pusher_close`.
  */
 
 /**
  * A Pusher connection. Life cycle: `rt_pusher_new`, options, callbacks and subscriptions,
- * `rt_pusher_connect`, events, `rt_pusher_disconnect` or a fatal error, possibly
- * `rt_pusher_connect` again, `rt_pusher_free`.
+ * `rt_pusher_start`, events, `rt_pusher_close` or a fatal error, possibly `rt_pusher_start` again,
+ * `rt_pusher_free`.
  *
  * A lost connection is established again, and all channels are subscribed again. Subscriptions and
  * bindings may be made at any time, also before the connection is established. Since 0.1.
@@ -5107,23 +5190,6 @@ typedef struct rt_pusher rt_pusher;
  * `rt_pusher_channel_free`. Since 0.1.
  */
 typedef struct rt_pusher_channel rt_pusher_channel;
-
-/** The state of a connection. Since 0.1. */
-typedef int32_t rt_pusher_state;
-
-/** Values of `rt_pusher_state`. Since 0.1. */
-enum {
-  /** The WebSocket is being opened, or the server's greeting is awaited. */
-  RT_PUSHER_CONNECTING = 0,
-  /** The server has assigned a socket id. */
-  RT_PUSHER_CONNECTED = 1,
-  /** `rt_pusher_disconnect` was called, and the closing handshake is in progress. */
-  RT_PUSHER_DISCONNECTING = 2,
-  /** Not connected, and no attempt follows. */
-  RT_PUSHER_DISCONNECTED = 3,
-  /** The connection was lost or could not be established; the next attempt is awaited. */
-  RT_PUSHER_RECONNECTING = 4,
-};
 
 /** The form of an event's data. Since 0.1. */
 typedef int32_t rt_pusher_data;
@@ -5141,7 +5207,7 @@ enum {
 };
 
 /**
- * Creates a Pusher connection. Nothing is sent before `rt_pusher_connect`. Any thread.
+ * Creates a Pusher connection. Nothing is sent before `rt_pusher_start`. Any thread.
  *
  * loop: the connection's loop, which it keeps alive. NULL means the library's own loop, as for
  *   `rt_websocket_new`.
@@ -5161,8 +5227,7 @@ void rt_pusher_free(rt_pusher *pusher);
 
 /*
  * Chapter: pusher options. All are set before the first `rt_pusher_subscribe`, `rt_pusher_sign_in`
- * or `rt_pusher_connect`; later they return RT_ERROR_STATE, except
- * `rt_pusher_set_reconnect_limits`.
+ * or `rt_pusher_start`; later they return RT_ERROR_STATE, except `rt_pusher_set_reconnect_limits`.
  */
 
 /**
@@ -5626,9 +5691,9 @@ typedef void (*rt_pusher_events_fn)(
 typedef struct rt_pusher_state_change {
   /** The size of the struct in the library that filled it. */
   size_t struct_bytes;
-  /** The state before, an `rt_pusher_state`. */
+  /** The state before, an `rt_state`. */
   int32_t old_state;
-  /** The state now, an `rt_pusher_state`. */
+  /** The state now, an `rt_state`. */
   int32_t new_state;
   /** Why the connection was lost or ended, an `rt_status`; RT_OK if nothing failed. */
   int32_t status;
@@ -5639,8 +5704,8 @@ typedef struct rt_pusher_state_change {
   /** A sentence about the failure; "" for none. */
   const char *message;
   /**
-   * The time until the next attempt, in the state reconnecting; -1 if there is none, or if it waits
-   * for a network.
+   * The time until the next attempt, in the state `RT_STATE_WAITING`; -1 if there is none, or if it
+   * waits for a network.
    */
   int64_t retry_in_ms;
   /** The number of attempts that have failed since the connection was last established. */
@@ -5927,18 +5992,18 @@ typedef void (*rt_pusher_channel_fn)(const char *channel, uint64_t number, void 
  *   loop.
  * Since 0.1.
  */
-rt_status rt_pusher_connect(rt_pusher *pusher);
+rt_status rt_pusher_start(rt_pusher *pusher);
 
 /**
  * Ends the connection with a closing handshake, and stops all attempts and authorizations. It waits
  * for the server's close frame, up to 5 s after the last of the events before has arrived there, 50
- * s at most. Channels and bindings are kept for the next `rt_pusher_connect`. No callback is called
+ * s at most. Channels and bindings are kept for the next `rt_pusher_start`. No callback is called
  * inside this call. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
  * Since 0.1.
  */
-rt_status rt_pusher_disconnect(rt_pusher *pusher);
+rt_status rt_pusher_close(rt_pusher *pusher);
 
 /**
  * Reports what the program knows about the network, in addition to what the connection observes
@@ -5951,6 +6016,17 @@ rt_status rt_pusher_disconnect(rt_pusher *pusher);
  * Since 0.1.
  */
 rt_status rt_pusher_network_changed(rt_pusher *pusher, bool reachable);
+
+/**
+ * Tells the connection that the network is back, as `rt_pusher_network_changed` does with true: if
+ * its next attempt waits, for its time or for a network, it is made at once. Failures continue to
+ * count. A connected connection checks with a ping that the server still answers. Any thread.
+ *
+ * Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
+ *   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_pusher_retry_now(rt_pusher *pusher);
 
 /**
  * Stops delivering events; incoming data is held and the server is slowed down. The pings that
@@ -5976,7 +6052,7 @@ rt_status rt_pusher_resume(rt_pusher *pusher);
  * need an authorization (`rt_pusher_set_auth_endpoint`, `rt_pusher_on_authorize` or
  * `rt_pusher_set_secret`). The callbacks of `rt_pusher_on_subscribed` and
  * `rt_pusher_on_subscription_failed` report the result, never inside this call. Any thread, before
- * and after `rt_pusher_connect`.
+ * and after `rt_pusher_start`.
  *
  * For a channel that is already registered, this returns the same handle and sends nothing, unless
  * its subscription has failed: then it is tried again.
@@ -6046,7 +6122,7 @@ rt_status rt_pusher_each_channel(rt_pusher *pusher, rt_pusher_channel_fn fn, voi
 /**
  * Returns the state. Any thread.
  *
- * Returns: an `rt_pusher_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: an `rt_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 int32_t rt_pusher_get_state(rt_pusher *pusher);
@@ -6088,6 +6164,24 @@ rt_status rt_pusher_get_url(rt_pusher *pusher, char *buffer, size_t size, size_t
  * Since 0.1.
  */
 int32_t rt_pusher_get_reconnect_attempts(rt_pusher *pusher);
+
+/*
+ * Chapter: blocking pusher. A call that waits, for programs without an event loop.
+ */
+
+/**
+ * Connects as `rt_pusher_start` does, and waits until the server has confirmed the connection. Call
+ * it again to wait for the next one after a loss. Callbacks are called as usual. Another thread
+ * must drive the loop; the library's own loop (NULL) has such a thread. Any thread.
+ *
+ * timeout_ms: how long to wait; 0 does not wait, -1 waits as long as the connection tries.
+ * Returns: RT_OK, also if it is connected already; RT_ERROR_TIMEOUT if it is not connected in time,
+ *   while it keeps trying; RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_REENTRANT in a
+ *   callback of its loop; RT_ERROR_INVALID_URL and RT_ERROR_INVALID_ARGUMENT as `rt_pusher_start`;
+ *   RT_ERROR_FORKED; another error if no attempt follows.
+ * Since 0.1.
+ */
+rt_status rt_pusher_connect(rt_pusher *pusher, int64_t timeout_ms);
 
 /*
  * Chapter: pusher channels. A channel's events, members and state. Unless a comment says otherwise,
@@ -6669,11 +6763,14 @@ rt_status rt_pusher_on_push(
 
 /*
  * Chapter: ddp. Meteor's DDP: methods, subscriptions, and local documents that follow the server.
+ *
+ * The five usual functions, in the order of use: `rt_ddp_new`, `rt_ddp_start`, `rt_ddp_subscribe`,
+ * `rt_ddp_find` and `rt_ddp_call`.
  */
 
 /**
  * A client of a Meteor server. Life cycle: `rt_ddp_new`, options, callbacks and stubs, then calls
- * and subscriptions, `rt_ddp_connect`, `rt_ddp_free`.
+ * and subscriptions, `rt_ddp_start`, `rt_ddp_free`.
  *
  * A lost connection is established again; then the user is logged in, subscriptions are repeated,
  * and calls that have no result yet are sent again. Calls and subscriptions may be made at any
@@ -6855,7 +6952,7 @@ typedef struct rt_ddp_outcome {
 typedef void (*rt_ddp_outcome_fn)(const rt_ddp_outcome *outcome, void *user);
 
 /**
- * Creates a client. Nothing is sent before `rt_ddp_connect`. Any thread.
+ * Creates a client. Nothing is sent before `rt_ddp_start`. Any thread.
  *
  * loop: the client's loop, which it keeps alive. NULL means the library's own loop, as for
  *   `rt_websocket_new`.
@@ -6878,7 +6975,7 @@ void rt_ddp_free(rt_ddp *ddp);
 
 /*
  * Chapter: ddp options. All are set before the client is used: before calls, subscriptions and
- * reads of documents, and before `rt_ddp_connect`. Later they return RT_ERROR_STATE, except
+ * reads of documents, and before `rt_ddp_start`. Later they return RT_ERROR_STATE, except
  * `rt_ddp_on_load_token`.
  */
 
@@ -7411,24 +7508,24 @@ rt_status rt_ddp_on_debug(rt_ddp *ddp, rt_ddp_debug_fn fn, void *user, rt_destro
  *   a freed loop.
  * Since 0.1.
  */
-rt_status rt_ddp_connect(rt_ddp *ddp);
+rt_status rt_ddp_start(rt_ddp *ddp);
 
 /**
- * Ends the connection and all attempts. Calls and subscriptions wait for the next `rt_ddp_connect`.
+ * Ends the connection and all attempts. Calls and subscriptions wait for the next `rt_ddp_start`.
  * Any thread.
  *
- * Returns: as `rt_ddp_connect`.
+ * Returns: as `rt_ddp_start`.
  * Since 0.1.
  */
-rt_status rt_ddp_disconnect(rt_ddp *ddp);
+rt_status rt_ddp_close(rt_ddp *ddp);
 
 /**
  * Drops the connection, also if it is fine, and connects again. Any thread.
  *
- * Returns: as `rt_ddp_connect`.
+ * Returns: as `rt_ddp_start`.
  * Since 0.1.
  */
-rt_status rt_ddp_reconnect(rt_ddp *ddp);
+rt_status rt_ddp_restart(rt_ddp *ddp);
 
 /**
  * Reports what the program knows about the network, in addition to what the client observes itself
@@ -7436,16 +7533,28 @@ rt_status rt_ddp_reconnect(rt_ddp *ddp);
  * attempt, it makes it at once. If it is not, no attempt is made until it is, also if the program
  * connects. Any thread.
  *
- * Returns: as `rt_ddp_connect`.
+ * Returns: as `rt_ddp_start`.
  * Since 0.1.
  */
 rt_status rt_ddp_network_changed(rt_ddp *ddp, bool reachable);
 
 /**
+ * Tells the client that the network is back, as `rt_ddp_network_changed` does with true: if its
+ * next attempt waits, for its time or for a network, it is made at once, and the count of failures
+ * begins again; in the background, it waits for the foreground. A connected client also checks with
+ * a ping that the server still answers. Any thread.
+ *
+ * Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
+ *   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_ddp_retry_now(rt_ddp *ddp);
+
+/**
  * Reports that the program moves to the background: the connection is kept for a while
  * (`rt_ddp_set_background_grace_ms`), and no new attempt is made. Any thread.
  *
- * Returns: as `rt_ddp_connect`.
+ * Returns: as `rt_ddp_start`.
  * Since 0.1.
  */
 rt_status rt_ddp_enter_background(rt_ddp *ddp);
@@ -7454,13 +7563,22 @@ rt_status rt_ddp_enter_background(rt_ddp *ddp);
  * Reports that the program is in the foreground again: a client that was connected connects. Any
  * thread.
  *
- * Returns: as `rt_ddp_connect`.
+ * Returns: as `rt_ddp_start`.
  * Since 0.1.
  */
 rt_status rt_ddp_enter_foreground(rt_ddp *ddp);
 
 /**
- * Returns the status. Any thread.
+ * Returns the state. Any thread.
+ *
+ * Returns: an `rt_state`; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+int32_t rt_ddp_get_state(rt_ddp *ddp);
+
+/**
+ * Returns the status in Meteor's words, as `rt_ddp_on_status` reports it. It tells a wait for a
+ * network from other waits, and a failure from a close. Any thread.
  *
  * Returns: an `rt_ddp_status`; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
  * Since 0.1.
@@ -7559,17 +7677,17 @@ rt_status rt_ddp_get_opened(rt_ddp *ddp, rt_opened_fn fn, void *user);
  */
 
 /**
- * Connects as `rt_ddp_connect` does, and waits until the server has confirmed the connection. An
+ * Connects as `rt_ddp_start` does, and waits until the server has confirmed the connection. An
  * attempt that is being made continues. Any thread.
  *
  * timeout_ms: -1 waits as long as the client tries.
  * Returns: RT_OK, also if it is connected already; RT_ERROR_TIMEOUT if it is not connected in time,
  *   while it keeps trying: the message names the last failure; RT_ERROR_CLOSED if it was
  *   disconnected or freed; RT_ERROR_REENTRANT; RT_ERROR_STORE and RT_ERROR_INVALID_ARGUMENT as
- *   `rt_ddp_connect`; RT_ERROR_FORKED; another error if the client has failed for good.
+ *   `rt_ddp_start`; RT_ERROR_FORKED; another error if the client has failed for good.
  * Since 0.1.
  */
-rt_status rt_ddp_connect_and_wait(rt_ddp *ddp, int64_t timeout_ms);
+rt_status rt_ddp_connect(rt_ddp *ddp, int64_t timeout_ms);
 
 /**
  * How a method is called. Fill it with zeros, then set `struct_bytes` and what you need. Since 0.1.

@@ -5,9 +5,12 @@ import Session
 import Wire
 
 // Chapter: ddp. Meteor's DDP: methods, subscriptions, and local documents that follow the server.
+//
+// The five usual functions, in the order of use: `rt_ddp_new`, `rt_ddp_start`, `rt_ddp_subscribe`,
+// `rt_ddp_find` and `rt_ddp_call`.
 
 /// A client of a Meteor server. Life cycle: `rt_ddp_new`, options, callbacks and stubs, then calls
-/// and subscriptions, `rt_ddp_connect`, `rt_ddp_free`.
+/// and subscriptions, `rt_ddp_start`, `rt_ddp_free`.
 ///
 /// A lost connection is established again; then the user is logged in, subscriptions are repeated,
 /// and calls that have no result yet are sent again. Calls and subscriptions may be made at any
@@ -148,7 +151,7 @@ public typealias rt_ddp_outcome_fn =
         _ outcome: UnsafePointer<rt_ddp_outcome>?, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// Creates a client. Nothing is sent before `rt_ddp_connect`. Any thread. Since 0.1.
+/// Creates a client. Nothing is sent before `rt_ddp_start`. Any thread. Since 0.1.
 /// - Parameter loop: the client's loop, which it keeps alive. NULL means the library's own loop, as
 ///   for `rt_websocket_new`.
 /// - Parameter url: of the server: `https://host/path`, `http`, `wss` or `ws`; `/websocket` is

@@ -5,9 +5,9 @@ import Wire
 
 // Chapter: blocking ddp. Calls that wait, for programs without an event loop. Another thread must
 // drive the client's loop; the library's own loop (NULL) has such a thread. Callbacks are called as
-// usual, on that thread. The functions do everything at once that those without `_and_wait` do,
-// and then wait; without a connection they wait for one. In a callback of the loop, and in a stub,
-// they do nothing and return RT_ERROR_REENTRANT.
+// usual, on that thread. The functions do everything at once that those without `_and_wait` do, and
+// then wait; without a connection they wait for one. In a callback of the loop, and in a stub, they
+// do nothing and return RT_ERROR_REENTRANT.
 //
 // `timeout_ms` is how long to wait: 0 does not wait, -1 waits without limit. After RT_ERROR_TIMEOUT
 // a call stays outstanding, and may still run on the server; its outcome is dropped.
@@ -17,15 +17,15 @@ import Wire
 // has failed: its field `error` says why, with the server's error as EJSON text. Free it with
 // `rt_ddp_outcome_free`. It is unchanged with every other status, and may be NULL.
 
-/// Connects as `rt_ddp_connect` does, and waits until the server has confirmed the connection. An
+/// Connects as `rt_ddp_start` does, and waits until the server has confirmed the connection. An
 /// attempt that is being made continues. Any thread. Since 0.1.
 /// - Parameter timeout_ms: -1 waits as long as the client tries.
 /// - Returns: RT_OK, also if it is connected already; RT_ERROR_TIMEOUT if it is not connected in
 ///   time, while it keeps trying: the message names the last failure; RT_ERROR_CLOSED if it was
 ///   disconnected or freed; RT_ERROR_REENTRANT; RT_ERROR_STORE and RT_ERROR_INVALID_ARGUMENT as
-///   `rt_ddp_connect`; RT_ERROR_FORKED; another error if the client has failed for good.
-@_cdecl("rt_ddp_connect_and_wait")
-public func rt_ddp_connect_and_wait(_ ddp: rt_ddp?, _ timeout_ms: Int64) -> rt_status {
+///   `rt_ddp_start`; RT_ERROR_FORKED; another error if the client has failed for good.
+@_cdecl("rt_ddp_connect")
+public func rt_ddp_connect(_ ddp: rt_ddp?, _ timeout_ms: Int64) -> rt_status {
     border { () throws(RealtimeError) in
         try DDPConnection.borrow(ddp).connect(timeout: waitLimit(timeout_ms))
     }

@@ -13,23 +13,23 @@ import Wire
 ///   for the token, and if the files for the token and for the documents are the same;
 ///   RT_ERROR_STORE if the file for the token or for the documents cannot be used; RT_ERROR_FORKED;
 ///   RT_ERROR_CLOSED on a freed loop.
-@_cdecl("rt_ddp_connect")
-public func rt_ddp_connect(_ ddp: rt_ddp?) -> rt_status {
+@_cdecl("rt_ddp_start")
+public func rt_ddp_start(_ ddp: rt_ddp?) -> rt_status {
     ddpCall(ddp) { (client) throws(RealtimeError) in try client.connect() }
 }
 
-/// Ends the connection and all attempts. Calls and subscriptions wait for the next
-/// `rt_ddp_connect`. Any thread. Since 0.1.
-/// - Returns: as `rt_ddp_connect`.
-@_cdecl("rt_ddp_disconnect")
-public func rt_ddp_disconnect(_ ddp: rt_ddp?) -> rt_status {
+/// Ends the connection and all attempts. Calls and subscriptions wait for the next `rt_ddp_start`.
+/// Any thread. Since 0.1.
+/// - Returns: as `rt_ddp_start`.
+@_cdecl("rt_ddp_close")
+public func rt_ddp_close(_ ddp: rt_ddp?) -> rt_status {
     ddpCall(ddp) { (client) throws(RealtimeError) in try client.disconnect() }
 }
 
 /// Drops the connection, also if it is fine, and connects again. Any thread. Since 0.1.
-/// - Returns: as `rt_ddp_connect`.
-@_cdecl("rt_ddp_reconnect")
-public func rt_ddp_reconnect(_ ddp: rt_ddp?) -> rt_status {
+/// - Returns: as `rt_ddp_start`.
+@_cdecl("rt_ddp_restart")
+public func rt_ddp_restart(_ ddp: rt_ddp?) -> rt_status {
     ddpCall(ddp) { (client) throws(RealtimeError) in try client.reconnect() }
 }
 
@@ -37,7 +37,7 @@ public func rt_ddp_reconnect(_ ddp: rt_ddp?) -> rt_status {
 /// itself (`rt_ddp_set_reachability`). If the network is reachable and the client waits for its
 /// next attempt, it makes it at once. If it is not, no attempt is made until it is, also if the
 /// program connects. Any thread. Since 0.1.
-/// - Returns: as `rt_ddp_connect`.
+/// - Returns: as `rt_ddp_start`.
 @_cdecl("rt_ddp_network_changed")
 public func rt_ddp_network_changed(_ ddp: rt_ddp?, _ reachable: Bool) -> rt_status {
     ddpCall(ddp) { (client) throws(RealtimeError) in
@@ -45,9 +45,20 @@ public func rt_ddp_network_changed(_ ddp: rt_ddp?, _ reachable: Bool) -> rt_stat
     }
 }
 
+/// Tells the client that the network is back, as `rt_ddp_network_changed` does with true: if its
+/// next attempt waits, for its time or for a network, it is made at once, and the count of failures
+/// begins again; in the background, it waits for the foreground. A connected client also checks
+/// with a ping that the server still answers. Any thread. Since 0.1.
+/// - Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
+///   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+@_cdecl("rt_ddp_retry_now")
+public func rt_ddp_retry_now(_ ddp: rt_ddp?) -> rt_status {
+    ddpCall(ddp) { (client) throws(RealtimeError) in try client.retryNow() }
+}
+
 /// Reports that the program moves to the background: the connection is kept for a while
 /// (`rt_ddp_set_background_grace_ms`), and no new attempt is made. Any thread. Since 0.1.
-/// - Returns: as `rt_ddp_connect`.
+/// - Returns: as `rt_ddp_start`.
 @_cdecl("rt_ddp_enter_background")
 public func rt_ddp_enter_background(_ ddp: rt_ddp?) -> rt_status {
     ddpCall(ddp) { (client) throws(RealtimeError) in try client.enterBackground() }
@@ -55,13 +66,21 @@ public func rt_ddp_enter_background(_ ddp: rt_ddp?) -> rt_status {
 
 /// Reports that the program is in the foreground again: a client that was connected connects. Any
 /// thread. Since 0.1.
-/// - Returns: as `rt_ddp_connect`.
+/// - Returns: as `rt_ddp_start`.
 @_cdecl("rt_ddp_enter_foreground")
 public func rt_ddp_enter_foreground(_ ddp: rt_ddp?) -> rt_status {
     ddpCall(ddp) { (client) throws(RealtimeError) in try client.enterForeground() }
 }
 
-/// Returns the status. Any thread. Since 0.1.
+/// Returns the state. Any thread. Since 0.1.
+/// - Returns: an `rt_state`; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+@_cdecl("rt_ddp_get_state")
+public func rt_ddp_get_state(_ ddp: rt_ddp?) -> Int32 {
+    ddpValue(ddp) { $0.connectionState.rawValue }
+}
+
+/// Returns the status in Meteor's words, as `rt_ddp_on_status` reports it. It tells a wait for a
+/// network from other waits, and a failure from a close. Any thread. Since 0.1.
 /// - Returns: an `rt_ddp_status`; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
 @_cdecl("rt_ddp_get_status")
 public func rt_ddp_get_status(_ ddp: rt_ddp?) -> Int32 {

@@ -3,6 +3,9 @@ import Session
 import Wire
 
 // Chapter: eventsource. Server-sent events (HTML §9.2): a stream of events that reconnects.
+//
+// The five usual functions, in the order of use: `rt_eventsource_new`, `rt_eventsource_on_message`,
+// `rt_eventsource_on_error`, `rt_eventsource_start` and `rt_eventsource_close`.
 
 /// An event source: a request whose response is a stream of events, and which is repeated when the
 /// stream ends. Life cycle: `rt_eventsource_new`, options and callbacks, `rt_eventsource_start`,
@@ -11,19 +14,6 @@ import Wire
 /// may be set at any time. An error that occurs before there is an error callback is kept for it.
 /// Since 0.1.
 public typealias rt_eventsource = OpaquePointer
-
-/// The state of an event source; the numbers are the standard's. Since 0.1.
-public typealias rt_eventsource_state = Int32
-
-/// Values of `rt_eventsource_state`. Since 0.1.
-public enum RT_EVENTSOURCE: Int32 {
-    /// Not started, connecting, or waiting to reconnect.
-    case CONNECTING = 0
-    /// The stream is open.
-    case OPEN = 1
-    /// Ended by a fatal error or `rt_eventsource_close`.
-    case CLOSED = 2
-}
 
 /// Creates an event source. Nothing is sent before `rt_eventsource_start` or
 /// `rt_eventsource_receive`. Any thread. Since 0.1.

@@ -2,11 +2,31 @@ public import CShims
 import Engine
 import Wire
 
-// Chapter: blocking eventsource. A call that waits, for programs without an event loop.
+// Chapter: blocking eventsource. Calls that wait, for programs without an event loop.
 
-/// Waits for the next event and returns it. The first call starts the event source, which
-/// reconnects by itself; the call fails only once the event source has ended. Another thread must
-/// drive the loop; the library's own loop (NULL) has such a thread. Any thread.
+/// Starts the event source if necessary, and waits until its stream is open. Later calls wait while
+/// there is no stream, for example before a reconnect. If this call starts the event source, its
+/// events are queued for `rt_eventsource_receive`. Another thread must drive the loop; the
+/// library's own loop (NULL) has such a thread. Any thread. Since 0.1.
+/// - Parameter timeout_ms: how long to wait; 0 does not wait, -1 waits as long as the event source
+///   tries.
+/// - Returns: RT_OK; RT_ERROR_TIMEOUT if the stream is not open in time, while the event source
+///   keeps trying; RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_REENTRANT in a callback of
+///   its loop; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED; another error if the event source failed
+///   for good.
+@_cdecl("rt_eventsource_connect")
+public func rt_eventsource_connect(
+    _ eventsource: rt_eventsource?, _ timeout_ms: Int64
+) -> rt_status {
+    border { () throws(RealtimeError) in
+        try EventSourceConnection.borrow(eventsource).connect(timeout: waitLimit(timeout_ms))
+    }
+}
+
+/// Waits for the next event and returns it. The first call starts the event source, unless
+/// `rt_eventsource_connect` has. It reconnects by itself; the call fails only once the event source
+/// has ended. Another thread must drive the loop; the library's own loop (NULL) has such a thread.
+/// Any thread.
 ///
 /// Events that have neither a callback nor a listener are queued for this call; other callbacks are
 /// called as usual. The queue holds 1,024 events, or 8 MiB of them. When it is full, nothing more

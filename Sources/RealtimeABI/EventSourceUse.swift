@@ -20,6 +20,17 @@ public func rt_eventsource_restart(_ eventsource: rt_eventsource?) -> rt_status 
     eventsourceCall(eventsource) { (source) throws(RealtimeError) in try source.restart() }
 }
 
+/// Tells the event source that the network is back. If its next attempt waits, for its time or for
+/// a network, it is made at once. Failures continue to count. An open stream continues
+/// (`rt_eventsource_restart` replaces it). To report that there is no network, use a manual
+/// reachability monitor (`rt_eventsource_set_reachability`). Any thread. Since 0.1.
+/// - Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
+///   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+@_cdecl("rt_eventsource_retry_now")
+public func rt_eventsource_retry_now(_ eventsource: rt_eventsource?) -> rt_status {
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in try source.retryNow() }
+}
+
 /// Reports the result of fetching credentials, after RT_CREDENTIALS_LATER. Any thread. Since 0.1.
 /// - Parameter fresh: true repeats the request with the headers set since; false fails with the
 ///   server's refusal, a fatal RT_ERROR_HTTP_STATUS.
@@ -87,11 +98,11 @@ public func rt_eventsource_resume(_ eventsource: rt_eventsource?) -> rt_status {
 }
 
 /// Returns the state. Any thread. Since 0.1.
-/// - Returns: an `rt_eventsource_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: an `rt_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_get_state")
 public func rt_eventsource_get_state(_ eventsource: rt_eventsource?) -> Int32 {
     borderValue { () throws(RealtimeError) in
-        try EventSourceConnection.borrow(eventsource).state.rawValue
+        try EventSourceConnection.borrow(eventsource).connectionState.rawValue
     }
 }
 

@@ -3,6 +3,9 @@ import Session
 import Wire
 
 // Chapter: long poll. Messages by requests that the server answers when there is something new.
+//
+// The five usual functions, in the order of use: `rt_longpoll_new`, `rt_longpoll_on_message`,
+// `rt_longpoll_on_error`, `rt_longpoll_start` and `rt_longpoll_close`.
 
 /// A long poll: one request after the other, each of which the server holds until it has a message.
 /// Life cycle: `rt_longpoll_new`, options and callbacks, `rt_longpoll_start`, messages,
@@ -10,19 +13,6 @@ import Wire
 /// of a message, the message comes again. If the server drops messages between two polls, the
 /// library cannot notice that they are missing. Since 0.1.
 public typealias rt_longpoll = OpaquePointer
-
-/// The state of a long poll. Since 0.1.
-public typealias rt_longpoll_state = Int32
-
-/// Values of `rt_longpoll_state`. Since 0.1.
-public enum RT_LONGPOLL: Int32 {
-    /// Not started, no response yet, or the last attempt failed.
-    case CONNECTING = 0
-    /// The server has responded, or has held a poll for its full time.
-    case OPEN = 1
-    /// Ended by a fatal error or `rt_longpoll_close`.
-    case CLOSED = 2
-}
 
 /// How a poll tells the server which messages have been received. Since 0.1.
 public typealias rt_longpoll_cursor = Int32

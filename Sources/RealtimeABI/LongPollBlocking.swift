@@ -2,11 +2,29 @@ public import CShims
 import Engine
 import Wire
 
-// Chapter: blocking long poll. A call that waits, for programs without an event loop.
+// Chapter: blocking long poll. Calls that wait, for programs without an event loop.
 
-/// Waits for the next message and returns it. The first call starts the long poll. Failed polls are
-/// repeated; the call fails only once the long poll has ended. Another thread must drive the loop;
-/// the library's own loop (NULL) has such a thread. Any thread.
+/// Starts the long poll if necessary, and waits until the server answers polls. Later calls wait
+/// while it does not, for example before a retry. If this call starts the long poll, its messages
+/// are queued for `rt_longpoll_receive`. Another thread must drive the loop; the library's own loop
+/// (NULL) has such a thread. Any thread. Since 0.1.
+/// - Parameter timeout_ms: how long to wait; 0 does not wait, -1 waits as long as the long poll
+///   tries.
+/// - Returns: RT_OK; RT_ERROR_TIMEOUT if the server has not answered in time, while the long poll
+///   keeps trying; RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_REENTRANT in a callback of
+///   its loop; RT_ERROR_INVALID_ARGUMENT, also for a last event id that does not fit the cursor;
+///   RT_ERROR_FORKED; another error if the long poll failed for good.
+@_cdecl("rt_longpoll_connect")
+public func rt_longpoll_connect(_ longpoll: rt_longpoll?, _ timeout_ms: Int64) -> rt_status {
+    border { () throws(RealtimeError) in
+        try LongPollConnection.borrow(longpoll).connect(timeout: waitLimit(timeout_ms))
+    }
+}
+
+/// Waits for the next message and returns it. The first call starts the long poll, unless
+/// `rt_longpoll_connect` has. Failed polls are repeated; the call fails only once the long poll has
+/// ended. Another thread must drive the loop; the library's own loop (NULL) has such a thread. Any
+/// thread.
 ///
 /// Without a message callback, messages are queued for this call; other callbacks are called as
 /// usual. The queue holds 1,024 messages, or 8 MiB of them. When it is full, no more are delivered

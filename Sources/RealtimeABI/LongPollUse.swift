@@ -22,6 +22,17 @@ public func rt_longpoll_restart(_ longpoll: rt_longpoll?) -> rt_status {
     longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.restart() }
 }
 
+/// Tells the long poll that the network is back. If its next attempt waits, for its time or for a
+/// network, it is made at once. Failures continue to count. A poll that is being made continues
+/// (`rt_longpoll_restart` replaces it). To report that there is no network, use a manual
+/// reachability monitor (`rt_longpoll_set_reachability`). Any thread. Since 0.1.
+/// - Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
+///   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+@_cdecl("rt_longpoll_retry_now")
+public func rt_longpoll_retry_now(_ longpoll: rt_longpoll?) -> rt_status {
+    longpollCall(longpoll) { (poll) throws(RealtimeError) in try poll.retryNow() }
+}
+
 /// Reports the result of fetching credentials, after RT_CREDENTIALS_LATER. Any thread. Since 0.1.
 /// - Parameter fresh: true repeats the poll with the headers set since; false fails with the
 ///   server's refusal, a fatal RT_ERROR_HTTP_STATUS.
@@ -35,8 +46,8 @@ public func rt_longpoll_credentials_ready(
 }
 
 /// Defers the attempt that begins. Call it inside the request callback, which then returns true.
-/// The long poll waits for `rt_longpoll_attempt_ready`, without a time limit. Meanwhile any
-/// thread may change the options that the callback may change. Since 0.1.
+/// The long poll waits for `rt_longpoll_attempt_ready`, without a time limit. Meanwhile any thread
+/// may change the options that the callback may change. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE outside of the callback; RT_ERROR_CLOSED.
 @_cdecl("rt_longpoll_defer_attempt")
 public func rt_longpoll_defer_attempt(_ longpoll: rt_longpoll?) -> rt_status {
@@ -81,10 +92,11 @@ public func rt_longpoll_resume(_ longpoll: rt_longpoll?) -> rt_status {
 }
 
 /// Returns the state. Any thread. Since 0.1.
-/// - Returns: an `rt_longpoll_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: an `rt_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_get_state")
 public func rt_longpoll_get_state(_ longpoll: rt_longpoll?) -> Int32 {
-    borderValue { () throws(RealtimeError) in try LongPollConnection.borrow(longpoll).state.rawValue
+    borderValue { () throws(RealtimeError) in
+        try LongPollConnection.borrow(longpoll).connectionState.rawValue
     }
 }
 

@@ -4,10 +4,13 @@ import Wire
 
 // Chapter: pusher. Pusher Channels: events by named channels over one WebSocket, from Pusher or any
 // server that speaks its protocol 7.
+//
+// The five usual functions, in the order of use: `rt_pusher_new`, `rt_pusher_subscribe`,
+// `rt_pusher_channel_bind`, `rt_pusher_start` and `rt_pusher_close`.
 
 /// A Pusher connection. Life cycle: `rt_pusher_new`, options, callbacks and subscriptions,
-/// `rt_pusher_connect`, events, `rt_pusher_disconnect` or a fatal error, possibly
-/// `rt_pusher_connect` again, `rt_pusher_free`.
+/// `rt_pusher_start`, events, `rt_pusher_close` or a fatal error, possibly `rt_pusher_start` again,
+/// `rt_pusher_free`.
 ///
 /// A lost connection is established again, and all channels are subscribed again. Subscriptions and
 /// bindings may be made at any time, also before the connection is established. Since 0.1.
@@ -18,23 +21,6 @@ public typealias rt_pusher = OpaquePointer
 /// Each `rt_pusher_subscribe` and `rt_pusher_find_channel` that returns it needs one
 /// `rt_pusher_channel_free`. Since 0.1.
 public typealias rt_pusher_channel = OpaquePointer
-
-/// The state of a connection. Since 0.1.
-public typealias rt_pusher_state = Int32
-
-/// Values of `rt_pusher_state`. Since 0.1.
-public enum RT_PUSHER: Int32 {
-    /// The WebSocket is being opened, or the server's greeting is awaited.
-    case CONNECTING = 0
-    /// The server has assigned a socket id.
-    case CONNECTED = 1
-    /// `rt_pusher_disconnect` was called, and the closing handshake is in progress.
-    case DISCONNECTING = 2
-    /// Not connected, and no attempt follows.
-    case DISCONNECTED = 3
-    /// The connection was lost or could not be established; the next attempt is awaited.
-    case RECONNECTING = 4
-}
 
 /// The form of an event's data. Since 0.1.
 public typealias rt_pusher_data = Int32
@@ -49,7 +35,7 @@ public enum RT_PUSHER_DATA: Int32 {
     case JSON = 2
 }
 
-/// Creates a Pusher connection. Nothing is sent before `rt_pusher_connect`. Any thread. Since 0.1.
+/// Creates a Pusher connection. Nothing is sent before `rt_pusher_start`. Any thread. Since 0.1.
 /// - Parameter loop: the connection's loop, which it keeps alive. NULL means the library's own
 ///   loop, as for `rt_websocket_new`.
 /// - Parameter key: the application's key, copied.

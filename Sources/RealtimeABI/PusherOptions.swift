@@ -3,8 +3,7 @@ import Session
 import Wire
 
 // Chapter: pusher options. All are set before the first `rt_pusher_subscribe`, `rt_pusher_sign_in`
-// or `rt_pusher_connect`; later they return RT_ERROR_STATE, except
-// `rt_pusher_set_reconnect_limits`.
+// or `rt_pusher_start`; later they return RT_ERROR_STATE, except `rt_pusher_set_reconnect_limits`.
 
 /// Sets the server by its host name, for servers other than Pusher's. It replaces a cluster.
 /// Default: `ws.pusherapp.com`. Since 0.1.

@@ -19,18 +19,18 @@ public typealias rt_pusher_channel_fn =
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL, and for options that contradict each
 ///   other; RT_ERROR_INVALID_URL for options that make no URL; RT_ERROR_FORKED; RT_ERROR_CLOSED on
 ///   a freed loop.
-@_cdecl("rt_pusher_connect")
-public func rt_pusher_connect(_ pusher: rt_pusher?) -> rt_status {
+@_cdecl("rt_pusher_start")
+public func rt_pusher_start(_ pusher: rt_pusher?) -> rt_status {
     pusherCall(pusher) { (connection) throws(RealtimeError) in try connection.connect() }
 }
 
 /// Ends the connection with a closing handshake, and stops all attempts and authorizations. It
 /// waits for the server's close frame, up to 5 s after the last of the events before has arrived
-/// there, 50 s at most. Channels and bindings are kept for the next `rt_pusher_connect`. No
+/// there, 50 s at most. Channels and bindings are kept for the next `rt_pusher_start`. No
 /// callback is called inside this call. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
-@_cdecl("rt_pusher_disconnect")
-public func rt_pusher_disconnect(_ pusher: rt_pusher?) -> rt_status {
+@_cdecl("rt_pusher_close")
+public func rt_pusher_close(_ pusher: rt_pusher?) -> rt_status {
     pusherCall(pusher) { (connection) throws(RealtimeError) in try connection.disconnect() }
 }
 
@@ -45,6 +45,17 @@ public func rt_pusher_network_changed(_ pusher: rt_pusher?, _ reachable: Bool) -
     pusherCall(pusher) { (connection) throws(RealtimeError) in
         try connection.networkChanged(isReachable: reachable)
     }
+}
+
+/// Tells the connection that the network is back, as `rt_pusher_network_changed` does with true: if
+/// its next attempt waits, for its time or for a network, it is made at once. Failures continue to
+/// count. A connected connection checks with a ping that the server still answers. Any thread.
+/// Since 0.1.
+/// - Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
+///   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+@_cdecl("rt_pusher_retry_now")
+public func rt_pusher_retry_now(_ pusher: rt_pusher?) -> rt_status {
+    pusherCall(pusher) { (connection) throws(RealtimeError) in try connection.retryNow() }
 }
 
 /// Stops delivering events; incoming data is held and the server is slowed down. The pings that
@@ -68,7 +79,7 @@ public func rt_pusher_resume(_ pusher: rt_pusher?) -> rt_status {
 /// need an authorization (`rt_pusher_set_auth_endpoint`, `rt_pusher_on_authorize` or
 /// `rt_pusher_set_secret`). The callbacks of `rt_pusher_on_subscribed` and
 /// `rt_pusher_on_subscription_failed` report the result, never inside this call. Any thread, before
-/// and after `rt_pusher_connect`.
+/// and after `rt_pusher_start`.
 ///
 /// For a channel that is already registered, this returns the same handle and sends nothing, unless
 /// its subscription has failed: then it is tried again. Since 0.1.
@@ -164,13 +175,13 @@ public func rt_pusher_each_channel(
 }
 
 /// Returns the state. Any thread. Since 0.1.
-/// - Returns: an `rt_pusher_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: an `rt_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_pusher_get_state")
 public func rt_pusher_get_state(_ pusher: rt_pusher?) -> Int32 {
     borderValue { () throws(RealtimeError) in
         let connection = try PusherConnection.borrow(pusher)
         try connection.loop.checkNotForked()
-        return connection.state.rawValue
+        return connection.connectionState.rawValue
     }
 }
 

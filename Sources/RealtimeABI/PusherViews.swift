@@ -90,8 +90,10 @@ extension PusherStateChange {
         let message = texts.add(error?.message ?? "")
         texts.read { text in
             var view = rt_pusher_state_change(
-                struct_bytes: MemoryLayout<rt_pusher_state_change>.size, old_state: old.rawValue,
-                new_state: new.rawValue, status: error?.code.rawValue ?? RT_STATUS.OK.rawValue,
+                struct_bytes: MemoryLayout<rt_pusher_state_change>.size,
+                old_state: (isFirst ? ConnectionState.idle : old.common).rawValue,
+                new_state: new.common.rawValue,
+                status: error?.code.rawValue ?? RT_STATUS.OK.rawValue,
                 close_code: Int32(clamping: closeCode ?? 0), close_reason: text(reason),
                 message: text(message),
                 retry_in_ms: retryIn.map { EventSourceConnection.milliseconds($0) } ?? -1,

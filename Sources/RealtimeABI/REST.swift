@@ -3,6 +3,9 @@ import Session
 import Wire
 
 // Chapter: rest. HTTP requests that are retried, wait for the network and keep their order.
+//
+// The five usual functions, in the order of use: `rt_rest_new`, `rt_rest_request_new`,
+// `rt_rest_request_send`, `rt_rest_response_status` and `rt_rest_response_body`.
 
 /// A client for HTTP requests. Life cycle: `rt_rest_new`, options, requests (`rt_rest_request_new`,
 /// `rt_rest_request_send`), `rt_rest_close` or `rt_rest_free`.

@@ -4,29 +4,19 @@ import Wire
 
 // Chapter: spreadbot. The messages of a path by WebSocket, server-sent events or long polls,
 // whichever works, each message once and in order.
+//
+// The five usual functions, in the order of use: `rt_spreadbot_new`, `rt_spreadbot_on_message`,
+// `rt_spreadbot_start`, `rt_spreadbot_send_text` and `rt_spreadbot_close`.
 
 /// A Spreadbot connection. Life cycle: `rt_spreadbot_new`, options and callbacks,
-/// `rt_spreadbot_establish`, messages and sends, `rt_spreadbot_disconnect` or a fatal error,
-/// possibly `rt_spreadbot_establish` again, `rt_spreadbot_free`.
+/// `rt_spreadbot_start`, messages and sends, `rt_spreadbot_close` or a fatal error, possibly
+/// `rt_spreadbot_start` again, `rt_spreadbot_free`.
 ///
 /// One transport is in use at a time. The WebSocket is tried first, then server-sent events, then
 /// long polls. A transport that fails is retried; one that does not work here is replaced by the
 /// next. While a later transport is in use, the WebSocket is tried again from time to time. Each
 /// transport continues after the last message of the one before. Since 0.1.
 public typealias rt_spreadbot = OpaquePointer
-
-/// The state of a connection. Since 0.1.
-public typealias rt_spreadbot_state = Int32
-
-/// Values of `rt_spreadbot_state`. Since 0.1.
-public enum RT_SPREADBOT: Int32 {
-    /// A transport is being tried, or the next attempt is awaited.
-    case CONNECTING = 0
-    /// A transport is open.
-    case CONNECTED = 1
-    /// Not established, or ended by a fatal error or `rt_spreadbot_disconnect`.
-    case DISCONNECTED = 2
-}
 
 /// What a connection does while it is connecting. Since 0.1.
 public typealias rt_spreadbot_phase = Int32
@@ -60,7 +50,7 @@ public enum RT_SPREADBOT_TRANSPORT: Int32 {
     case POLL = 3
 }
 
-/// Creates a Spreadbot connection. Nothing is sent before `rt_spreadbot_establish` or
+/// Creates a Spreadbot connection. Nothing is sent before `rt_spreadbot_start` or
 /// `rt_spreadbot_connect`. Any thread. Since 0.1.
 /// - Parameter loop: the connection's loop, which it keeps alive. NULL means the library's own
 ///   loop, as for `rt_websocket_new`.

@@ -4,11 +4,11 @@ import Wire
 
 // Chapter: blocking spreadbot. Calls that wait, for programs without an event loop.
 
-/// Connects to a path as `rt_spreadbot_establish` does, and waits until it is connected. From the
-/// first call on, messages are queued for `rt_spreadbot_receive`, unless there is a message
-/// callback; other callbacks are called as usual. Another thread must drive the loop; the library's
-/// own loop (NULL) has such a thread. Any thread. Since 0.1.
-/// - Parameter path: as in `rt_spreadbot_establish`.
+/// Connects to a path as `rt_spreadbot_start` does, and waits until it is connected. From the first
+/// call on, messages are queued for `rt_spreadbot_receive`, unless there is a message callback;
+/// other callbacks are called as usual. Another thread must drive the loop; the library's own loop
+/// (NULL) has such a thread. Any thread. Since 0.1.
+/// - Parameter path: as in `rt_spreadbot_start`.
 /// - Parameter timeout_ms: how long to wait; -1 waits as long as the connection tries.
 /// - Returns: RT_OK; RT_ERROR_TIMEOUT if it is not connected in time, while it keeps trying;
 ///   RT_ERROR_CLOSED if it was disconnected or freed; RT_ERROR_REENTRANT in a callback of its loop;

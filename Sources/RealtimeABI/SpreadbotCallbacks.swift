@@ -128,12 +128,12 @@ public func rt_spreadbot_on_sent(
     }
 }
 
-/// Sets the callback for the end of the connection. `status` is RT_OK after
-/// `rt_spreadbot_disconnect`, otherwise the fatal failure that the error callback has received.
-/// `rt_spreadbot_establish` may be called again, even inside the callback. Since 0.1.
+/// Sets the callback for the end of the connection. `status` is RT_OK after `rt_spreadbot_close`,
+/// otherwise the fatal failure that the error callback has received. `rt_spreadbot_start` may be
+/// called again, even inside the callback. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_spreadbot_on_disconnected")
-public func rt_spreadbot_on_disconnected(
+@_cdecl("rt_spreadbot_on_closed")
+public func rt_spreadbot_on_closed(
     _ spreadbot: rt_spreadbot?, _ fn: rt_closed_fn?,
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {

@@ -2,7 +2,7 @@ import Engine
 import Session
 import Wire
 
-// Chapter: spreadbot options. All are set before the first `rt_spreadbot_establish`, send or
+// Chapter: spreadbot options. All are set before the first `rt_spreadbot_start`, send or
 // `rt_spreadbot_new_rest`; later they return RT_ERROR_STATE.
 
 /// Sets the transports to try, in order. Default: WebSocket, SSE, long poll. Since 0.1.

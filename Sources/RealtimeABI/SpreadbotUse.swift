@@ -9,8 +9,8 @@ import Wire
 /// cursor. No callback is called inside this call. Any thread. Since 0.1.
 /// - Parameter path: below the base URL, with an optional query; "" for the base URL itself.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT.
-@_cdecl("rt_spreadbot_establish")
-public func rt_spreadbot_establish(
+@_cdecl("rt_spreadbot_start")
+public func rt_spreadbot_start(
     _ spreadbot: rt_spreadbot?, _ path: UnsafePointer<CChar>?
 ) -> rt_status {
     spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in
@@ -21,13 +21,25 @@ public func rt_spreadbot_establish(
 /// Ends the connection. A WebSocket sends what is queued, then closes with the closing handshake.
 /// Waiting sends end with RT_ERROR_CLOSED. From here on no message or error is delivered; the
 /// disconnected callback reports the end. Requests by `rt_spreadbot_post` need no connection and
-/// continue. Messages in an outbox stay there until the next `rt_spreadbot_establish`. No callback
-/// is called inside this call. If nothing is established, the call has no effect. Any thread. Since
+/// continue. Messages in an outbox stay there until the next `rt_spreadbot_start`. No callback is
+/// called inside this call. If nothing is established, the call has no effect. Any thread. Since
 /// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
-@_cdecl("rt_spreadbot_disconnect")
-public func rt_spreadbot_disconnect(_ spreadbot: rt_spreadbot?) -> rt_status {
+@_cdecl("rt_spreadbot_close")
+public func rt_spreadbot_close(_ spreadbot: rt_spreadbot?) -> rt_status {
     spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in try connection.disconnect() }
+}
+
+/// Tells the connection that the network is back. If its next attempt waits, for its time or for a
+/// network, it is made at once, beginning with the first transport; so is a send that waits to be
+/// repeated. An open WebSocket is checked by a ping, and another transport tries the WebSocket
+/// again. To report that there is no network, use a manual reachability monitor
+/// (`rt_spreadbot_set_reachability`). Any thread. Since 0.1.
+/// - Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
+///   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+@_cdecl("rt_spreadbot_retry_now")
+public func rt_spreadbot_retry_now(_ spreadbot: rt_spreadbot?) -> rt_status {
+    spreadbotCall(spreadbot) { (connection) throws(RealtimeError) in try connection.retryNow() }
 }
 
 /// Sends a text. It goes by the WebSocket while that is connected, otherwise (also while a
@@ -40,7 +52,7 @@ public func rt_spreadbot_disconnect(_ spreadbot: rt_spreadbot?) -> rt_status {
 /// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT. With an outbox (see
 ///   `rt_spreadbot_set_outbox`) also: RT_ERROR_STORE if the disk fails; RT_ERROR_QUEUE_FULL if the
 ///   outbox is full; RT_ERROR_TOO_LARGE for a send that can never fit; RT_ERROR_CLOSED before the
-///   first `rt_spreadbot_establish`.
+///   first `rt_spreadbot_start`.
 @_cdecl("rt_spreadbot_send_text")
 public func rt_spreadbot_send_text(
     _ spreadbot: rt_spreadbot?, _ text: UnsafePointer<CChar>?, _ length: Int,
@@ -152,11 +164,11 @@ public func rt_spreadbot_resume(_ spreadbot: rt_spreadbot?) -> rt_status {
 }
 
 /// Returns the state. Any thread. Since 0.1.
-/// - Returns: an `rt_spreadbot_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: an `rt_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_get_state")
 public func rt_spreadbot_get_state(_ spreadbot: rt_spreadbot?) -> Int32 {
     borderValue { () throws(RealtimeError) in
-        try SpreadbotConnection.borrow(spreadbot).state.rawValue
+        try SpreadbotConnection.borrow(spreadbot).connectionState.rawValue
     }
 }
 

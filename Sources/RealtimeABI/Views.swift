@@ -8,6 +8,30 @@ import Wire
 // last byte. Later versions add fields at the end, which `struct_bytes` of an older library does
 // not include.
 
+/// The state of a connection object: a WebSocket, an event source, a long poll, a Spreadbot or
+/// Pusher connection, or a Meteor client. Since 0.1.
+public typealias rt_state = Int32
+
+/// Values of `rt_state`. Since 0.1.
+public enum RT_STATE: Int32 {
+    /// Not started.
+    case IDLE = 0
+    /// An attempt is being made: lookup, connection, TLS, handshake, and the server's confirmation
+    /// where the protocol has one.
+    case CONNECTING = 1
+    /// The server has accepted the connection or the request. A long poll stays open between two
+    /// polls that succeed.
+    case OPEN = 2
+    /// The connection was lost, or the attempt failed. The next attempt waits for its time, or for
+    /// a network.
+    case WAITING = 3
+    /// The closing handshake is in progress.
+    case CLOSING = 4
+    /// Ended by `_close` or a fatal error; no attempt follows. Spreadbot, Pusher and Meteor can be
+    /// started again, unless a Meteor client has failed.
+    case CLOSED = 5
+}
+
 /// The connection is open: the server responded as it should. Since 0.1.
 public typealias rt_opened_fn =
     @convention(c) (_ opened: UnsafePointer<rt_opened>?, _ user: UnsafeMutableRawPointer?) -> Void

@@ -3,6 +3,9 @@ import Session
 import Wire
 
 // Chapter: websocket. A client connection: RFC 6455 with permessage-deflate (RFC 7692).
+//
+// The five usual functions, in the order of use: `rt_websocket_new`, `rt_websocket_on_message`,
+// `rt_websocket_start`, `rt_websocket_send_text` and `rt_websocket_close`.
 
 /// A WebSocket client connection. Life cycle: `rt_websocket_new`, options and callbacks,
 /// `rt_websocket_start`, messages, `rt_websocket_close` or the peer's close, `rt_websocket_free`.
@@ -35,25 +38,6 @@ public enum RT_COMPRESSION: Int32 {
     /// Not compressed: for data that is already compressed, or that mixes a secret with an
     /// attacker's text (RFC 7692 §8).
     case NEVER = 2
-}
-
-/// The state of a connection. Since 0.1.
-public typealias rt_websocket_state = Int32
-
-/// Values of `rt_websocket_state`. Since 0.1.
-public enum RT_WEBSOCKET: Int32 {
-    /// Created, not started.
-    case NEW = 0
-    /// Started: resolving, connecting, TLS, handshake.
-    case CONNECTING = 1
-    /// Messages can be sent and received.
-    case OPEN = 2
-    /// One side has begun the closing handshake.
-    case CLOSING = 3
-    /// Closed: the close callback has been called, or is about to be.
-    case CLOSED = 4
-    /// The connection was lost, and the next attempt is not due yet.
-    case WAITING = 5
 }
 
 /// Creates a connection to a `ws://` or `wss://` URL. Nothing happens before `rt_websocket_start`.

@@ -4,16 +4,17 @@ import Wire
 
 // Chapter: blocking websocket. Calls that wait, for programs without an event loop.
 
-/// Starts a connection and waits until it is open. Later calls wait while there is no connection,
-/// for example before a reconnect. Messages are queued for `rt_websocket_receive`, unless there is
-/// a message callback; other callbacks are called as usual. Another thread must drive the loop; the
-/// library's own loop (NULL) has such a thread. Any thread. Since 0.1.
+/// Starts the connection if necessary, and waits until it is open. Later calls wait while there is
+/// no connection, for example before a reconnect. If this call starts the connection, its messages
+/// are queued for `rt_websocket_receive`, unless there is a message callback; other callbacks are
+/// called as usual. Another thread must drive the loop; the library's own loop (NULL) has such a
+/// thread. Any thread. Since 0.1.
 /// - Parameter timeout_ms: how long to wait; -1 waits as long as the connection tries, which
 ///   `rt_websocket_set_open_timeout_ms` limits.
 /// - Returns: RT_OK; RT_ERROR_TIMEOUT if it is not open in time, while it keeps trying;
 ///   RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_REENTRANT in a callback of its loop;
-///   RT_ERROR_STATE if `rt_websocket_start` started it; RT_ERROR_INVALID_ARGUMENT below -1;
-///   RT_ERROR_FORKED; another error if the connection failed for good.
+///   RT_ERROR_INVALID_ARGUMENT below -1; RT_ERROR_FORKED; another error if the connection failed
+///   for good.
 @_cdecl("rt_websocket_connect")
 public func rt_websocket_connect(_ websocket: rt_websocket?, _ timeout_ms: Int64) -> rt_status {
     border { () throws(RealtimeError) in

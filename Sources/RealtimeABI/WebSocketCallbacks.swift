@@ -150,8 +150,8 @@ public func rt_websocket_on_credentials(
 /// not answer the close frame within the close timeout, `code` is 1006 and `status` is RT_OK. Since
 /// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_websocket_on_close")
-public func rt_websocket_on_close(
+@_cdecl("rt_websocket_on_closed")
+public func rt_websocket_on_closed(
     _ websocket: rt_websocket?, _ fn: rt_closed_fn?, _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {

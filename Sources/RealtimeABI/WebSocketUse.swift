@@ -134,6 +134,18 @@ public func rt_websocket_close(
     }
 }
 
+/// Tells the connection that the network is back. If its next attempt waits, for its time or for a
+/// network, it is made at once. Failures continue to count. An open connection is checked by a
+/// ping, also if `rt_websocket_set_ping_interval_ms` has switched pings off. To report that there
+/// is no network, use a manual reachability monitor (`rt_websocket_set_reachability`). Any thread.
+/// Since 0.1.
+/// - Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
+///   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+@_cdecl("rt_websocket_retry_now")
+public func rt_websocket_retry_now(_ websocket: rt_websocket?) -> rt_status {
+    websocketCall(websocket) { (connection) throws(RealtimeError) in try connection.retryNow() }
+}
+
 /// Reports the result of fetching credentials, after RT_CREDENTIALS_LATER. Any thread. Since 0.1.
 /// - Parameter fresh: true repeats the handshake with the headers set since; false fails with the
 ///   server's refusal, a fatal RT_ERROR_HTTP_STATUS, or RT_ERROR_PROXY of a proxy.
@@ -184,13 +196,13 @@ public func rt_websocket_resume(_ websocket: rt_websocket?) -> rt_status {
 }
 
 /// Returns the connection's state. Any thread. Since 0.1.
-/// - Returns: an `rt_websocket_state`, or a negative `rt_status`.
+/// - Returns: an `rt_state`, or a negative `rt_status`.
 @_cdecl("rt_websocket_get_state")
 public func rt_websocket_get_state(_ websocket: rt_websocket?) -> Int32 {
     borderValue { () throws(RealtimeError) in
         let connection = try WebSocketConnection.borrow(websocket)
         try connection.loop.checkNotForked()
-        return connection.state.rawValue
+        return connection.connectionState.rawValue
     }
 }
 

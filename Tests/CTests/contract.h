@@ -142,7 +142,7 @@ static inline void listen_to(rt_websocket *websocket, events *e) {
   CHECK_OK(rt_websocket_on_open(websocket, events_open, e, events_destroy));
   CHECK_OK(rt_websocket_on_message(websocket, events_message, e, events_destroy));
   CHECK_OK(rt_websocket_on_error(websocket, events_error, e, events_destroy));
-  CHECK_OK(rt_websocket_on_close(websocket, events_close, e, events_destroy));
+  CHECK_OK(rt_websocket_on_closed(websocket, events_close, e, events_destroy));
 }
 
 #endif

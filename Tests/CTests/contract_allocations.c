@@ -172,7 +172,7 @@ static long measure_events(rt_loop *loop, span *s, const char *server, bool batc
   CHECK_OK(rt_pusher_bind(pusher, NULL, on_any_event, s, NULL, NULL));
   CHECK_OK(batch ? rt_pusher_on_events(pusher, on_events, s, NULL)
                  : rt_pusher_channel_bind(channel, "new", on_event, s, NULL, NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   allocations = 0;
   TURN_UNTIL(loop, s->seen >= s->to);
   counting = 0;

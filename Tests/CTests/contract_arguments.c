@@ -142,7 +142,7 @@ static void messages(rt_loop *loop, const char *server) {
   memset(reason, 'a', 124);
   reason[124] = '\0';
   CHECK_STATUS(rt_websocket_close(websocket, 1000, reason), RT_ERROR_CLOSE_REASON_TOO_LONG);
-  CHECK(rt_websocket_get_state(websocket) == RT_WEBSOCKET_OPEN);
+  CHECK(rt_websocket_get_state(websocket) == RT_STATE_OPEN);
 
   reason[123] = '\0';
   CHECK_OK(rt_websocket_close(websocket, 4999, reason));
@@ -201,7 +201,7 @@ int main(int argc, char **argv) {
   headers(websocket);
   subprotocols(websocket);
   options(websocket);
-  CHECK(rt_websocket_get_state(websocket) == RT_WEBSOCKET_NEW);
+  CHECK(rt_websocket_get_state(websocket) == RT_STATE_IDLE);
   CHECK(rt_websocket_round_trip_us(websocket) == -1);
   CHECK(rt_websocket_buffered_bytes(websocket) == 0);
   rt_websocket_free(websocket);

@@ -83,7 +83,7 @@ static void make(story *s, rt_loop *loop, const char *path, bool reconnects) {
   }
   CHECK_OK(rt_websocket_on_open(s->websocket, on_open, s, on_destroy));
   CHECK_OK(rt_websocket_on_error(s->websocket, on_error, s, on_destroy));
-  CHECK_OK(rt_websocket_on_close(s->websocket, on_close, s, on_destroy));
+  CHECK_OK(rt_websocket_on_closed(s->websocket, on_close, s, on_destroy));
   CHECK_OK(rt_websocket_on_reconnect(s->websocket, on_attempt, s, on_destroy));
   CHECK_OK(rt_websocket_on_credentials(s->websocket, on_credentials, s, on_destroy));
 }
@@ -112,7 +112,7 @@ static void credentials_may_come_later(rt_loop *loop) {
   CHECK_OK(rt_websocket_start(s.websocket));
   TURN_UNTIL(loop, s.asked == 1);
   settle(loop);
-  CHECK(rt_websocket_get_state(s.websocket) == RT_WEBSOCKET_CONNECTING && s.lost == 0);
+  CHECK(rt_websocket_get_state(s.websocket) == RT_STATE_CONNECTING && s.lost == 0);
   CHECK_OK(rt_websocket_set_bearer_token(s.websocket, "good"));
   CHECK_OK(rt_websocket_credentials_ready(s.websocket, true));
   TURN_UNTIL(loop, s.opened == 1);
@@ -181,7 +181,7 @@ static void an_attempt_may_wait_for_its_decision(rt_loop *loop) {
   TURN_UNTIL(loop, s.deferred == 1);
   settle(loop);
   CHECK(s.deferred == 1 && s.opened == 1);
-  CHECK(rt_websocket_get_state(s.websocket) == RT_WEBSOCKET_WAITING);
+  CHECK(rt_websocket_get_state(s.websocket) == RT_STATE_WAITING);
   CHECK_OK(rt_websocket_set_bearer_token(s.websocket, "good"));
   CHECK_OK(rt_websocket_attempt_ready(s.websocket, true));
   TURN_UNTIL(loop, s.opened == 2);
@@ -215,7 +215,7 @@ static void requests_may_wait_for_their_decision(rt_loop *loop) {
   TURN_UNTIL(loop, s.messages == 1);
   TURN_UNTIL(loop, s.deferred == 2);
   CHECK_OK(rt_eventsource_attempt_ready(s.source, false));
-  TURN_UNTIL(loop, rt_eventsource_get_state(s.source) == RT_EVENTSOURCE_CLOSED);
+  TURN_UNTIL(loop, rt_eventsource_get_state(s.source) == RT_STATE_CLOSED);
   rt_eventsource_free(s.source);
   CHECK(s.destroyed == 1);
 

@@ -78,7 +78,7 @@ static void spreadbot(rt_loop *loop, rt_backoff *backoff) {
   CHECK_OK(rt_spreadbot_set_backoff(spreadbot, backoff));
   CHECK_OK(rt_spreadbot_set_max_reconnects(spreadbot, 1));
   CHECK_OK(rt_spreadbot_on_error(spreadbot, on_leg_error, &s, NULL));
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "path"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "path"));
   CHECK_STATUS(rt_spreadbot_set_backoff(spreadbot, NULL), RT_ERROR_STATE);
   TURN_UNTIL(loop, s.fatal);
   CHECK(s.errors == 2);

@@ -26,7 +26,7 @@ static events outcome(
     }
     CHECK_OK(rt_loop_dispatch(loop, 100));
   }
-  CHECK(rt_websocket_get_state(websocket) == RT_WEBSOCKET_CLOSED);
+  CHECK(rt_websocket_get_state(websocket) == RT_STATE_CLOSED);
   settle(loop);
   CHECK_STATUS(rt_websocket_send_text(websocket, "late", 4), RT_ERROR_CLOSED);
   CHECK_STATUS(rt_websocket_start(websocket), RT_ERROR_STATE);

@@ -102,7 +102,7 @@ static inline rt_ddp *new_ddp(heard *h, rt_loop *loop, const char *server) {
 }
 
 static inline void connect_ddp(heard *h) {
-  CHECK_OK(rt_ddp_connect(h->ddp));
+  CHECK_OK(rt_ddp_start(h->ddp));
   TURN_UNTIL(h->loop, h->connected > 0);
 }
 

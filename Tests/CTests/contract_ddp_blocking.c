@@ -12,7 +12,7 @@ static rt_ddp *new_client(rt_loop *loop, const char *server) {
 
 static rt_ddp *connected(rt_loop *loop, const char *server) {
   rt_ddp *ddp = new_client(loop, server);
-  CHECK_OK(rt_ddp_connect_and_wait(ddp, PATIENCE_MS));
+  CHECK_OK(rt_ddp_connect(ddp, PATIENCE_MS));
   CHECK(rt_ddp_get_status(ddp) == RT_DDP_CONNECTED);
   return ddp;
 }
@@ -155,33 +155,33 @@ static void attempts_continue_or_fail(rt_loop *loop, const char *server) {
   rt_ddp *ddp = new_client(loop, server);
   /* The server keeps its confirmation back. */
   control(server, "fault", "{'point': 'sending', 'do': 'hold', 'msg': 'connected'}");
-  CHECK_STATUS(rt_ddp_connect_and_wait(ddp, 0), RT_ERROR_TIMEOUT);
+  CHECK_STATUS(rt_ddp_connect(ddp, 0), RT_ERROR_TIMEOUT);
   control(server, "wait_held", "{}");
-  CHECK_STATUS(rt_ddp_connect_and_wait(ddp, 1), RT_ERROR_TIMEOUT);
+  CHECK_STATUS(rt_ddp_connect(ddp, 1), RT_ERROR_TIMEOUT);
   control(server, "release", "{}");
-  CHECK_OK(rt_ddp_connect_and_wait(ddp, PATIENCE_MS));
-  CHECK_OK(rt_ddp_connect_and_wait(ddp, 0));
-  CHECK_OK(rt_ddp_disconnect(ddp));
-  CHECK_OK(rt_ddp_connect_and_wait(ddp, -1));
+  CHECK_OK(rt_ddp_connect(ddp, PATIENCE_MS));
+  CHECK_OK(rt_ddp_connect(ddp, 0));
+  CHECK_OK(rt_ddp_close(ddp));
+  CHECK_OK(rt_ddp_connect(ddp, -1));
   rt_ddp_free(ddp);
   /* Nobody listens on port 1. */
   ddp = new_client(loop, "ws://127.0.0.1:1");
   CHECK_OK(rt_ddp_set_sockjs_fallback(ddp, false));
   do {
-    CHECK_STATUS(rt_ddp_connect_and_wait(ddp, 10), RT_ERROR_TIMEOUT);
+    CHECK_STATUS(rt_ddp_connect(ddp, 10), RT_ERROR_TIMEOUT);
   } while (!strstr(rt_last_error(), "127.0.0.1:1"));
   rt_ddp_free(ddp);
   ddp = new_client(loop, "ws://127.0.0.1:1");
   CHECK_OK(rt_ddp_set_sockjs_fallback(ddp, false));
   CHECK_OK(rt_ddp_set_auto_reconnect(ddp, false));
-  CHECK_STATUS(rt_ddp_connect_and_wait(ddp, -1), RT_ERROR_CONNECT);
-  CHECK_STATUS(rt_ddp_connect_and_wait(ddp, -1), RT_ERROR_CONNECT);
+  CHECK_STATUS(rt_ddp_connect(ddp, -1), RT_ERROR_CONNECT);
+  CHECK_STATUS(rt_ddp_connect(ddp, -1), RT_ERROR_CONNECT);
   CHECK_STATUS(rt_ddp_call_and_wait(ddp, "m", NULL, NULL, -1, NULL), RT_ERROR_METHOD);
   rt_ddp_free(ddp);
 }
 
 static void *connect_without_limit(void *ddp) {
-  CHECK_STATUS(rt_ddp_connect_and_wait(ddp, -1), RT_ERROR_CLOSED);
+  CHECK_STATUS(rt_ddp_connect(ddp, -1), RT_ERROR_CLOSED);
   return NULL;
 }
 
@@ -200,10 +200,10 @@ static void ends_end_waits(const char *server) {
   control(server, "fault", "{'point': 'sending', 'do': 'ignore', 'msg': 'connected'}");
   CHECK(pthread_create(&thread, NULL, connect_without_limit, ddp) == 0);
   while (rt_ddp_get_status(ddp) != RT_DDP_CONNECTING) sched_yield();
-  CHECK_OK(rt_ddp_disconnect(ddp));
+  CHECK_OK(rt_ddp_close(ddp));
   CHECK(pthread_join(thread, NULL) == 0);
   control(server, "clear", "{}");
-  CHECK_OK(rt_ddp_connect_and_wait(ddp, PATIENCE_MS));
+  CHECK_OK(rt_ddp_connect(ddp, PATIENCE_MS));
   control(server, "method", "{'name': 'held', 'ops': [{'op': 'hold'}]}");
   CHECK(pthread_create(&thread, NULL, call_without_limit, ddp) == 0);
   control(server, "wait_held", "{}");
@@ -228,7 +228,7 @@ typedef struct callback {
 
 static void wait_in_vain(callback *c) {
   uint64_t number;
-  c->statuses[0] = rt_ddp_connect_and_wait(c->ddp, -1);
+  c->statuses[0] = rt_ddp_connect(c->ddp, -1);
   c->statuses[1] = rt_ddp_call_and_wait(c->ddp, "m", NULL, NULL, -1, NULL);
   c->statuses[2] = rt_ddp_subscribe_and_wait(c->ddp, "all", NULL, -1, -1, &number, NULL);
   c->statuses[3] = rt_ddp_load_and_wait(c->ddp, "[[\"all\"]]", -1, &number, NULL);

@@ -44,7 +44,7 @@ static void documents_are_kept_in_a_file(rt_loop *loop, const char *server) {
   CHECK(write(descriptor, "mine\n", 5) == 5 && close(descriptor) == 0);
   ddp = new_ddp(&h, loop, server);
   CHECK_OK(rt_ddp_set_document_file(ddp, file));
-  CHECK_STATUS(rt_ddp_connect(ddp), RT_ERROR_STORE);
+  CHECK_STATUS(rt_ddp_start(ddp), RT_ERROR_STORE);
   CHECK(strstr(rt_last_error(), "was not written by librealtime"));
   rt_ddp_free(ddp);
   CHECK_STATUS(rt_ddp_has_stale_documents(NULL), RT_ERROR_INVALID_ARGUMENT);

@@ -159,7 +159,7 @@ static void attempts_are_described(rt_loop *loop) {
   CHECK(strstr(rt_last_error(), "version \"2\" of DDP does not exist"));
   CHECK_OK(rt_ddp_get_retry_in_ms(ddp, &delay));
   CHECK(delay == -1);
-  CHECK_OK(rt_ddp_connect(ddp));
+  CHECK_OK(rt_ddp_start(ddp));
   TURN_UNTIL(loop, rt_ddp_get_status(ddp) == RT_DDP_WAITING);
   CHECK_OK(rt_ddp_get_retry_in_ms(ddp, &delay));
   CHECK(delay > 1000 && rt_ddp_get_retry_count(ddp) == 1);
@@ -168,7 +168,7 @@ static void attempts_are_described(rt_loop *loop) {
   rt_ddp_free(ddp);
   ddp = new_ddp(&h, loop, "http://127.0.0.1:1");
   CHECK_OK(rt_ddp_set_auto_reconnect(ddp, false));
-  CHECK_OK(rt_ddp_connect(ddp));
+  CHECK_OK(rt_ddp_start(ddp));
   TURN_UNTIL(loop, rt_ddp_get_status(ddp) == RT_DDP_FAILED);
   CHECK_OK(rt_ddp_get_reason(ddp, reason, sizeof reason, NULL));
   CHECK(strstr(reason, "127.0.0.1"));

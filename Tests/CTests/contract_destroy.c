@@ -64,7 +64,7 @@ static void failed_setters(rt_loop *loop, const char *server) {
   CHECK_STATUS(rt_websocket_on_message(NULL, on_message, datum(), count_up), bad);
   CHECK_STATUS(rt_websocket_on_messages(NULL, on_messages, datum(), count_up), bad);
   CHECK_STATUS(rt_websocket_on_error(NULL, events_error, datum(), count_up), bad);
-  CHECK_STATUS(rt_websocket_on_close(NULL, events_close, datum(), count_up), bad);
+  CHECK_STATUS(rt_websocket_on_closed(NULL, events_close, datum(), count_up), bad);
   CHECK_STATUS(rt_websocket_on_drained(NULL, do_nothing, datum(), count_up), bad);
   CHECK_STATUS(rt_websocket_on_pong(NULL, on_pong, datum(), count_up), bad);
   all_destroyed_once();
@@ -89,7 +89,7 @@ static void replaced_setters(rt_loop *loop, const char *server) {
   all_destroyed_once();
 
   /* Without a function there will be no call, so it is destroyed at once. */
-  CHECK_OK(rt_websocket_on_close(websocket, NULL, datum(), count_up));
+  CHECK_OK(rt_websocket_on_closed(websocket, NULL, datum(), count_up));
   all_destroyed_once();
 
   CHECK_OK(rt_websocket_on_open(websocket, events_open, datum(), count_up));
@@ -117,7 +117,7 @@ static void replaced_later(rt_loop *loop, const char *server) {
   CHECK_OK(rt_websocket_on_messages(websocket, NULL, datum(), count_up));
   all_destroyed_once();
   CHECK_OK(rt_websocket_on_drained(websocket, do_nothing, datum(), count_up));
-  CHECK_OK(rt_websocket_on_close(websocket, events_close, &e, NULL));
+  CHECK_OK(rt_websocket_on_closed(websocket, events_close, &e, NULL));
   CHECK_OK(rt_websocket_close(websocket, 1000, NULL));
   TURN_UNTIL(loop, e.closed);
   settle(loop);
@@ -164,7 +164,7 @@ static void leave_close(const rt_closed *closed, void *user) {
   leaving *l = user;
   (void)closed;
   l->is_inside = true;
-  CHECK_OK(rt_websocket_on_close(l->websocket, NULL, NULL, NULL));
+  CHECK_OK(rt_websocket_on_closed(l->websocket, NULL, NULL, NULL));
   l->calls++;
   l->is_inside = false;
 }
@@ -175,7 +175,7 @@ static void removed_inside(rt_loop *loop, const char *server) {
   leaving open = {websocket, 0, 0, false}, message = open, close = open;
   CHECK_OK(rt_websocket_on_open(websocket, leave_open, &open, left));
   CHECK_OK(rt_websocket_on_message(websocket, leave_message, &message, left));
-  CHECK_OK(rt_websocket_on_close(websocket, leave_close, &close, left));
+  CHECK_OK(rt_websocket_on_closed(websocket, leave_close, &close, left));
   CHECK_OK(rt_websocket_start(websocket));
   TURN_UNTIL(loop, open.destroyed && message.destroyed);
   CHECK_OK(rt_websocket_close(websocket, 1000, NULL));

@@ -103,7 +103,7 @@ static void on_error(const rt_failure *failure, void *user) {
   CHECK(failure->fatal || strstr(failure->message, "no network") ? failure->retry_in_ms == -1
         : failure->retry_in_ms >= 10 && failure->attempt >= 1);
   CHECK(rt_eventsource_get_state(s->source)
-        == (failure->fatal ? RT_EVENTSOURCE_CLOSED : RT_EVENTSOURCE_CONNECTING));
+        == (failure->fatal ? RT_STATE_CLOSED : RT_STATE_WAITING));
   s->errors++;
   s->fatal += failure->fatal;
   s->status = failure->status;
@@ -233,11 +233,11 @@ static void arguments(rt_loop *loop) {
   CHECK_OK(rt_eventsource_set_max_event_bytes(source, 100));
   CHECK_OK(rt_eventsource_set_max_name_bytes(source, 0));
   CHECK(rt_eventsource_get_reconnection_time_ms(source) == 1234);
-  CHECK(rt_eventsource_get_state(source) == RT_EVENTSOURCE_CONNECTING);
+  CHECK(rt_eventsource_get_state(source) == RT_STATE_IDLE);
   CHECK_OK(rt_eventsource_close(source));
   CHECK_OK(rt_eventsource_close(source));
   CHECK_STATUS(rt_eventsource_start(source), RT_ERROR_CLOSED);
-  CHECK(rt_eventsource_get_state(source) == RT_EVENTSOURCE_CLOSED);
+  CHECK(rt_eventsource_get_state(source) == RT_STATE_CLOSED);
   end(loop, &s, SETTERS + 2);
 }
 
@@ -313,7 +313,7 @@ static void attempts_are_asked_for(rt_loop *loop) {
   CHECK_OK(rt_eventsource_on_request(source, on_request, &s, on_destroy));
   s.retry_max = 2;
   CHECK_OK(rt_eventsource_start(source));
-  TURN_UNTIL(loop, rt_eventsource_get_state(source) == RT_EVENTSOURCE_CLOSED);
+  TURN_UNTIL(loop, rt_eventsource_get_state(source) == RT_STATE_CLOSED);
   CHECK(s.asked == 3 && s.messages + s.odd == 2);
   end(loop, &s, SETTERS + 1);
 
@@ -390,7 +390,7 @@ static void errors_are_kept_for_their_handler(rt_loop *loop) {
   rt_eventsource *source = make(loop, "/tokens", &s);
   CHECK_OK(rt_eventsource_on_error(source, NULL, NULL, NULL));
   CHECK_OK(rt_eventsource_start(source));
-  TURN_UNTIL(loop, rt_eventsource_get_state(source) == RT_EVENTSOURCE_CLOSED);
+  TURN_UNTIL(loop, rt_eventsource_get_state(source) == RT_STATE_CLOSED);
   settle(loop);
   CHECK_OK(rt_eventsource_on_error(source, on_error, &s, on_destroy));
   CHECK(s.errors == 0);

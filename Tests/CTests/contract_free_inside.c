@@ -80,7 +80,7 @@ static void play(const char *server, const char *path, enum moment moment, bool 
     CHECK_OK(rt_websocket_on_message(s.websocket, on_message, &s, on_destroy));
   }
   CHECK_OK(rt_websocket_on_error(s.websocket, on_error, &s, on_destroy));
-  CHECK_OK(rt_websocket_on_close(s.websocket, on_close, &s, on_destroy));
+  CHECK_OK(rt_websocket_on_closed(s.websocket, on_close, &s, on_destroy));
   CHECK_OK(rt_websocket_on_pong(s.websocket, on_pong, &s, on_destroy));
   CHECK_OK(rt_websocket_start(s.websocket));
   while (!s.freed) {

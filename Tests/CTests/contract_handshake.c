@@ -45,7 +45,7 @@ static rt_websocket *told(rt_loop *loop, const char *server, const char *path, s
   CHECK_OK(rt_websocket_on_open(websocket, on_open, s, NULL));
   CHECK_OK(rt_websocket_on_message(websocket, on_text, s, NULL));
   CHECK_OK(rt_websocket_on_error(websocket, on_error, s, NULL));
-  CHECK_OK(rt_websocket_on_close(websocket, on_close, s, NULL));
+  CHECK_OK(rt_websocket_on_closed(websocket, on_close, s, NULL));
   return websocket;
 }
 

@@ -147,7 +147,7 @@ static void spreadbot(peer *p) {
   CHECK_OK(rt_spreadbot_new(p->loop, url(p, "http"), &spreadbot));
   SET_HEADERS(spreadbot, spreadbot);
   REFUSE_EXPECT(spreadbot, spreadbot);
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "/"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "/"));
   read_head(p);
   rt_spreadbot_free(spreadbot);
 }

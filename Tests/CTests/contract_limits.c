@@ -29,7 +29,7 @@ static void without_descriptors(rt_loop *loop, const char *server) {
   struct rlimit before, lowered;
   int taken[256], count = 0;
   CHECK_OK(rt_websocket_on_error(websocket, on_error, &e, NULL));
-  CHECK_OK(rt_websocket_on_close(websocket, on_close, &e, NULL));
+  CHECK_OK(rt_websocket_on_closed(websocket, on_close, &e, NULL));
   CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
   lowered = before;
   lowered.rlim_cur = 64;
@@ -64,7 +64,7 @@ static void empty_messages_are_counted(const char *server) {
   CHECK_OK(rt_websocket_set_send_limit_bytes(websocket, LIMIT));
   CHECK_OK(rt_websocket_start(websocket));
   CHECK_OK(rt_loop_start(loop));
-  while (rt_websocket_get_state(websocket) != RT_WEBSOCKET_OPEN) {
+  while (rt_websocket_get_state(websocket) != RT_STATE_OPEN) {
     CHECK(now_ms() < end_ms);
     /* valgrind runs one thread at a time: let the loop's thread run. */
     usleep(1000);

@@ -97,7 +97,7 @@ static void messages_come_in_order(rt_loop *loop, const char *server) {
   CHECK_OK(rt_longpoll_set_last_event_id(poll, "1"));
   CHECK_OK(rt_longpoll_start(poll));
   CHECK_STATUS(rt_longpoll_start(poll), RT_ERROR_STATE);
-  CHECK(h.requests == 0 && rt_longpoll_get_state(poll) == RT_LONGPOLL_CONNECTING);
+  CHECK(h.requests == 0 && rt_longpoll_get_state(poll) == RT_STATE_CONNECTING);
   TURN_UNTIL(loop, h.messages == 2);
   /* The next message arrives and waits. */
   TURN_UNTIL(loop, h.requests >= 3);
@@ -109,12 +109,12 @@ static void messages_come_in_order(rt_loop *loop, const char *server) {
   CHECK(h.messages == 2);
   TURN_UNTIL(loop, h.messages == 3 && h.requests >= 6);
   CHECK(strcmp(h.text, "2:message 2;3:message 3;4:message 4;") == 0);
-  CHECK(rt_longpoll_get_state(poll) == RT_LONGPOLL_OPEN);
+  CHECK(rt_longpoll_get_state(poll) == RT_STATE_OPEN);
   CHECK_OK(rt_longpoll_restart(poll));
   check_id(poll, "4");
   CHECK_OK(rt_longpoll_close(poll));
   CHECK_OK(rt_longpoll_close(poll));
-  CHECK(rt_longpoll_get_state(poll) == RT_LONGPOLL_CLOSED && h.errors == 0);
+  CHECK(rt_longpoll_get_state(poll) == RT_STATE_CLOSED && h.errors == 0);
   CHECK_STATUS(rt_longpoll_restart(poll), RT_ERROR_CLOSED);
   rt_longpoll_free(poll);
 }
@@ -174,7 +174,7 @@ static void a_large_batch_takes_several_turns(rt_loop *loop, const char *server)
   c = (counted){0};
   begin_batch(&c, loop, server, "/batch/-5000", RT_LONGPOLL_CURSOR_HEADER_ID);
   TURN_UNTIL(loop, c.errors == 1);
-  CHECK(c.messages == 0 && rt_longpoll_get_state(c.poll) == RT_LONGPOLL_CONNECTING);
+  CHECK(c.messages == 0 && rt_longpoll_get_state(c.poll) == RT_STATE_WAITING);
   rt_longpoll_free(c.poll);
 }
 

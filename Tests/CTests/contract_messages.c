@@ -51,7 +51,7 @@ static void echoes(rt_loop *loop, const char *server, bool batch, bool compressi
   CHECK_OK(rt_websocket_on_open(websocket, on_open, &in, NULL));
   CHECK_OK(batch ? rt_websocket_on_messages(websocket, on_messages, &in, NULL)
                  : rt_websocket_on_message(websocket, on_message, &in, NULL));
-  CHECK_OK(rt_websocket_on_close(websocket, on_close, &in, NULL));
+  CHECK_OK(rt_websocket_on_closed(websocket, on_close, &in, NULL));
   CHECK_OK(rt_websocket_start(websocket));
   TURN_UNTIL(loop, in.opened);
   CHECK_OK(rt_websocket_send_text(websocket, "a\0b", 3));

@@ -55,8 +55,8 @@ static void a_freed_loop_closes_every_socket(const char *server) {
   rt_loop_free(loop);
   /* The loop's own three descriptors are closed with the last handle on the loop. */
   CHECK(open_descriptors() == before + 3);
-  CHECK(rt_websocket_get_state(paused) == RT_WEBSOCKET_CLOSED);
-  CHECK(rt_websocket_get_state(watched) == RT_WEBSOCKET_CLOSED);
+  CHECK(rt_websocket_get_state(paused) == RT_STATE_CLOSED);
+  CHECK(rt_websocket_get_state(watched) == RT_STATE_CLOSED);
   rt_websocket_free(watched);
   rt_websocket_free(paused);
   CHECK(open_descriptors() == before);

@@ -30,7 +30,7 @@ static void no_broken_pipe(rt_loop *loop, const char *server) {
   signal(SIGPIPE, on_signal);
   listen_to(websocket, &e);
   CHECK_OK(rt_websocket_set_compression(websocket, false));
-  CHECK_OK(rt_websocket_on_close(websocket, on_closed, &closed, NULL));
+  CHECK_OK(rt_websocket_on_closed(websocket, on_closed, &closed, NULL));
   CHECK_OK(rt_websocket_start(websocket));
   TURN_UNTIL(loop, e.opened || closed);
   rt_websocket_pause(websocket);

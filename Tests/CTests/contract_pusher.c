@@ -1,5 +1,8 @@
 /* Pusher connections: states, channels, events and their order, members, client events, and which
  * arguments and options are refused. */
+#include <pthread.h>
+#include <unistd.h>
+
 #include "contract_pusher.h"
 
 static void on_opened(const rt_opened *opened, void *user) {
@@ -19,10 +22,10 @@ static void connects_and_disconnects(rt_loop *loop, const char *server) {
   CHECK(strncmp(text, server, strlen(server)) == 0 && strstr(text, "/app/demo?") != NULL);
   CHECK(length == strlen(text));
   CHECK_OK(rt_pusher_get_socket_id(pusher, text, sizeof text, &length));
-  CHECK(length == 0 && rt_pusher_get_state(pusher) == RT_PUSHER_DISCONNECTED);
-  CHECK_OK(rt_pusher_disconnect(pusher));
-  CHECK_OK(rt_pusher_connect(pusher));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK(length == 0 && rt_pusher_get_state(pusher) == RT_STATE_IDLE);
+  CHECK_OK(rt_pusher_close(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   CHECK(h.states[0] == '\0');
   TURN_UNTIL(loop, h.connected == 1);
   CHECK_OK(rt_pusher_get_opened(pusher, on_opened, &opened));
@@ -31,15 +34,69 @@ static void connects_and_disconnects(rt_loop *loop, const char *server) {
   CHECK(length > 4 && strlen(text) == 3);
   CHECK(rt_pusher_get_reconnect_attempts(pusher) == 0);
   CHECK_STATUS(rt_pusher_set_cluster(pusher, "eu"), RT_ERROR_STATE);
-  CHECK_OK(rt_pusher_network_changed(pusher, true));
+  CHECK_OK(rt_pusher_retry_now(pusher));
   CHECK_OK(rt_pusher_set_reconnect_limits(pusher, 3, 0));
   disconnect(&h);
-  CHECK(strcmp(h.states, "0123") == 0 && h.last_status == RT_OK && h.lines > 0);
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK(strcmp(h.states, "1245") == 0 && h.last_status == RT_OK && h.lines > 0);
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, h.connected == 2);
   rt_pusher_free(pusher);
   settle(loop);
-  CHECK(strcmp(h.states, "012301") == 0);
+  CHECK(strcmp(h.states, "124512") == 0);
+}
+
+/* Without callbacks. */
+static rt_pusher *waiting_pusher(rt_loop *loop, const char *server) {
+  rt_pusher *pusher = NULL;
+  CHECK_OK(rt_pusher_new(loop, "demo", &pusher));
+  CHECK_OK(rt_pusher_set_host(pusher, "127.0.0.1"));
+  CHECK_OK(rt_pusher_set_port(pusher, (uint32_t)atoi(strrchr(server, ':') + 1)));
+  CHECK_OK(rt_pusher_set_use_tls(pusher, false));
+  return pusher;
+}
+
+typedef struct waiter {
+  rt_pusher *pusher;
+  bool is_over;
+} waiter;
+
+static void *connect_without_limit(void *user) {
+  waiter *w = user;
+  CHECK_STATUS(rt_pusher_connect(w->pusher, -1), RT_ERROR_CLOSED);
+  __atomic_store_n(&w->is_over, true, __ATOMIC_SEQ_CST);
+  return NULL;
+}
+
+static void waits_until_connected(const char *server) {
+  pthread_t thread;
+  waiter w = {0};
+  rt_pusher *pusher = waiting_pusher(NULL, server);
+  CHECK_STATUS(rt_pusher_connect(NULL, 0), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_pusher_connect(pusher, -2), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_pusher_connect(pusher, -1));
+  CHECK(rt_pusher_get_state(pusher) == RT_STATE_OPEN);
+  CHECK_OK(rt_pusher_connect(pusher, 0));
+  /* Also during the closing handshake. */
+  CHECK_OK(rt_pusher_close(pusher));
+  CHECK_OK(rt_pusher_connect(pusher, PATIENCE_MS));
+  rt_pusher_free(pusher);
+  /* Nobody listens on port 1. */
+  pusher = waiting_pusher(NULL, "ws://127.0.0.1:1");
+  CHECK_STATUS(rt_pusher_connect(pusher, 0), RT_ERROR_TIMEOUT);
+  CHECK_STATUS(rt_pusher_connect(pusher, 5), RT_ERROR_TIMEOUT);
+  w.pusher = pusher;
+  CHECK(!pthread_create(&thread, NULL, connect_without_limit, &w));
+  /* The thread may call only after this. */
+  while (!__atomic_load_n(&w.is_over, __ATOMIC_SEQ_CST)) {
+    CHECK_OK(rt_pusher_close(pusher));
+    usleep(1000);
+  }
+  CHECK(!pthread_join(thread, NULL));
+  rt_pusher_free(pusher);
+  pusher = waiting_pusher(NULL, "ws://127.0.0.1:1");
+  CHECK_OK(rt_pusher_set_auto_reconnect(pusher, false));
+  CHECK_STATUS(rt_pusher_connect(pusher, -1), RT_ERROR_CONNECT);
+  rt_pusher_free(pusher);
 }
 
 static void reconnects(rt_loop *loop, const char *server) {
@@ -47,16 +104,16 @@ static void reconnects(rt_loop *loop, const char *server) {
   rt_pusher *pusher = new_pusher(&h, loop, server);
   rt_pusher_channel *channel = subscribe(pusher, "news");
   CHECK_OK(rt_pusher_channel_bind(channel, "e", heard_event, &h, NULL, NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, h.subscribed == 1);
   control(server, "close", "{'code': 4200, 'reason': 'again'}");
   TURN_UNTIL(loop, h.subscribed == 2);
-  CHECK(strcmp(h.states, "01401") == 0 && h.last_code == 4200);
+  CHECK(strcmp(h.states, "12312") == 0 && h.last_code == 4200);
   control(server, "publish", "{'channel': 'news', 'event': 'e', 'data': 1}");
   TURN_UNTIL(loop, h.text[0]);
   CHECK(strcmp(h.text, "e=1;") == 0);
   control(server, "close", "{'code': 4001, 'reason': 'no such app'}");
-  TURN_UNTIL(loop, rt_pusher_get_state(pusher) == RT_PUSHER_DISCONNECTED);
+  TURN_UNTIL(loop, rt_pusher_get_state(pusher) == RT_STATE_CLOSED);
   CHECK(h.last_code == 4001 && h.last_status < 0);
   CHECK(rt_pusher_channel_get_state(channel) == RT_PUSHER_CHANNEL_IDLE);
   rt_pusher_channel_free(channel);
@@ -97,7 +154,7 @@ static void calls_bindings_in_order(rt_loop *loop, const char *server) {
   CHECK_OK(rt_pusher_unbind(pusher, b[0].id));
   CHECK_STATUS(rt_pusher_unbind(pusher, b[0].id), RT_ERROR_NOT_FOUND);
   CHECK_STATUS(rt_pusher_channel_unbind(channel, b[1].id), RT_ERROR_NOT_FOUND);
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, h.subscribed);
   /* "pusher:subscription_succeeded" reached those that take every event. */
   CHECK(strcmp(h.text, "be") == 0);
@@ -154,7 +211,7 @@ static void delivers_every_form(rt_loop *loop, const char *server) {
   memset(&batches, 0, sizeof batches);
   CHECK_OK(rt_pusher_channel_bind(channel, "e", on_kind, &h, NULL, &id));
   CHECK_OK(rt_pusher_on_events(pusher, on_events, &batches, NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, h.subscribed);
   control(server, "send", "{'text': '{\\\"event\\\":\\\"e\\\",\\\"channel\\\":\\\"news\\\"}'}");
   control(server, "send", "{'text': '{\\\"event\\\":\\\"e\\\",\\\"channel\\\":\\\"news\\\","
@@ -232,7 +289,7 @@ static void counts_subscribers(rt_loop *loop, const char *server) {
   rt_pusher_channel *channel = subscribe(pusher, "cache-counted");
   control(server, "settings", "{'subscription_count': true}");
   CHECK_OK(rt_pusher_channel_bind(channel, "pusher:cache_miss", heard_event, &h, NULL, NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, h.counts && h.text[0]);
   CHECK_OK(rt_pusher_channel_get_subscription_count(channel, &count));
   CHECK(h.count == 1 && count == 1);
@@ -247,11 +304,11 @@ static void waits_for_the_network(rt_loop *loop, const char *server) {
   rt_pusher *pusher = new_pusher(&h, loop, server);
   CHECK_OK(rt_reachability_new(loop, RT_REACHABILITY_MANUAL, &offline));
   CHECK_OK(rt_pusher_set_reachability(pusher, offline));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, h.connected);
   CHECK_OK(rt_reachability_set_online(offline, false));
   control(server, "close", "{'code': 4200}");
-  TURN_UNTIL(loop, rt_pusher_get_state(pusher) == RT_PUSHER_RECONNECTING);
+  TURN_UNTIL(loop, rt_pusher_get_state(pusher) == RT_STATE_WAITING);
   CHECK(h.retry_in_ms == -1);
   CHECK_OK(rt_reachability_set_online(offline, true));
   TURN_UNTIL(loop, h.connected == 2);
@@ -351,7 +408,7 @@ static void subscribes_again(rt_loop *loop, const char *server) {
   rt_pusher *pusher = new_pusher(&h, loop, server);
   rt_pusher_channel *first = subscribe(pusher, "again"), *second;
   control(server, "fault", "{'point': 'received', 'event': 'pusher:subscribe', 'do': 'ignore'}");
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, rt_pusher_channel_get_state(first) == RT_PUSHER_CHANNEL_SENT);
   CHECK_OK(rt_pusher_unsubscribe(pusher, "again"));
   second = subscribe(pusher, "again");
@@ -372,6 +429,7 @@ int main(int argc, char **argv) {
   CHECK(argc == 2);
   loop = new_loop();
   connects_and_disconnects(loop, argv[1]);
+  waits_until_connected(argv[1]);
   reconnects(loop, argv[1]);
   calls_bindings_in_order(loop, argv[1]);
   delivers_every_form(loop, argv[1]);

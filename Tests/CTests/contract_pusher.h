@@ -38,7 +38,7 @@ static inline void heard_state(const rt_pusher_state_change *change, void *user)
   CHECK(rt_pusher_get_state(h->pusher) == change->new_state);
   CHECK((change->status == RT_OK) == (change->message[0] == '\0'));
   snprintf(h->states + used, sizeof h->states - used, "%d", (int)change->new_state);
-  h->connected += change->new_state == RT_PUSHER_CONNECTED;
+  h->connected += change->new_state == RT_STATE_OPEN;
   h->last_status = change->status;
   h->retry_in_ms = change->retry_in_ms;
   if (change->close_code) h->last_code = change->close_code;
@@ -116,8 +116,8 @@ static inline rt_pusher_channel *subscribe(rt_pusher *pusher, const char *name) 
 }
 
 static inline void disconnect(heard *h) {
-  CHECK_OK(rt_pusher_disconnect(h->pusher));
-  TURN_UNTIL(h->loop, rt_pusher_get_state(h->pusher) == RT_PUSHER_DISCONNECTED);
+  CHECK_OK(rt_pusher_close(h->pusher));
+  TURN_UNTIL(h->loop, rt_pusher_get_state(h->pusher) == RT_STATE_CLOSED);
 }
 
 #endif

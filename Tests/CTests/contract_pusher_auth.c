@@ -80,7 +80,7 @@ static rt_pusher *authorized_by(
   memset(a, 0, sizeof *a);
   a->how = how;
   CHECK_OK(rt_pusher_on_authorize(pusher, on_authorize, a, count_destroyed));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   return pusher;
 }
 
@@ -166,7 +166,7 @@ static void several_channels_in_one_request(rt_loop *loop, const char *server) {
   CHECK_OK(rt_pusher_on_authorize(pusher, on_authorize, &a, NULL));
   CHECK_OK(rt_pusher_subscribe(pusher, "private-a", NULL));
   CHECK_OK(rt_pusher_subscribe(pusher, "private-b", NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, h.failed == 2);
   CHECK(a.asked == 1 && a.count == 2 && strcmp(a.channels, "private-a\nprivate-b\n") == 0);
   rt_pusher_free(pusher);
@@ -192,7 +192,7 @@ static void endpoints_are_asked(rt_loop *loop, const char *server) {
   CHECK_OK(rt_pusher_set_auth_endpoint(pusher, endpoint(server, "/pusher/auth")));
   CHECK_OK(rt_pusher_set_auth_header(pusher, "X-Fixed", "yes"));
   CHECK_OK(rt_pusher_set_auth_parameter(pusher, "user_id", "u-7"));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   channel = subscribe(pusher, "presence-a");
   TURN_UNTIL(loop, h.subscribed == 1);
   CHECK_OK(rt_pusher_channel_get_my_id(channel, h.text, sizeof h.text, NULL));
@@ -269,7 +269,7 @@ static void a_request_may_need_time(rt_loop *loop, const char *server) {
   rt_pusher_channel *channel;
   CHECK_OK(rt_pusher_set_auth_endpoint(pusher, endpoint(server, "/pusher/auth")));
   CHECK_OK(rt_pusher_on_authorize(pusher, on_authorize_later, &p, NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   channel = subscribe(pusher, "presence-a");
   send_later(loop, &p);
   TURN_UNTIL(loop, h.subscribed == 1);
@@ -294,7 +294,7 @@ static void a_request_may_need_time(rt_loop *loop, const char *server) {
   pusher = new_pusher(&h, loop, server);
   CHECK_OK(rt_pusher_on_authorize(pusher, on_authorize_later, &p, NULL));
   CHECK_OK(rt_pusher_subscribe(pusher, "private-nowhere", NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   send_later(loop, &p);
   TURN_UNTIL(loop, h.failed == 1);
   CHECK(h.http_status == 0 && h.last_status == RT_ERROR_AUTH);
@@ -320,7 +320,7 @@ static void a_freed_connection_makes_no_request(rt_loop *loop, const char *serve
   rt_pusher *pusher = new_pusher(&h, loop, server);
   CHECK_OK(rt_pusher_on_authorize(pusher, on_authorize_keep, &p, NULL));
   CHECK_OK(rt_pusher_subscribe(pusher, "private-a", NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, p.authorization);
   CHECK_STATUS(rt_pusher_authorization_get_request(p.authorization, &p.http), RT_ERROR_STATE);
   rt_pusher_free(pusher);
@@ -348,7 +348,7 @@ static void parameters_may_change(rt_loop *loop, const char *server) {
   CHECK_OK(rt_pusher_set_auth_endpoint(pusher, endpoint(server, "/pusher/auth")));
   CHECK_OK(rt_pusher_set_user_auth_endpoint(pusher, endpoint(server, "/pusher/user-auth")));
   CHECK_OK(rt_pusher_on_prepare_authorization(pusher, add_parameter, id, NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   channel = subscribe(pusher, "presence-a");
   TURN_UNTIL(loop, h.subscribed == 1);
   CHECK_OK(rt_pusher_channel_get_my_id(channel, h.text, sizeof h.text, NULL));
@@ -379,7 +379,7 @@ static void the_secret_signs(rt_loop *loop, const char *server) {
   first = subscribe(pusher, "private-a");
   second = subscribe(pusher, "presence-b");
   CHECK_OK(rt_pusher_on_user_data(pusher, on_user_data, &asked, NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, h.subscribed == 2);
   CHECK_OK(rt_pusher_channel_get_my_id(second, h.text, sizeof h.text, NULL));
   CHECK(strcmp(h.text, "zoe") == 0 && asked == 1);
@@ -409,7 +409,7 @@ static void without_a_user_it_fails(rt_loop *loop, const char *server) {
   CHECK_OK(rt_pusher_on_user_data(pusher, no_user_data, NULL, NULL));
   CHECK_OK(rt_pusher_on_subscription_failed(pusher, on_no_user, text, NULL));
   CHECK_OK(rt_pusher_subscribe(pusher, "presence-b", NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, text[0]);
   CHECK(strcmp(text, "nobody is at home") == 0);
   rt_pusher_free(pusher);
@@ -420,7 +420,7 @@ static void without_a_method_it_fails(rt_loop *loop, const char *server) {
   rt_pusher *pusher = new_pusher(&h, loop, server);
   CHECK_OK(rt_pusher_subscribe(pusher, "private-a", NULL));
   CHECK_OK(rt_pusher_subscribe_with(pusher, "private-b", "demo:00", NULL, NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, h.failed == 2);
   CHECK(h.subscribed == 0);
   rt_pusher_free(pusher);

@@ -28,7 +28,7 @@ static void happen(scene *s, enum moment moment) {
 }
 
 static void on_state(const rt_pusher_state_change *change, void *user) {
-  if (change->new_state == RT_PUSHER_CONNECTED) happen(user, STATE);
+  if (change->new_state == RT_STATE_OPEN) happen(user, STATE);
   CHECK(change->message[0] == '\0' && change->close_reason[0] == '\0');
 }
 
@@ -132,7 +132,7 @@ static void play(rt_loop *loop, const char *server, enum moment moment, int line
   heard other;
   rt_pusher *guest = NULL;
   int setters = set_up(&s, loop, server);
-  CHECK_OK(rt_pusher_connect(s.pusher));
+  CHECK_OK(rt_pusher_start(s.pusher));
   if (moment == ADDED) {
     /* Another member comes once this one is there. */
     control(server, "wait_connections", "{'count': 0}");
@@ -140,7 +140,7 @@ static void play(rt_loop *loop, const char *server, enum moment moment, int line
     guest = new_pusher(&other, loop, server);
     CHECK_OK(rt_pusher_set_secret(guest, "demo-secret"));
     CHECK_OK(rt_pusher_subscribe(guest, "presence-a", NULL));
-    CHECK_OK(rt_pusher_connect(guest));
+    CHECK_OK(rt_pusher_start(guest));
   }
   if (moment == LATER || moment == DEBUG) {
     /* There may be fewer lines. */
@@ -179,12 +179,12 @@ static void the_loop_may_go_first(const char *server) {
   rt_pusher *pusher = new_pusher(&h, loop, server);
   rt_pusher_channel *channel = subscribe(pusher, "private-a");
   CHECK_OK(rt_pusher_on_authorize(pusher, keep, &kept, NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, kept);
   rt_loop_free(loop);
   CHECK_OK(rt_pusher_authorization_answer(kept, "demo:00", NULL, NULL));
-  CHECK_STATUS(rt_pusher_connect(pusher), RT_ERROR_CLOSED);
-  CHECK(rt_pusher_get_state(pusher) == RT_PUSHER_DISCONNECTED);
+  CHECK_STATUS(rt_pusher_start(pusher), RT_ERROR_CLOSED);
+  CHECK(rt_pusher_get_state(pusher) == RT_STATE_CLOSED);
   rt_pusher_free(pusher);
   rt_pusher_authorization_free(kept);
   rt_pusher_channel_free(channel);
@@ -225,14 +225,14 @@ static void a_fork_leaves_it_alone(const char *server) {
   int status = -1;
   pid_t pid;
   CHECK_OK(rt_pusher_on_authorize(pusher, keep, &kept, NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, kept);
   fflush(stdout);
   pid = fork();
   CHECK(pid >= 0);
   if (pid == 0) {
-    CHECK_STATUS(rt_pusher_connect(pusher), RT_ERROR_FORKED);
-    CHECK_STATUS(rt_pusher_disconnect(pusher), RT_ERROR_FORKED);
+    CHECK_STATUS(rt_pusher_start(pusher), RT_ERROR_FORKED);
+    CHECK_STATUS(rt_pusher_close(pusher), RT_ERROR_FORKED);
     CHECK_STATUS(rt_pusher_subscribe(pusher, "b", NULL), RT_ERROR_FORKED);
     CHECK_STATUS(rt_pusher_sign_in(pusher), RT_ERROR_FORKED);
     CHECK_STATUS(rt_pusher_sign_out(pusher), RT_ERROR_FORKED);
@@ -260,7 +260,7 @@ static void a_fork_leaves_it_alone(const char *server) {
   CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
   CHECK_OK(rt_pusher_authorization_fail(kept, NULL));
   TURN_UNTIL(loop, h.failed);
-  CHECK(rt_pusher_get_state(pusher) == RT_PUSHER_CONNECTED);
+  CHECK(rt_pusher_get_state(pusher) == RT_STATE_OPEN);
   rt_pusher_authorization_free(kept);
   rt_pusher_channel_free(channel);
   rt_pusher_free(pusher);

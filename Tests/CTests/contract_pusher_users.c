@@ -29,7 +29,7 @@ static rt_pusher *join(heard *h, rt_loop *loop, const char *server, const char *
   CHECK_OK(rt_pusher_set_auth_parameter(pusher, "watchlist", "[\"bo\"]"));
   CHECK_OK(rt_pusher_on_member_added(pusher, on_added, h, NULL));
   CHECK_OK(rt_pusher_on_member_removed(pusher, on_removed, h, NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   return pusher;
 }
 
@@ -83,7 +83,7 @@ static void client_events_are_checked(rt_loop *loop, const char *server) {
   TURN_UNTIL(loop, h.subscribed == 3);
   for (i = 0; i < 11; i++) CHECK_OK(rt_pusher_channel_trigger(private, "client-a", "1", 1));
   TURN_UNTIL(loop, h.errors);
-  CHECK(h.last_code == 4301 && rt_pusher_get_state(pusher) == RT_PUSHER_CONNECTED);
+  CHECK(h.last_code == 4301 && rt_pusher_get_state(pusher) == RT_STATE_OPEN);
   rt_pusher_channel_free(public);
   rt_pusher_channel_free(private);
   rt_pusher_channel_free(encrypted);
@@ -227,7 +227,7 @@ static void users_sign_out(rt_loop *loop, const char *server) {
           "{'event': 'pusher:unsubscribe', 'channel': '#server-to-user-ann', 'timeout': 0}");
   /* The next connection signs nobody in. */
   disconnect(&h);
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, h.subscribed == 4);
   CHECK(h.text[0] == '\0' && h.signed_in == 1 && h.refused == 1);
   rt_pusher_free(pusher);
@@ -252,7 +252,7 @@ static void pushes_need_no_connection(rt_loop *loop, const char *server) {
   CHECK_STATUS(rt_pusher_push_register(pusher, NULL, 0, NULL), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_pusher_push_register(pusher, (const uint8_t *)"\x01\x02", 2, NULL));
   TURN_UNTIL(loop, h.pushes == 1);
-  CHECK(rt_pusher_get_state(pusher) == RT_PUSHER_DISCONNECTED);
+  CHECK(rt_pusher_get_state(pusher) == RT_STATE_IDLE);
   rt_pusher_free(pusher);
 }
 
@@ -276,7 +276,7 @@ static void a_quoted_signature_is_left_out(rt_loop *loop, const char *server) {
   CHECK_OK(rt_pusher_bind(pusher, NULL, heard_event, &h, NULL, NULL));
   CHECK_OK(rt_pusher_on_subscription_failed(pusher, note_refusal, &h, NULL));
   CHECK_OK(rt_pusher_subscribe_with(pusher, "private-a", "demo:00", NULL, NULL));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, h.failed == 1);
   CHECK(strstr(h.text, "pusher:error=") && strstr(h.text, "pusher:subscription_error="));
   CHECK(strstr(h.text, "body: ") && strstr(h.text, "not demo:") && !strstr(h.text, digits));

@@ -143,7 +143,7 @@ static rt_websocket *reconnecting(story *s, rt_loop *loop, const char *server, c
   CHECK_OK(rt_websocket_on_open(websocket, on_open, s, NULL));
   CHECK_OK(rt_websocket_on_error(websocket, on_error, s, NULL));
   CHECK_OK(rt_websocket_on_reconnect(websocket, on_reconnect, s, NULL));
-  CHECK_OK(rt_websocket_on_close(websocket, on_close, s, NULL));
+  CHECK_OK(rt_websocket_on_closed(websocket, on_close, s, NULL));
   CHECK_OK(rt_websocket_set_reachability(websocket, s->reachability));
   return websocket;
 }
@@ -159,7 +159,7 @@ static void reconnects_with_the_network(rt_loop *loop, const char *server) {
   TURN_UNTIL(loop, s.lost == 1);
   CHECK(s.delay_ms == -1 && s.attempt == 0);
   settle(loop);
-  CHECK(s.attempts == 0 && rt_websocket_get_state(websocket) == RT_WEBSOCKET_WAITING);
+  CHECK(s.attempts == 0 && rt_websocket_get_state(websocket) == RT_STATE_WAITING);
   CHECK_OK(rt_reachability_set_online(s.reachability, true));
   TURN_UNTIL(loop, s.opened == 2);
   CHECK(s.attempts == 1 && s.lost == 1 && s.closed == 0);

@@ -270,10 +270,14 @@ static void beside_callbacks(const char *server) {
   while (!__atomic_load_n(&callbacks.messages, __ATOMIC_SEQ_CST)) usleep(1000);
   CHECK(callbacks.connect == RT_ERROR_REENTRANT && callbacks.receive == RT_ERROR_REENTRANT);
   rt_websocket_free(websocket);
-  /* A connection that was started with callbacks has no inbox. */
+  /* A connection that was started with callbacks can be waited for, but has no inbox. */
   websocket = new_websocket(NULL, server, "/echo");
   CHECK_OK(rt_websocket_start(websocket));
-  CHECK_STATUS(rt_websocket_connect(websocket, -1), RT_ERROR_STATE);
+  CHECK_OK(rt_websocket_connect(websocket, PATIENCE_MS));
+  CHECK(rt_websocket_get_state(websocket) == RT_STATE_OPEN);
+  CHECK_STATUS(rt_websocket_receive(websocket, -1, &message), RT_ERROR_STATE);
+  CHECK_OK(rt_websocket_close(websocket, 1000, NULL));
+  CHECK_STATUS(rt_websocket_connect(websocket, -1), RT_ERROR_CLOSED);
   rt_websocket_free(websocket);
 }
 

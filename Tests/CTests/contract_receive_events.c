@@ -39,7 +39,7 @@ OBJECT(eventsource, rt_eventsource_receive, rt_eventsource_get_last_event_id, rt
        rt_eventsource_free, rt_eventsource_on_any)
 OBJECT(longpoll, rt_longpoll_receive, rt_longpoll_get_last_event_id, rt_longpoll_close,
        rt_longpoll_free, rt_longpoll_on_message)
-OBJECT(spreadbot, rt_spreadbot_receive, rt_spreadbot_get_last_event_id, rt_spreadbot_disconnect,
+OBJECT(spreadbot, rt_spreadbot_receive, rt_spreadbot_get_last_event_id, rt_spreadbot_close,
        rt_spreadbot_free, rt_spreadbot_on_message)
 
 static const char *server;
@@ -179,7 +179,7 @@ static void refusals(void) {
   CHECK_STATUS(rt_spreadbot_connect(all[2].handle, NULL, 0), RT_ERROR_INVALID_ARGUMENT);
   CHECK_STATUS(rt_spreadbot_connect(all[2].handle, "echo", -2), RT_ERROR_INVALID_ARGUMENT);
   CHECK_STATUS(rt_spreadbot_connect(NULL, "echo", 0), RT_ERROR_INVALID_ARGUMENT);
-  CHECK_OK(rt_spreadbot_establish(all[2].handle, "echo"));
+  CHECK_OK(rt_spreadbot_start(all[2].handle, "echo"));
   for (index = 0; index < 3; index++) {
     CHECK_STATUS(all[index].receive(all[index].handle, -1, &event), RT_ERROR_STATE);
     CHECK(event == NULL);
@@ -192,7 +192,7 @@ static void receives_the_end(void) {
   object from = source_at(NULL, "/events/2");
   CHECK_OK(rt_eventsource_set_reconnect(from.handle, false));
   expect(from, "1", "odd", "number\n1");
-  while (rt_eventsource_get_state(from.handle) != RT_EVENTSOURCE_CLOSED) usleep(1000);
+  while (rt_eventsource_get_state(from.handle) != RT_STATE_CLOSED) usleep(1000);
   expect(from, "2", "message", "number\n2");
   expect_end(from, RT_ERROR_CLOSED);
   from.free(from.handle);
@@ -219,11 +219,11 @@ static void connects_again(void) {
   CHECK_STATUS(rt_spreadbot_connect(from.handle, "refuse", -1), RT_ERROR_HTTP_STATUS);
   expect_end(from, RT_ERROR_HTTP_STATUS);
   CHECK_OK(rt_spreadbot_connect(from.handle, "push/1", -1));
-  while (rt_spreadbot_get_state(from.handle) != RT_SPREADBOT_CONNECTED) usleep(1000);
+  while (rt_spreadbot_get_state(from.handle) != RT_STATE_OPEN) usleep(1000);
   expect(from, "", "push/1", "0");
   CHECK_OK(from.close(from.handle));
   expect_end(from, RT_ERROR_CLOSED);
-  CHECK_OK(rt_spreadbot_establish(from.handle, "push/2"));
+  CHECK_OK(rt_spreadbot_start(from.handle, "push/2"));
   expect(from, "", "push/2", "0");
   CHECK_OK(rt_spreadbot_connect(from.handle, "echo", -1));
   CHECK_OK(rt_spreadbot_send_text(from.handle, "hello", 5, NULL));

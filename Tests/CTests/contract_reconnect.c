@@ -37,7 +37,7 @@ static void on_error(const rt_failure *failure, void *user) {
   CHECK(strcmp(failure->close_reason, s->code ? "because" : "") == 0);
   CHECK(failure->close_reason_length == strlen(failure->close_reason));
   CHECK(failure->retry_in_ms == s->delay_ms);
-  CHECK(rt_websocket_get_state(s->websocket) == RT_WEBSOCKET_WAITING);
+  CHECK(rt_websocket_get_state(s->websocket) == RT_STATE_WAITING);
   s->lost++;
   s->last_attempt = failure->attempt;
 }
@@ -78,7 +78,7 @@ static void reconnecting(story *s, rt_loop *loop, const char *server, const char
   CHECK_OK(rt_websocket_on_message(s->websocket, on_text, s, NULL));
   CHECK_OK(rt_websocket_on_reconnect(s->websocket, on_reconnect, s, NULL));
   CHECK_OK(rt_websocket_on_error(s->websocket, on_error, s, NULL));
-  CHECK_OK(rt_websocket_on_close(s->websocket, on_close, s, NULL));
+  CHECK_OK(rt_websocket_on_closed(s->websocket, on_close, s, NULL));
   CHECK_OK(rt_websocket_on_drained(s->websocket, on_drained, s, NULL));
 }
 

@@ -28,7 +28,7 @@ static void on_open(const rt_opened *opened, void *user) {
   heard *h = user;
   h->opens++;
   h->resumed = opened->resumed;
-  CHECK(rt_spreadbot_get_state(h->spreadbot) == RT_SPREADBOT_CONNECTED);
+  CHECK(rt_spreadbot_get_state(h->spreadbot) == RT_STATE_OPEN);
   CHECK(rt_spreadbot_get_transport(h->spreadbot) == (int32_t)opened->transport);
 }
 
@@ -49,7 +49,7 @@ static void on_message(const rt_event *event, void *user) {
   h->messages++;
   CHECK_STATUS(rt_spreadbot_set_http2(h->spreadbot, true), RT_ERROR_STATE);
   if (h->messages == h->pause_at) CHECK_OK(rt_spreadbot_pause(h->spreadbot));
-  if (h->messages == h->disconnect_at) CHECK_OK(rt_spreadbot_disconnect(h->spreadbot));
+  if (h->messages == h->disconnect_at) CHECK_OK(rt_spreadbot_close(h->spreadbot));
   if (h->messages == h->free_at) rt_spreadbot_free(h->spreadbot);
 }
 
@@ -77,7 +77,7 @@ static void on_sent(const rt_spreadbot_sent *sent, void *user) {
 static void on_disconnected(const rt_closed *closed, void *user) {
   heard *h = user;
   CHECK((closed->status == RT_OK) == (closed->message[0] == '\0'));
-  CHECK(rt_spreadbot_get_state(h->spreadbot) == RT_SPREADBOT_DISCONNECTED);
+  CHECK(rt_spreadbot_get_state(h->spreadbot) == RT_STATE_CLOSED);
   h->ended = closed->status;
   h->disconnected++;
 }
@@ -91,7 +91,7 @@ static rt_spreadbot *listen(heard *h, rt_loop *loop, const char *server) {
   CHECK_OK(rt_spreadbot_on_error(h->spreadbot, on_error, h, NULL));
   CHECK_OK(rt_spreadbot_on_tokens(h->spreadbot, on_tokens, h, NULL));
   CHECK_OK(rt_spreadbot_on_sent(h->spreadbot, on_sent, h, NULL));
-  CHECK_OK(rt_spreadbot_on_disconnected(h->spreadbot, on_disconnected, h, NULL));
+  CHECK_OK(rt_spreadbot_on_closed(h->spreadbot, on_disconnected, h, NULL));
   return h->spreadbot;
 }
 
@@ -117,7 +117,7 @@ static void falls_back_along_the_ladder(rt_loop *loop, const char *server) {
   CHECK_OK(rt_spreadbot_set_last_event_id(spreadbot, "4"));
   check_id(spreadbot, "4");
   h.disconnect_at = 3;
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "/events/3"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "/events/3"));
   CHECK(h.errors == 0);
   /* The handshake is answered with 200, so there is no WebSocket. */
   TURN_UNTIL(loop, h.disconnected);
@@ -129,11 +129,11 @@ static void falls_back_along_the_ladder(rt_loop *loop, const char *server) {
   CHECK(rt_spreadbot_get_phase(spreadbot) == RT_SPREADBOT_PHASE_NONE);
   /* On the same path the cursor continues; on another path it starts over. */
   h.disconnect_at = 4;
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "/events/3"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "/events/3"));
   TURN_UNTIL(loop, h.disconnected == 2);
   check_id(spreadbot, "8");
   h.disconnect_at = 5;
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "events/1"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "events/1"));
   TURN_UNTIL(loop, h.disconnected == 3);
   check_id(spreadbot, "1");
   rt_spreadbot_free(spreadbot);
@@ -147,7 +147,7 @@ static void sends_are_confirmed(rt_loop *loop, const char *server) {
   CHECK(h.sent == 0);
   TURN_UNTIL(loop, h.sent == 1);
   CHECK(h.last_sent == RT_ERROR_CLOSED);
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "echo"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "echo"));
   TURN_UNTIL(loop, h.opens == 1);
   CHECK(!h.resumed);
   h.pause_at = 1;
@@ -162,11 +162,11 @@ static void sends_are_confirmed(rt_loop *loop, const char *server) {
   CHECK(strcmp(h.text, " echo one; echo two;") == 0 && h.last_sent == RT_OK);
   CHECK_OK(rt_spreadbot_cancel(spreadbot, second));
   CHECK_OK(rt_spreadbot_send_text(spreadbot, "last", 4, NULL));
-  CHECK_OK(rt_spreadbot_disconnect(spreadbot));
+  CHECK_OK(rt_spreadbot_close(spreadbot));
   TURN_UNTIL(loop, h.disconnected);
   /* It was sent before the close frame, which the server answered. */
   CHECK(h.sent == 4 && h.last_sent == RT_OK && h.errors == 0 && strcmp(h.legs, "10") == 0);
-  CHECK_OK(rt_spreadbot_disconnect(spreadbot));
+  CHECK_OK(rt_spreadbot_close(spreadbot));
   rt_spreadbot_free(spreadbot);
 }
 
@@ -182,7 +182,7 @@ static void a_pause_keeps_options_and_sends(rt_loop *loop, const char *server) {
   CHECK_OK(rt_spreadbot_cancel(spreadbot, 7));
   CHECK_OK(rt_spreadbot_set_transports(spreadbot, events, 1));
   h.disconnect_at = 1;
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "events/1"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "events/1"));
   TURN_UNTIL(loop, h.disconnected);
   CHECK(strcmp(h.legs, "20") == 0 && h.errors == 0);
   rt_spreadbot_free(spreadbot);
@@ -190,7 +190,7 @@ static void a_pause_keeps_options_and_sends(rt_loop *loop, const char *server) {
   /* Sent in a pause; not fully written before the pause ends. */
   spreadbot = listen(&h, loop, server);
   CHECK_OK(rt_spreadbot_set_compression(spreadbot, false));
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "stall"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "stall"));
   TURN_UNTIL(loop, h.opens == 1);
   CHECK_OK(rt_spreadbot_pause(spreadbot));
   CHECK_OK(rt_spreadbot_send_binary(spreadbot, much, sizeof much, NULL));
@@ -210,12 +210,12 @@ static void tokens_are_needed(rt_loop *loop, const char *server) {
   heard h;
   rt_rest *rest = NULL;
   rt_spreadbot *spreadbot = listen(&h, loop, server);
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "poll/1"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "poll/1"));
   TURN_UNTIL(loop, h.disconnected);
   CHECK(h.fatal == 1 && h.last_error == RT_ERROR_AUTH && h.ended == RT_ERROR_AUTH);
   CHECK_OK(rt_spreadbot_set_tokens(spreadbot, "good", NULL));
   h.disconnect_at = 1;
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "poll/1"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "poll/1"));
   TURN_UNTIL(loop, h.disconnected == 2);
   CHECK(strcmp(h.text, "1 poll/1 message 1;") == 0 && strcmp(h.legs, "030") == 0);
   check_tokens(spreadbot, "good", "");
@@ -229,7 +229,7 @@ static void callbacks_may_free(rt_loop *loop, const char *server) {
   rt_spreadbot *spreadbot = listen(&h, loop, server);
   CHECK_OK(rt_spreadbot_on_tokens(spreadbot, NULL, &h.destroyed, count_up));
   h.free_at = 2;
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "events/9"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "events/9"));
   TURN_UNTIL(loop, h.messages == 2);
   settle(loop);
   CHECK(h.messages == 2 && h.destroyed == 1 && h.disconnected == 0);
@@ -248,10 +248,10 @@ static void waits_for_the_network(rt_loop *loop, const char *server) {
   CHECK_OK(rt_spreadbot_set_queue_capacity(spreadbot, 2));
   CHECK_OK(rt_spreadbot_set_queue_overflow(spreadbot, RT_REST_OVERFLOW_REJECT_NEW));
   CHECK_OK(rt_reachability_set_online(offline, false));
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "echo"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "echo"));
   settle(loop);
   CHECK(rt_spreadbot_get_phase(spreadbot) == RT_SPREADBOT_PHASE_OFFLINE);
-  CHECK(rt_spreadbot_get_state(spreadbot) == RT_SPREADBOT_CONNECTING);
+  CHECK(rt_spreadbot_get_state(spreadbot) == RT_STATE_WAITING);
   CHECK(h.errors == 1 && h.fatal == 0 && h.last_error == RT_ERROR_CONNECT);
   for (int i = 0; i < 3; i++) CHECK_OK(rt_spreadbot_send_text(spreadbot, "x", 1, &number));
   TURN_UNTIL(loop, h.sent == 1);
@@ -287,7 +287,7 @@ static void sends_outlive_their_connection(rt_loop *loop, const char *server) {
   CHECK_STATUS(rt_spreadbot_set_outbox(spreadbot, path), RT_ERROR_STATE);
   CHECK_STATUS(rt_spreadbot_set_outbox(other, path), RT_ERROR_BUSY);
   CHECK_STATUS(rt_spreadbot_send_text(spreadbot, "early", 5, NULL), RT_ERROR_CLOSED);
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "echo"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "echo"));
   CHECK_OK(rt_spreadbot_send_text(spreadbot, "kept", 4, NULL));
   CHECK_OK(rt_spreadbot_send_binary(spreadbot, (const uint8_t *)"too", 3, NULL));
   CHECK_STATUS(rt_spreadbot_post(spreadbot, "a b\n", NULL, NULL, 0, NULL), RT_ERROR_INVALID_URL);
@@ -305,7 +305,7 @@ static void sends_outlive_their_connection(rt_loop *loop, const char *server) {
   CHECK_OK(rt_spreadbot_set_transports(spreadbot, (const int32_t[]){1}, 1));
   CHECK_OK(rt_spreadbot_set_outbox(spreadbot, path));
   h.disconnect_at = 2;
-  CHECK_OK(rt_spreadbot_establish(spreadbot, "echo"));
+  CHECK_OK(rt_spreadbot_start(spreadbot, "echo"));
   TURN_UNTIL(loop, h.disconnected);
   CHECK(strcmp(h.text, " echo kept; echo too;") == 0);
   CHECK(h.sent == 2 && h.last_sent == RT_OK);
@@ -357,15 +357,15 @@ static void options_are_checked(rt_loop *loop, const char *server) {
   CHECK_OK(rt_spreadbot_set_poll_timeout_ms(spreadbot, 1000));
   CHECK_STATUS(rt_spreadbot_set_queue_overflow(spreadbot, 2), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_spreadbot_set_max_message_bytes(spreadbot, 1 << 20));
-  CHECK(rt_spreadbot_get_state(spreadbot) == RT_SPREADBOT_DISCONNECTED);
-  CHECK_OK(rt_spreadbot_disconnect(spreadbot));
-  CHECK_STATUS(rt_spreadbot_establish(spreadbot, NULL), RT_ERROR_INVALID_ARGUMENT);
-  CHECK_STATUS(rt_spreadbot_establish(spreadbot, "a b\n"), RT_ERROR_INVALID_URL);
-  CHECK_OK(rt_spreadbot_establish(spreadbot, ""));
+  CHECK(rt_spreadbot_get_state(spreadbot) == RT_STATE_IDLE);
+  CHECK_OK(rt_spreadbot_close(spreadbot));
+  CHECK_STATUS(rt_spreadbot_start(spreadbot, NULL), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_spreadbot_start(spreadbot, "a b\n"), RT_ERROR_INVALID_URL);
+  CHECK_OK(rt_spreadbot_start(spreadbot, ""));
   CHECK_STATUS(rt_spreadbot_set_http2(spreadbot, true), RT_ERROR_STATE);
   rt_spreadbot_free(spreadbot);
   CHECK_STATUS(rt_spreadbot_new(loop, "ws://h", &spreadbot), RT_ERROR_UNSUPPORTED_SCHEME);
-  CHECK_STATUS(rt_spreadbot_establish(NULL, ""), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_spreadbot_start(NULL, ""), RT_ERROR_INVALID_ARGUMENT);
   CHECK_STATUS(rt_spreadbot_get_state(NULL), RT_ERROR_INVALID_ARGUMENT);
   rt_spreadbot_free(NULL);
 }

@@ -147,7 +147,7 @@ static void a_websocket_reports_the_same(rt_loop *loop) {
   memset(&t, 0, sizeof t);
   rt_websocket *websocket = new_websocket(loop, server, "/explain/0");
   CHECK_OK(rt_websocket_on_error(websocket, on_failure, &t, NULL));
-  CHECK_OK(rt_websocket_on_close(websocket, on_close, &t, NULL));
+  CHECK_OK(rt_websocket_on_closed(websocket, on_close, &t, NULL));
   CHECK_OK(rt_websocket_start(websocket));
   TURN_UNTIL(loop, t.ends == 1);
   CHECK(t.status == RT_ERROR_HTTP_STATUS && t.http_status == 403);
@@ -157,7 +157,7 @@ static void a_websocket_reports_the_same(rt_loop *loop) {
   memset(&t, 0, sizeof t);
   websocket = new_websocket(loop, "ws://127.0.0.1:1", "/");
   CHECK_OK(rt_websocket_on_error(websocket, on_failure, &t, NULL));
-  CHECK_OK(rt_websocket_on_close(websocket, on_close, &t, NULL));
+  CHECK_OK(rt_websocket_on_closed(websocket, on_close, &t, NULL));
   CHECK_OK(rt_websocket_start(websocket));
   TURN_UNTIL(loop, t.ends == 1);
   CHECK(t.status == RT_ERROR_CONNECT && t.system_error == ECONNREFUSED && t.http_status == 0);

@@ -30,7 +30,7 @@ static void on_failure(const rt_failure *failure, void *user) {
 
 static void on_state(const rt_pusher_state_change *change, void *user) {
   CHECK(change->old_state != change->new_state
-        || change->new_state == RT_PUSHER_RECONNECTING);
+        || change->new_state == RT_STATE_WAITING);
   if (change->status != RT_OK) tell(user, change->status, change->message, change->retry_in_ms);
 }
 
@@ -99,7 +99,7 @@ static void start_spreadbot(client *c, rt_loop *loop, rt_reachability *net, told
   CHECK_OK(rt_spreadbot_new(loop, "http://" PLACE, &c->spreadbot));
   CHECK_OK(rt_spreadbot_on_error(c->spreadbot, on_failure, t, NULL));
   CHECK_OK(rt_spreadbot_set_reachability(c->spreadbot, net));
-  CHECK_OK(rt_spreadbot_establish(c->spreadbot, "news"));
+  CHECK_OK(rt_spreadbot_start(c->spreadbot, "news"));
 }
 
 static void start_pusher(client *c, rt_loop *loop, rt_reachability *net, told *t, bool repeats) {
@@ -110,7 +110,7 @@ static void start_pusher(client *c, rt_loop *loop, rt_reachability *net, told *t
   CHECK_OK(rt_pusher_set_use_tls(c->pusher, false));
   CHECK_OK(rt_pusher_set_auto_reconnect(c->pusher, repeats));
   CHECK_OK(rt_pusher_set_reachability(c->pusher, net));
-  CHECK_OK(rt_pusher_connect(c->pusher));
+  CHECK_OK(rt_pusher_start(c->pusher));
 }
 
 static void start_ddp(client *c, rt_loop *loop, rt_reachability *net, told *t, bool repeats) {
@@ -119,7 +119,7 @@ static void start_ddp(client *c, rt_loop *loop, rt_reachability *net, told *t, b
   CHECK_OK(rt_ddp_set_sockjs_fallback(c->ddp, false));
   CHECK_OK(rt_ddp_set_auto_reconnect(c->ddp, repeats));
   CHECK_OK(rt_ddp_set_reachability(c->ddp, net));
-  CHECK_OK(rt_ddp_connect(c->ddp));
+  CHECK_OK(rt_ddp_start(c->ddp));
 }
 
 typedef void (*starter)(client *, rt_loop *, rt_reachability *, told *, bool);
@@ -194,10 +194,10 @@ static void the_program_reports(rt_loop *loop) {
   CHECK_OK(rt_pusher_set_use_tls(c.pusher, false));
   CHECK_OK(rt_pusher_set_reachability(c.pusher, net));
   CHECK_OK(rt_pusher_network_changed(c.pusher, false));
-  CHECK_OK(rt_pusher_connect(c.pusher));
+  CHECK_OK(rt_pusher_start(c.pusher));
   TURN_UNTIL(loop, t.waits == 1);
   settle(loop);
-  CHECK(rt_pusher_get_state(c.pusher) == RT_PUSHER_RECONNECTING && t.failures == 0);
+  CHECK(rt_pusher_get_state(c.pusher) == RT_STATE_WAITING && t.failures == 0);
   CHECK_OK(rt_pusher_network_changed(c.pusher, true));
   TURN_UNTIL(loop, t.failures == 1);
   free_client(&c);
@@ -208,7 +208,7 @@ static void the_program_reports(rt_loop *loop) {
   CHECK_OK(rt_ddp_on_status(c.ddp, on_status, &t, NULL));
   CHECK_OK(rt_ddp_set_reachability(c.ddp, net));
   CHECK_OK(rt_ddp_network_changed(c.ddp, false));
-  CHECK_OK(rt_ddp_connect(c.ddp));
+  CHECK_OK(rt_ddp_start(c.ddp));
   TURN_UNTIL(loop, t.waits == 1);
   settle(loop);
   CHECK(rt_ddp_get_status(c.ddp) == RT_DDP_OFFLINE && t.failures == 0);

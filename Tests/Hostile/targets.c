@@ -109,7 +109,7 @@ static void attack_websocket(struct victim *victim, const char *url) {
   else
     check(rt_websocket_on_message(websocket, on_websocket_message, victim, NULL), "on_message");
   check(rt_websocket_on_error(websocket, on_websocket_error, victim, NULL), "on_error");
-  check(rt_websocket_on_close(websocket, on_websocket_close, victim, NULL), "on_close");
+  check(rt_websocket_on_closed(websocket, on_websocket_close, victim, NULL), "on_close");
   check(rt_websocket_on_reconnect(websocket, on_websocket_reconnect, victim, NULL),
         "on_reconnect");
   check(rt_websocket_start(websocket), "rt_websocket_start");
@@ -303,17 +303,17 @@ static void attack_spreadbot(struct victim *victim, const char *url) {
   check(rt_spreadbot_on_open(spreadbot, on_bot_open, victim, NULL), "on_open");
   check(rt_spreadbot_on_message(spreadbot, on_bot_message, victim, NULL), "on_message");
   check(rt_spreadbot_on_error(spreadbot, on_bot_error, victim, NULL), "on_error");
-  check(rt_spreadbot_on_disconnected(spreadbot, on_disconnected, victim, NULL), "disconnected");
-  check(rt_spreadbot_establish(spreadbot, "news"), "rt_spreadbot_establish");
+  check(rt_spreadbot_on_closed(spreadbot, on_disconnected, victim, NULL), "disconnected");
+  check(rt_spreadbot_start(spreadbot, "news"), "rt_spreadbot_start");
 }
 
 /* Pusher. */
 
 static void on_pusher_state(const rt_pusher_state_change *change, void *user) {
   struct victim *victim = user;
-  victim->opens += change->new_state == RT_PUSHER_CONNECTED;
+  victim->opens += change->new_state == RT_STATE_OPEN;
   if (change->status == RT_OK) return;
-  bool is_final = change->new_state == RT_PUSHER_DISCONNECTED;
+  bool is_final = change->new_state == RT_STATE_CLOSED;
   report(victim, "state", change->status, 0, is_final, change->message);
 }
 
@@ -324,7 +324,7 @@ static void attack_pusher(struct victim *victim, const char *url) {
   check(rt_pusher_set_port(pusher, (uint32_t)atoi(strrchr(url, ':') + 1)), "rt_pusher_set_port");
   check(rt_pusher_set_use_tls(pusher, false), "rt_pusher_set_use_tls");
   check(rt_pusher_on_state(pusher, on_pusher_state, victim, NULL), "rt_pusher_on_state");
-  check(rt_pusher_connect(pusher), "rt_pusher_connect");
+  check(rt_pusher_start(pusher), "rt_pusher_start");
 }
 
 /* Meteor. */
@@ -364,7 +364,7 @@ static void attack_ddp(struct victim *victim, const char *url) {
   uint64_t subscription = 0;
   check(rt_ddp_subscribe(ddp, "attack", NULL, -1, NULL, NULL, NULL, &subscription), "subscribe");
   check(rt_ddp_call(ddp, "attack", NULL, NULL, NULL, NULL, NULL), "rt_ddp_call");
-  check(rt_ddp_connect(ddp), "rt_ddp_connect");
+  check(rt_ddp_start(ddp), "rt_ddp_start");
 }
 
 bool attack(struct victim *victim, const char *transport, const char *url) {

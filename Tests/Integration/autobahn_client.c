@@ -79,7 +79,7 @@ static bool configure(struct client *client, rt_websocket_message_fn on_message)
          check(rt_websocket_on_open(websocket, on_open, client, NULL), "on_open") &&
          check(rt_websocket_on_message(websocket, on_message, client, NULL), "on_message") &&
          check(rt_websocket_on_error(websocket, on_error, client, NULL), "on_error") &&
-         check(rt_websocket_on_close(websocket, on_close, client, NULL), "on_close");
+         check(rt_websocket_on_closed(websocket, on_close, client, NULL), "on_close");
 }
 
 /* Runs one connection from start to end. */

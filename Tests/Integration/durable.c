@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
   check(rt_spreadbot_new(loop, argv[1], &spreadbot), argv[1]);
   check(rt_spreadbot_set_outbox(spreadbot, argv[2]), argv[2]);
   check(rt_spreadbot_on_sent(spreadbot, on_sent, argc > 4 ? NULL : loop, NULL), "on_sent");
-  check(rt_spreadbot_establish(spreadbot, "in"), "establish");
+  check(rt_spreadbot_start(spreadbot, "in"), "establish");
   long first = strtol(argv[3], NULL, 10), count = argc > 4 ? strtol(argv[4], NULL, 10) : 0;
   for (long number = first; number < first + count; number++) send(spreadbot, number);
   while (read(STDIN_FILENO, end, sizeof end) > 0) continue;

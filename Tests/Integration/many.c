@@ -81,7 +81,7 @@ static void start_more(struct crowd *crowd) {
     rt_websocket_on_open(websocket, on_open, connection, NULL);
     rt_websocket_on_message(websocket, on_message, connection, NULL);
     rt_websocket_on_error(websocket, on_error, connection, NULL);
-    rt_websocket_on_close(websocket, on_close, connection, NULL);
+    rt_websocket_on_closed(websocket, on_close, connection, NULL);
     rt_websocket_set_open_timeout_ms(websocket, 60000);
     rt_websocket_set_close_timeout_ms(websocket, 60000);
     if (rt_websocket_start(websocket) != RT_OK) exit(2);

@@ -372,7 +372,7 @@ static void listen_to(struct probe *probe) {
   rt_websocket_on_message(websocket, on_message, probe, on_destroy);
   rt_websocket_on_error(websocket, on_error, probe, on_destroy);
   rt_websocket_on_reconnect(websocket, on_reconnect, probe, on_destroy);
-  rt_websocket_on_close(websocket, on_close, probe, on_destroy);
+  rt_websocket_on_closed(websocket, on_close, probe, on_destroy);
   rt_websocket_on_drained(websocket, on_drained, probe, on_destroy);
   rt_websocket_on_pong(websocket, on_pong, probe, on_destroy);
 }

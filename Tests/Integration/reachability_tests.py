@@ -214,7 +214,7 @@ def test_websocket_reconnects(build: Build, servers: Servers) -> None:
             probe.expect("lost [0-9]+ attempt 0 in -1")
             # Nothing is printed, so nothing was tried.
             probe.tell("state")
-            probe.expect("state 5")
+            probe.expect("state 3")
             wire.client(f"ip link set c0 up; ip route add default via {SERVER}")
             probe.expect("attempt 0")
             # The neighbours may have to find each other first.
@@ -234,7 +234,7 @@ def test_websocket_starts_without_a_network(build: Build, servers: Servers) -> N
             probe.expect("lost 1006 attempt 0 in -1")
             # Nothing is printed, so nothing was tried.
             probe.tell("state")
-            probe.expect("state 5")
+            probe.expect("state 3")
             wire.client("ip link set c0 up")
             probe.expect("attempt 0")
             probe.expect("open .*")

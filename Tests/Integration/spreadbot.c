@@ -189,9 +189,9 @@ static void option(const char *name, char *value) {
 
 /* Commands */
 
-static void establish(char *path) { must(rt_spreadbot_establish(bot, path), path); }
+static void establish(char *path) { must(rt_spreadbot_start(bot, path), path); }
 
-static void disconnect(char *rest_of_line) { must(rt_spreadbot_disconnect(bot), "disconnect"); }
+static void disconnect(char *rest_of_line) { must(rt_spreadbot_close(bot), "disconnect"); }
 
 /* A message's number is printed before its end, which a callback prints: the lock holds it up. */
 
@@ -322,7 +322,7 @@ int main(int argc, char **argv) {
   must(rt_spreadbot_on_error(bot, on_error, NULL, NULL), "on_error");
   must(rt_spreadbot_on_tokens(bot, on_tokens, NULL, NULL), "on_tokens");
   must(rt_spreadbot_on_sent(bot, on_sent, NULL, NULL), "on_sent");
-  must(rt_spreadbot_on_disconnected(bot, on_disconnected, NULL, NULL), "on_disconnected");
+  must(rt_spreadbot_on_closed(bot, on_disconnected, NULL, NULL), "on_disconnected");
   run();
   rt_spreadbot_free(bot);
   rt_rest_free(rest);

@@ -44,7 +44,7 @@ def test_a_batch_without_ids_takes_the_id_of_the_answer(build: Build, server: La
         bot.expect("transport 3", "open 3 0")
         tells(bot, ("", False, "p", "a"), ("7", True, "p", "b"))
         bot.tell("state")
-        bot.expect("state 1 0 3 7")
+        bot.expect("state 2 0 3 7")
         bot.end()
 
 
@@ -61,7 +61,7 @@ def test_a_pause_holds_the_rest_of_a_batch(build: Build, server: LadderServer) -
         while server.count("/p", Leg.POLL) < 2:
             bot.is_silent()
         bot.tell("state")
-        bot.expect("state 1 0 3 1")
+        bot.expect("state 2 0 3 1")
         bot.tell("pause_at 2")
         bot.tell("resume")
         tells(bot, ("2", True, "p", "2"))

@@ -78,12 +78,12 @@ def phases(build: Build, server: LadderServer, tokens: TokenServer) -> list[tupl
         return Bot(build, server.origin, path, **{**tokens.options, "upgrade": "0,0", **options})
 
     return [
-        ("0 1 1 -", bot("dialing")),
-        ("0 2 1 -", bot("backoff")),
-        ("0 4 1 -", bot("auth")),
-        ("0 3 1 -", bot("offline", online=0)),
-        ("1 0 2 -", bot("sse", transports=2)),
-        ("1 0 3 -", bot("poll", transports=3)),
+        ("1 1 1 -", bot("dialing")),
+        ("3 2 1 -", bot("backoff")),
+        ("1 4 1 -", bot("auth")),
+        ("3 3 1 -", bot("offline", online=0)),
+        ("2 0 2 -", bot("sse", transports=2)),
+        ("2 0 3 -", bot("poll", transports=3)),
     ]
 
 
@@ -109,7 +109,7 @@ def test_disconnect_in_every_phase(build: Build, server: LadderServer) -> None:
                 bot.expect("transport 0", "disconnected RT_OK")
                 bot.tell("disconnect")
                 bot.tell("state")
-                bot.expect("state 2 0 0 -")
+                bot.expect("state 5 0 0 -")
                 bot.end()
 
 

@@ -321,5 +321,5 @@ def test_establish_replaces_the_path(build: Build, server: LadderServer) -> None
         bot.tell("establish b")
         bot.expect("open 1 0", "message - 0 b b")
         bot.tell("state")
-        bot.expect("state 1 0 1 -")
+        bot.expect("state 2 0 1 -")
         bot.end()

@@ -51,7 +51,7 @@ def test_link_is_lost_under_a_websocket(build: Build, servers: Servers, nchan: N
             attempts = gate.count(Leg.WEBSOCKET)
             nchan.publish(channel, f"meanwhile {number}")
             bot.tell("state")
-            bot.expect(r"state 0 3 1 \d+:\d+")
+            bot.expect(r"state 3 3 1 \d+:\d+")
             expect(gate.count(Leg.WEBSOCKET) == attempts, "tried without a network")
             wire.client("ip link set c0 up")
             # The neighbours may have to find each other first.

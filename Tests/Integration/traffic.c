@@ -163,7 +163,7 @@ static void configure(struct traffic *traffic) {
   rt_websocket_on_message(websocket, on_message, traffic, NULL);
   rt_websocket_on_error(websocket, on_error, traffic, NULL);
   rt_websocket_on_reconnect(websocket, on_reconnect, traffic, NULL);
-  rt_websocket_on_close(websocket, on_close, traffic, NULL);
+  rt_websocket_on_closed(websocket, on_close, traffic, NULL);
 }
 
 int main(int argc, char **argv) {

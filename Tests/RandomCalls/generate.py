@@ -340,7 +340,7 @@ class Generator:
                 before.append("struct bytes bytes = draw_bytes(c);")
                 return f"(const {base} *)bytes.data"
             if base == "char":
-                if name in PATH_NAMES and "request" not in whole and "establish" not in whole:
+                if name in PATH_NAMES and "request" not in whole and "rt_spreadbot" not in whole:
                     return "draw_text(c, PATHS)"
                 if name == "path":
                     return "draw_text(c, TARGETS)"

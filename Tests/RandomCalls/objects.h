@@ -59,12 +59,12 @@ static void start(struct caller *c, int kind) {
   if (kind == KIND_rt_websocket) call_rt_websocket_start(c);
   if (kind == KIND_rt_eventsource) call_rt_eventsource_start(c);
   if (kind == KIND_rt_longpoll) call_rt_longpoll_start(c);
-  if (kind == KIND_rt_spreadbot) call_rt_spreadbot_establish(c);
+  if (kind == KIND_rt_spreadbot) call_rt_spreadbot_start(c);
   if (kind == KIND_rt_rest_request) call_rt_rest_request_send(c);
   if (kind == KIND_rt_ddp) {
     call_rt_ddp_set_stub(c);
     call_rt_ddp_declare(c);
-    call_rt_ddp_connect(c);
+    call_rt_ddp_start(c);
     call_rt_ddp_subscribe(c);
     call_rt_ddp_observe(c);
     call_rt_ddp_call(c);
@@ -73,7 +73,7 @@ static void start(struct caller *c, int kind) {
   if (kind == KIND_rt_pusher) {
     for (size_t i = 0; i < 4; i++) call_rt_pusher_subscribe(c);
     call_rt_pusher_sign_in(c);
-    call_rt_pusher_connect(c);
+    call_rt_pusher_start(c);
   }
 }
 

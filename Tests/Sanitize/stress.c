@@ -96,7 +96,7 @@ static rt_websocket *connect_to(rt_loop *loop, const char *url, unsigned *seed) 
   rt_websocket_on_message(websocket, on_message, user, on_destroy);
   rt_websocket_on_error(websocket, on_error, user, on_destroy);
   rt_websocket_on_reconnect(websocket, on_reconnect, user, on_destroy);
-  rt_websocket_on_close(websocket, on_close, user, on_destroy);
+  rt_websocket_on_closed(websocket, on_close, user, on_destroy);
   rt_websocket_set_offline_queue(websocket, 16);
   rt_websocket_set_ping_interval_ms(websocket, 5);
   rt_websocket_set_close_timeout_ms(websocket, 200);

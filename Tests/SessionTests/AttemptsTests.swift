@@ -192,4 +192,26 @@ private func at(_ milliseconds: UInt64) -> Instant {
             #expect(Attempts.asked(by: head, wallClock: 0) == .seconds(seconds))
         }
     }
+
+    /// The host knows better than the peer's Retry-After and the monitor, until the attempt has
+    /// failed.
+    @Test func theHostEndsAWait() {
+        attempts.retryNow(at(0))
+        #expect(attempts.wakeUp == nil)
+        #expect(fails(at: 0, asked: .seconds(60)) == .retry(after: .seconds(60)))
+        attempts.retryNow(at(10))
+        #expect(attempts.wakeUp == at(10))
+        goes(online: false, at: 20)
+        #expect(fails(at: 20) == .waitForNetwork)
+        #expect(attempts.wakeUp == nil)
+        attempts.retryNow(at(30))
+        #expect(attempts.wakeUp == at(30) && attempts.isOnline)
+        // The monitor finds nothing new.
+        goes(online: false, at: 30)
+        #expect(attempts.wakeUp == at(30) && attempts.isOnline)
+        #expect(fails(at: 30) == .waitForNetwork)
+        #expect(attempts.wakeUp == nil && attempts.failures == 1)
+        goes(online: true, at: 40)
+        #expect(attempts.wakeUp == at(40))
+    }
 }

@@ -317,6 +317,19 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         #expect(!driver.end(lost).isFatal)
     }
 
+    @Test func theHostEndsAWait() throws {
+        var driver = Driver(try configuration())
+        driver.begin()
+        _ = driver.answer(good)
+        var hurries = driver.session.retryNow(driver.now)
+        #expect(!hurries && driver.session.state == .open)
+        driver.session.setOnline(false, now: driver.now, random: 0)
+        _ = driver.end(lost)
+        #expect(driver.session.wakeUp == nil)
+        hurries = driver.session.retryNow(driver.now)
+        #expect(hurries && driver.session.wakeUp == driver.now)
+    }
+
     /// A returning network ends a wait for it, but not a delay that the server asked for.
     @Test func aFlapKeepsTheServersDelay() throws {
         var driver = Driver(try configuration { try $0.addRetryStatus(503) })

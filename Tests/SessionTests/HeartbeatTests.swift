@@ -177,3 +177,26 @@ private func pong(_ heartbeat: inout Heartbeat, _ payload: [UInt8], _ now: Insta
     #expect(heartbeat.timeReached(at(69)) != .timedOut)
     #expect(heartbeat.timeReached(at(70)) == .timedOut)
 }
+
+@Test func aHurriedPingAwaitsItsPong() {
+    var heartbeat = Heartbeat(interval: .seconds(20), timeout: .seconds(5), now: at(0))
+    heartbeat.hurry(at(3))
+    #expect(heartbeat.wakeUp == at(3))
+    guard case .ping = heartbeat.timeReached(at(3)) else {
+        Issue.record("no ping")
+        return
+    }
+    #expect(heartbeat.wakeUp == at(8))
+    #expect(heartbeat.timeReached(at(8)) == .timedOut)
+}
+
+@Test func withoutAnIntervalOnlyTheHurriedPingIsSent() {
+    var heartbeat = Heartbeat(interval: .zero, timeout: .seconds(5), now: at(0))
+    heartbeat.hurry(at(3))
+    guard case .ping(let payload) = heartbeat.timeReached(at(3)) else {
+        Issue.record("no ping")
+        return
+    }
+    #expect(pong(&heartbeat, payload, at(4)) == .seconds(1))
+    #expect(heartbeat.wakeUp == nil)
+}

@@ -100,4 +100,18 @@ import Wire
         poller.session.restart(now: poller.now)
         #expect(poller.session.isAuthorizing && poller.session.wakeUp == nil)
     }
+
+    /// Between polls that succeed, the wait is not due to the network.
+    @Test func theHostEndsABackoffButNotAnInterval() throws {
+        var poller = try Poller()
+        _ = try poller.answer(503, [("Retry-After", "60")])
+        var hurries = poller.session.retryNow(poller.now)
+        #expect(hurries && poller.wait == .zero)
+        _ = try poller.answer(204)
+        hurries = poller.session.retryNow(poller.now)
+        #expect(!hurries && poller.wait == .seconds(15))
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        hurries = poller.session.retryNow(poller.now)
+        #expect(hurries && poller.wait == .zero)
+    }
 }

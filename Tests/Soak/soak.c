@@ -162,7 +162,7 @@ static void connect_one(struct connection *connection) {
   rt_websocket_on_open(websocket, on_open, connection, NULL);
   rt_websocket_on_message(websocket, on_message, connection, NULL);
   rt_websocket_on_error(websocket, on_error, connection, NULL);
-  rt_websocket_on_close(websocket, on_close, connection, NULL);
+  rt_websocket_on_closed(websocket, on_close, connection, NULL);
   rt_websocket_set_open_timeout_ms(websocket, PATIENCE_S * 1000);
   rt_websocket_set_close_timeout_ms(websocket, PATIENCE_S * 1000);
   rt_websocket_set_pong_timeout_ms(websocket, PATIENCE_S * 1000);

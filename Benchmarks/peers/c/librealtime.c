@@ -31,7 +31,7 @@ static rt_websocket *make(
   if (network) check(rt_websocket_set_network(made, network));
   check(rt_websocket_on_open(made, open, made, NULL));
   check(rt_websocket_on_message(made, message, made, NULL));
-  check(rt_websocket_on_close(made, close, made, NULL));
+  check(rt_websocket_on_closed(made, close, made, NULL));
   check(rt_websocket_on_error(made, failed, NULL, NULL));
   return made;
 }

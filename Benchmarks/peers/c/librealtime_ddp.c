@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
   check(rt_ddp_set_auto_reconnect(ddp, false));
   if (task_is("ddp-each")) check(rt_ddp_set_buffer_interval_ms(ddp, 0));
   check(rt_ddp_on_status(ddp, on_status, NULL, NULL));
-  check(rt_ddp_connect(ddp));
+  check(rt_ddp_start(ddp));
   check(rt_loop_run(loop));
   meter_report();
 }

@@ -49,7 +49,7 @@ static void on_events(
 static void subscribe(const rt_pusher_state_change *change, void *user) {
   rt_pusher_channel *channel;
   (void)user;
-  if (change->new_state != RT_PUSHER_CONNECTED) return;
+  if (change->new_state != RT_STATE_OPEN) return;
   meter_start();
   check(rt_pusher_subscribe(pusher, "chat", &channel));
   if (task_is("pusher-batch")) {
@@ -64,7 +64,7 @@ static void subscribe(const rt_pusher_state_change *change, void *user) {
 static void on_attempt(const rt_pusher_state_change *change, void *user) {
   (void)user;
   // The server ends the first connection once all channels are subscribed.
-  if (change->new_state == RT_PUSHER_CONNECTING && subscribed) meter_start();
+  if (change->new_state == RT_STATE_CONNECTING && subscribed) meter_start();
 }
 
 static void on_subscribed(const rt_pusher_subscription *subscription, void *user) {
@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
   } else {
     return NOT_SUPPORTED;
   }
-  check(rt_pusher_connect(pusher));
+  check(rt_pusher_start(pusher));
   check(rt_loop_run(loop));
   meter_report();
 }

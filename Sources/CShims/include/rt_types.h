@@ -112,7 +112,7 @@ typedef struct rt_event {
   /// Its length in bytes.
   size_t id_length;
   /// The event's type, UTF-8. If the server sent none: "message" for an event source, the path of
-  /// `rt_spreadbot_establish` for Spreadbot, "" for a long poll.
+  /// `rt_spreadbot_start` for Spreadbot, "" for a long poll.
   const char *event;
   /// Its length in bytes.
   size_t event_length;

@@ -69,9 +69,9 @@ typedef struct rt_pusher_record {
 typedef struct rt_pusher_state_change {
   /// The size of the struct in the library that filled it.
   size_t struct_bytes;
-  /// The state before, an `rt_pusher_state`.
+  /// The state before, an `rt_state`.
   int32_t old_state;
-  /// The state now, an `rt_pusher_state`.
+  /// The state now, an `rt_state`.
   int32_t new_state;
   /// Why the connection was lost or ended, an `rt_status`; RT_OK if nothing failed.
   int32_t status;
@@ -81,8 +81,8 @@ typedef struct rt_pusher_state_change {
   const char *close_reason;
   /// A sentence about the failure; "" for none.
   const char *message;
-  /// The time until the next attempt, in the state reconnecting; -1 if there is none, or if it
-  /// waits for a network.
+  /// The time until the next attempt, in the state `RT_STATE_WAITING`; -1 if there is none, or if
+  /// it waits for a network.
   int64_t retry_in_ms;
   /// The number of attempts that have failed since the connection was last established.
   uint32_t attempts;

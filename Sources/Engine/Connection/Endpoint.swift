@@ -34,6 +34,8 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     @exclusivity(unchecked) final var mayDeferAttempt = false
     @exclusivity(unchecked) private final var taken: Shared<Configuration>
     @exclusivity(unchecked) private final var takenHandlers: Shared<Handlers>
+    /// The blocking calls that wait until the object is open.
+    @exclusivity(unchecked) final var openings: [Answer<RealtimeError?>] = []
 
     // Any thread.
     final let sharedHandlers: SharedHandlers<Handlers>
@@ -76,6 +78,9 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
 
     /// Whether the object has ended for good. Any thread.
     var hasEnded: Bool { isClosed }
+
+    /// Whether the object is open. Any thread.
+    var isEstablished: Bool { false }
 
     /// Whether the object waits for credentials. The loop's owner only, as the next ones.
     var isAuthorizing: Bool { false }
@@ -138,7 +143,9 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     func dropHandlers() {
         sharedHandlers.change { $0 = Handlers() }
         takeHandlers()
-        inbox?.finish(RealtimeError(.closed, "the \(Self.kind) was closed or freed"))
+        let end = RealtimeError(.closed, "the \(Self.kind) was closed or freed")
+        inbox?.finish(end)
+        settleOpenings(end)
     }
 
     // MARK: The blocking API

@@ -23,6 +23,8 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 {
     // Any thread.
     private let stateNumber = Atomic<Int32>(HTTPSourceState.connecting.rawValue)
+    /// No attempt is being made: the next one waits for its time, or for a network.
+    final let isWaiting = Atomic<Bool>(false)
     /// True while the loop's thread has yet to check whether the source is paused.
     private let isPauseNoted = Atomic<Bool>(false)
 
@@ -108,6 +110,8 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     final override var hasEnded: Bool { state == .closed }
 
+    final override var isEstablished: Bool { state == .open }
+
     package final var state: HTTPSourceState {
         if loop.isClosed.load(ordering: .acquiring) { return .closed }
         return HTTPSourceState(rawValue: stateNumber.load(ordering: .acquiring)) ?? .closed
@@ -116,15 +120,6 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     final func setState(_ state: HTTPSourceState) {
         let old = stateNumber.exchange(state.rawValue, ordering: .acquiringAndReleasing)
         if old != state.rawValue { stateChanged() }
-    }
-
-    /// The URL that was set last.
-    package final var url: String { options.read { $0.pointee.url.text } }
-
-    /// Changes the URL for the next attempt. Allowed whenever `configure` is.
-    package final func setURL(_ url: String) throws(RealtimeError) {
-        let url = try HTTPURL(parsing: url, as: .http)
-        try configure { $0.url = url }
     }
 
     final override func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
@@ -210,7 +205,9 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     /// Call when the next attempt may have to wait for the network: reports it once.
     final func noteWait() {
-        if isWaitUnreported, session?.waitsForNetwork != true {
+        if session?.waitsForNetwork == true {
+            isWaiting.store(true, ordering: .relaxed)
+        } else if isWaitUnreported {
             (unreported, isWaitUnreported) = (nil, false)
         }
         guard !isClosed, let attempt = session?.attempt,
@@ -264,6 +261,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     final func send() {
         guard let request = session?.request else { return }
+        isWaiting.store(false, ordering: .relaxed)
         dropTransfer()
         var options = HTTPTransferOptions()
         options.connectTimeout = configuration.http.connectTimeout
@@ -396,13 +394,17 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         guard !isClosed else { return }
         if TemporaryStatus.mayDependOnServer(failure.status) { needsFreshConnection = true }
         let failure = failure.redacted(by: sentSecrets)
+        if failure.attempt > 0 { isWaiting.store(true, ordering: .relaxed) }
         note(failure)
         // Only the Spreadbot connection decides whether a leg is retried, so leave that out.
         let line = isLeg ? failure.error.message : failure.line
         log(failure.isFatal ? .error : .warning, line)
         updateTimer()
         // First, because a handler may close the source.
-        if failure.isFatal { inbox?.finish(failure.error) }
+        if failure.isFatal {
+            inbox?.finish(failure.error)
+            settleOpenings(failure.error)
+        }
         handlers.failed?(failure)
         guard !isClosed else { return }
         if let error = handlers.error {

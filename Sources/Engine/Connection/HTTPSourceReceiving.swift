@@ -3,6 +3,16 @@ package import Wire
 
 // The blocking API.
 extension HTTPSource {
+    /// Starts the source if necessary, and waits until it is open.
+    /// - Parameter timeout: nil for no limit. After a timeout the source keeps trying.
+    package func connect(timeout: Duration?) throws(RealtimeError) {
+        try waitUntilOpen(timeout) { (answer) throws(RealtimeError) in
+            // Before the start, so that no opening is missed, however short.
+            loop.perform { [self] in awaitOpening(answer) }
+            _ = try startReceiving { () throws(RealtimeError) in try start() }
+        }
+    }
+
     /// Returns the next message, and blocks until there is one. The first call starts the source.
     /// Free the message with `Inbox.free`.
     /// - Parameter timeout: nil for no limit.

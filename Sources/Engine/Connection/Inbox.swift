@@ -24,9 +24,7 @@ package final class Inbox: @unchecked Sendable {
     private var bytes = 0
     /// True once it filled up, until half of it was taken.
     private var isFull = false
-    private var isOpen = false
-    /// The number of connections so far.
-    private var openings = 0
+    private var hasOpened = false
     /// The argument of the last `begin`; 0 for objects that begin once.
     private var epoch: UInt64 = 0
     private var end: RealtimeError?
@@ -92,14 +90,10 @@ package final class Inbox: @unchecked Sendable {
     package func opened(epoch: UInt64 = 0) {
         locked {
             guard epoch == self.epoch else { return }
-            isOpen = true
-            openings += 1
+            hasOpened = true
             pthread_cond_broadcast(changed)
         }
     }
-
-    /// The connection was lost; another may follow.
-    package func lost() { locked { isOpen = false } }
 
     /// No more messages will come, for this reason. Messages received before can still be taken.
     /// - Parameter epoch: the `begin` that has ended, nil for all; after a newer one the call does
@@ -119,22 +113,20 @@ package final class Inbox: @unchecked Sendable {
         locked {
             guard epoch > self.epoch else { return }
             self.epoch = epoch
-            (isOpen, openings, end) = (false, 0, nil)
+            (hasOpened, end) = (false, nil)
         }
     }
 
-    /// Waits until there is a connection. If it was lost again before this thread woke up, it still
-    /// counts, because its messages can be taken.
-    /// - Parameters:
-    ///   - timeout: nil for no limit.
-    ///   - isFirst: this call started the object, so that any connection counts.
-    package func waitUntilOpen(
-        _ timeout: Duration?, isFirst: Bool = false
-    ) throws(RealtimeError) {
+    /// Why no more messages come; nil while they may.
+    package var ending: RealtimeError? { locked { end } }
+
+    /// Waits until there was a connection since `begin`. If it was lost again before this thread
+    /// woke up, it still counts, because its messages can be taken.
+    /// - Parameter timeout: nil for no limit.
+    package func waitUntilOpen(_ timeout: Duration?) throws(RealtimeError) {
         let error: RealtimeError? = locked {
-            let before = isFirst ? 0 : openings
-            let isOver = wait(timeout) { openings > before || isOpen || end != nil }
-            if openings > before || (isOpen && end == nil) { return nil }
+            let isOver = wait(timeout) { hasOpened || end != nil }
+            if hasOpened { return nil }
             return isOver ? end : RealtimeError(.timeout, "there is no connection yet")
         }
         if let error { throw error }

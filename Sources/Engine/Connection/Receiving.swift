@@ -19,6 +19,49 @@ extension Endpoint {
         return true
     }
 
+    /// Starts the object if necessary, and waits until it is open.
+    /// - Parameters:
+    ///   - timeout: nil for no limit. After a timeout the object keeps trying.
+    ///   - begin: starts the object, and calls `awaitOpening` with its argument.
+    func waitUntilOpen(
+        _ timeout: Duration?, _ begin: (Answer<RealtimeError?>) throws(RealtimeError) -> Void
+    ) throws(RealtimeError) {
+        try checkMayWait()
+        if isEstablished { return }
+        if hasEnded, let end = inbox == nil ? hasEndedError : inbox?.ending { throw end }
+        let waiter = Waiter<RealtimeError?>(on: loop)
+        defer { loop.perform { [self] in openings.removeAll { $0.isFor(waiter) } } }
+        try begin(Answer(waiter))
+        let end: RealtimeError?
+        do throws(RealtimeError) {
+            end = try waiter.wait(timeout)
+        } catch {
+            guard error.code == .timeout else { throw error }
+            throw RealtimeError(.timeout, "the \(Self.kind) is not open in time; it keeps trying")
+        }
+        if let end { throw end }
+    }
+
+    /// Sets the answer once the object has opened or ended. The loop's owner only.
+    func awaitOpening(_ answer: Answer<RealtimeError?>) {
+        if isEstablished { return answer.set(nil) }
+        guard hasEnded else { return openings.append(answer) }
+        answer.set(inbox?.ending ?? hasEndedError)
+    }
+
+    private var hasEndedError: RealtimeError {
+        RealtimeError(.closed, "the \(Self.kind) has ended")
+    }
+
+    /// Ends the waits for the object to open. The loop's owner only.
+    /// - Parameter end: why it will not open; nil if it is open.
+    func settleOpenings(_ end: RealtimeError?) {
+        guard !openings.isEmpty else { return }
+        let answers = openings
+        openings = []
+        for answer in answers { answer.set(end) }
+    }
+
     func checkMayWait() throws(RealtimeError) {
         try loop.checkNotForked()
         if loop.isOwner {

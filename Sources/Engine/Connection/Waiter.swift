@@ -24,7 +24,7 @@ final class Waiter<Value: Sendable>: Sendable {
     /// - Throws: `.timeout`; `.closed` if the object or its loop was freed.
     func wait(_ timeout: Duration?) throws(RealtimeError) -> Value {
         do throws(RealtimeError) {
-            try inbox.waitUntilOpen(timeout, isFirst: true)
+            try inbox.waitUntilOpen(timeout)
         } catch {
             guard error.code == .timeout else { throw error }
             throw RealtimeError(.timeout, "there is no result in time")
@@ -46,4 +46,6 @@ final class Answer<Value: Sendable>: Sendable {
     deinit { waiter.end() }
 
     func set(_ result: Value) { waiter.set(result) }
+
+    func isFor(_ waiter: Waiter<Value>) -> Bool { waiter === self.waiter }
 }

@@ -135,6 +135,10 @@ package final class DDPConnection:
         isClosed ? .offline : reading { $0.session.status }
     }
 
+    package var connectionState: ConnectionState {
+        isClosed ? .closed : reading { $0.session.connectionState }
+    }
+
     /// Failed attempts in a row.
     package var retryCount: Int { reading { $0.session.retryCount } }
 
@@ -205,6 +209,13 @@ package final class DDPConnection:
     package func networkChanged(isReachable: Bool) throws(RealtimeError) {
         try checkOpen()
         changing { $0.session.hostReportsNetwork(isReachable: isReachable, now: Loop.now()) }
+    }
+
+    /// The program knows that the network is back: an attempt that waits is made at once, and a
+    /// ping checks a connection.
+    package func retryNow() throws(RealtimeError) {
+        try checkOpen()
+        changing { $0.session.retryNow(Loop.now()) }
     }
 
     /// The program moves to the background: the connection is kept for a while, and no attempt is

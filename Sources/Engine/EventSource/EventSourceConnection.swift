@@ -261,6 +261,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
             log(.info, "\(configuration.url.displayName): the event stream is open")
             updateTimer()
             if let open = handlers.open { open(opened(head)) }
+            if !isClosed { settleOpenings(nil) }
         case .again:
             Log.write(.debug, "redirected by \(head.status)")
             send()

@@ -27,6 +27,7 @@ extension LongPollConnection {
         log(.info, "\(configuration.url.displayName): the server answers polls")
         let opened = opening.take()
         handlers.open?(opened?.value ?? Opened())
+        if !isClosed { settleOpenings(nil) }
     }
 
     /// Keeps the argument of the `open` handler until the response has proved valid.

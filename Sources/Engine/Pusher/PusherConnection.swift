@@ -40,6 +40,10 @@ package final class PusherConnection:
     /// State that the caller may read at any time.
     struct Shared {
         var state = PusherState.disconnected
+        /// A connection is, or was, wanted.
+        var wasWanted = false
+        /// Calls of `disconnect` that the loop has not seen yet.
+        var disconnects = 0
         var socketID: String?
         var reconnectAttempts = 0
         /// Of the last connection.
@@ -76,6 +80,10 @@ package final class PusherConnection:
 
     override var mayAct: Bool { !isClosed }
 
+    override var isEstablished: Bool {
+        !isClosed && shared.withLock { $0.state == .connected && $0.disconnects == 0 }
+    }
+
     override func willReachTime() { noteSentBytes() }
 
     override func performNext() -> Bool {
@@ -106,6 +114,13 @@ package final class PusherConnection:
         loop.isClosed.load(ordering: .acquiring) ? .disconnected : shared.withLock { $0.state }
     }
 
+    package var connectionState: ConnectionState {
+        if isClosed { return .closed }
+        return shared.withLock { shared -> ConnectionState in
+            shared.state == .disconnected && !shared.wasWanted ? .idle : shared.state.common
+        }
+    }
+
     /// What the server calls this connection; nil while it is not connected.
     package var socketID: String? { shared.withLock { $0.socketID } }
 
@@ -134,20 +149,40 @@ package final class PusherConnection:
 
     /// Connects, or makes the next attempt at once.
     /// - Throws: as `url`.
-    package func connect() throws(RealtimeError) {
+    package func connect() throws(RealtimeError) { try connect {} }
+
+    /// Connects, and waits until the server has confirmed the connection.
+    /// - Parameter timeout: nil for no limit. After a timeout the connection keeps trying.
+    /// - Throws: `.timeout`; `.closed` after `disconnect`; as `url`; what ended the attempts.
+    package func connect(timeout: Duration?) throws(RealtimeError) {
+        try waitUntilOpen(timeout) { (answer) throws(RealtimeError) in
+            try connect { [self] in awaitOpening(answer) }
+        }
+    }
+
+    /// - Parameter then: called on the loop's thread before anything else can happen.
+    private func connect(_ then: @escaping () -> Void) throws(RealtimeError) {
         try checkOpen()
         _ = try url()
         start()
-        onLoop { [self] in session.connect(now: Loop.now()) }
+        onLoop { [self] in
+            session.connect(now: Loop.now())
+            then()
+        }
     }
 
     /// Ends the connection and all attempts. Channels and handlers stay.
     package func disconnect() throws(RealtimeError) {
         try checkOpen()
         guard wasStarted else { return }
+        publish { $0.disconnects += 1 }
         onLoop { [self] in
             noteSentBytes()
             session.disconnect(now: Loop.now())
+            publish {
+                $0.state = session.state
+                $0.disconnects -= 1
+            }
         }
     }
 
@@ -163,6 +198,9 @@ package final class PusherConnection:
 
     /// What the program has reported before the connection was used; nil for nothing.
     var reportedNetwork: Bool? { shared.withLock { $0.reportedNetwork } }
+
+    /// The caller knows that the network is back.
+    package func retryNow() throws(RealtimeError) { try networkChanged(isReachable: true) }
 
     /// Changes the limits of reconnecting, at any time.
     /// - Parameters:

@@ -38,9 +38,17 @@ extension PusherConnection: ReachabilityObserver {
         guard !isClosed else { return }
         publish {
             $0.state = session.state
+            if session.state != .disconnected { $0.wasWanted = true }
             $0.socketID = session.socketID
             $0.reconnectAttempts = session.reconnectAttempts
             $0.userID = session.userID
+        }
+        switch session.state {
+        case .connected: settleOpenings(nil)
+        case .disconnected:
+            let closed = RealtimeError(.closed, "the connection was disconnected")
+            settleOpenings(session.failure ?? closed)
+        case .connecting, .disconnecting, .reconnecting: break
         }
     }
 

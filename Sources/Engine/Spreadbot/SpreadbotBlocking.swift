@@ -9,7 +9,7 @@ extension SpreadbotConnection {
     package func connect(path: String, timeout: Duration?) throws(RealtimeError) {
         try checkMayWait()
         try establish(path: path) { _ in makeInbox() }
-        try requiredInbox().waitUntilOpen(timeout, isFirst: true)
+        try requiredInbox().waitUntilOpen(timeout)
     }
 
     /// Returns the next message, and blocks until there is one. Free it with `Inbox.free`.

@@ -54,6 +54,9 @@ package final class SpreadbotConnection:
     /// State that the caller may read at any time.
     struct Shared {
         var state = SpreadbotState.disconnected
+        var isClosing = false
+        /// It is, or was, established.
+        var wasEstablished = false
         var phase = SpreadbotPhase.none
         var transport: SpreadbotTransport?
         var lastEventID = ""
@@ -101,6 +104,19 @@ package final class SpreadbotConnection:
 
     package var state: SpreadbotState {
         loop.isClosed.load(ordering: .acquiring) ? .disconnected : shared.withLock { $0.state }
+    }
+
+    package var connectionState: ConnectionState {
+        if isClosed { return .closed }
+        return shared.withLock { shared -> ConnectionState in
+            switch (shared.state, shared.phase) {
+            case (.connected, _): .open
+            case (.connecting, .backoff), (.connecting, .offline): .waiting
+            case (.connecting, _): .connecting
+            case (.disconnected, _):
+                shared.isClosing ? .closing : shared.wasEstablished ? .closed : .idle
+            }
+        }
     }
 
     package var phase: SpreadbotPhase { shared.withLock { $0.phase } }
@@ -163,6 +179,19 @@ package final class SpreadbotConnection:
                 endObservers.append((epoch, ended))
             }
             session.disconnect(now: Loop.now())
+            schedule()
+        }
+    }
+
+    /// The caller knows that the network is back: an attempt that waits is made at once, and a ping
+    /// checks an open WebSocket.
+    package func retryNow() throws(RealtimeError) {
+        try checkOpen()
+        guard wasStarted else { return }
+        onLoop { [self] in
+            guard !isClosed else { return }
+            leg?.retryNow()
+            session.retryNow(Loop.now())
             schedule()
         }
     }

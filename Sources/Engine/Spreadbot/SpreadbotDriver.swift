@@ -59,6 +59,8 @@ extension SpreadbotConnection: ReachabilityObserver {
         publish {
             isNew = $0.state != session.state
             $0.state = session.state
+            $0.isClosing = session.isClosing
+            if session.state != .disconnected { $0.wasEstablished = true }
             $0.phase = session.phase
             $0.transport = session.transport
             $0.lastEventID = session.lastEventID
@@ -138,6 +140,8 @@ extension SpreadbotConnection: ReachabilityObserver {
             self.leg = leg
             if isPaused { leg.pause() }
             try startLeg(leg)
+            // The caller knows better than the monitor, which the leg would ask.
+            if session.isOnline, !isReachable { leg.retryNow() }
         } catch {
             dropLeg()
             session.ended(

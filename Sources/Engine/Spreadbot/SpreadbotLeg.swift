@@ -69,6 +69,14 @@ final class SpreadbotLeg {
         }
     }
 
+    func retryNow() {
+        switch kind {
+        case .webSocket(let connection): try? connection.retryNow()
+        case .sse(let source): try? source.retryNow()
+        case .poll(let poll): try? poll.retryNow()
+        }
+    }
+
     /// Drops the leg: nothing more of it is reported.
     func drop() {
         switch kind {

@@ -8,10 +8,10 @@ public enum WebSocketState: Int32, Sendable {
     case new = 0
     case connecting = 1
     case open = 2
-    case closing = 3
-    case closed = 4
     /// Lost, and waiting for the next attempt.
-    case waiting = 5
+    case waiting = 3
+    case closing = 4
+    case closed = 5
 }
 
 /// A WebSocket on a loop: does the I/O for `WebSocketLife`, which decides about attempts and the
@@ -141,6 +141,13 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
     // MARK: Endpoint
 
     override var hasEnded: Bool { state == .closed }
+
+    override var isEstablished: Bool { state == .open }
+
+    /// The numbers are the same.
+    package var connectionState: ConnectionState {
+        ConnectionState(rawValue: state.rawValue) ?? .closed
+    }
 
     override var isAuthorizing: Bool { life.stage == .authorizing }
 

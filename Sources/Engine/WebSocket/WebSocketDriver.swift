@@ -303,7 +303,7 @@ extension WebSocketConnection {
                     code: ending.code, reason: ending.reason, isClean: ending.isClean,
                     error: error))
         }
-        finishInbox(ending, error)
+        endWaits(ending, error)
         scheduleTurn()
     }
 

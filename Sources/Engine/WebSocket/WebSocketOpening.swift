@@ -94,7 +94,7 @@ extension WebSocketConnection {
             opened.extensions = outcome.extensions
             open(opened)
         }
-        inbox?.opened()
+        settleOpenings(nil)
         sendKept()
     }
 }

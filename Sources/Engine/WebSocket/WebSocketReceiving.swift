@@ -7,8 +7,11 @@ extension WebSocketConnection {
     /// Starts the connection if necessary, and waits until it is open.
     /// - Parameter timeout: nil for no limit. After a timeout the connection keeps trying.
     package func connect(timeout: Duration?) throws(RealtimeError) {
-        let isFirst = try startReceiving { () throws(RealtimeError) in try start() }
-        try requiredInbox().waitUntilOpen(timeout, isFirst: isFirst)
+        try waitUntilOpen(timeout) { (answer) throws(RealtimeError) in
+            // Before the start, so that no connection is missed, however short.
+            loop.perform { [self] in awaitOpening(answer) }
+            _ = try startReceiving { () throws(RealtimeError) in try start() }
+        }
     }
 
     /// Returns the next message, and blocks until there is one. Free it with `Inbox.free`.
@@ -19,9 +22,12 @@ extension WebSocketConnection {
         try take(rt_received.self, timeout: timeout)
     }
 
-    func finishInbox(_ ending: WebSocketLife.Ending, _ error: RealtimeError?) {
+    /// Ends all blocking calls.
+    func endWaits(_ ending: WebSocketLife.Ending, _ error: RealtimeError?) {
         let why = ending.reason.isEmpty ? "" : " (\(ending.reason))"
         let inOrder = "the connection was closed with \(ending.code.rawValue)\(why)"
-        inbox?.finish(error ?? RealtimeError(.closed, inOrder))
+        let end = error ?? RealtimeError(.closed, inOrder)
+        inbox?.finish(end)
+        settleOpenings(end)
     }
 }

@@ -1,7 +1,7 @@
 import CShims
 import Session
 import Synchronization
-import Wire
+package import Wire
 
 // What a WebSocket does between two connections, on the loop's thread: it waits for the next
 // attempt and keeps messages for it.
@@ -25,7 +25,6 @@ extension WebSocketConnection {
                 + (delay.map { $0.fromNow } ?? "when the network is back")
                 + (life.error == nil ? ", after a close with \(ending.code)" : ""))
         owesFailure = false
-        inbox?.lost()
         if mayCall, let failed = handlers.failed {
             failed(
                 WebSocketFailure(
@@ -65,6 +64,18 @@ extension WebSocketConnection {
 
     func isReachable() -> Bool {
         chosenReachability?.isReachable(configuration.url, by: configuration.network) ?? true
+    }
+
+    /// The caller knows that the network is back: an attempt that waits is made at once, and a ping
+    /// checks an open connection. Any thread.
+    package func retryNow() throws(RealtimeError) {
+        try loop.checkUsable()
+        guard wasStarted else { return }
+        loop.perform { [self] in
+            session?.pointee.checkPeer(Loop.now())
+            life.retryNow(Loop.now())
+            updateTimer()
+        }
     }
 
     /// The wait is over: the caller's handler may change options or prevent the attempt.

@@ -52,6 +52,13 @@ struct DDPHeartbeat: Sendable {
         heard()
     }
 
+    /// Asks the server for a sign of life now.
+    mutating func hurry(_ now: Instant) {
+        guard tick != nil else { return }
+        tick = now
+        hasHeard = false
+    }
+
     mutating func sent(_ now: Instant) { sentAt = now }
 
     var due: Instant? {

@@ -9,6 +9,7 @@ extension DDPSession {
     /// neither changes the count of failures. While there is no network, the attempt waits for it.
     /// Does nothing when connected, or when the client has failed.
     package mutating func connect(now: Instant) {
+        wasWanted = true
         switch stage {
         case .connected, .failed: return
         case .dialing(let number), .greeting(let number): abandon(number)
@@ -70,6 +71,12 @@ extension DDPSession {
         } else if !isReachable {
             networkLost()
         }
+    }
+
+    /// The application knows that the network is back. A connection is checked by a ping.
+    package mutating func retryNow(_ now: Instant) {
+        hostReportsNetwork(isReachable: true, now: now)
+        if connection != nil { heartbeat.hurry(now) }
     }
 
     /// Our reachability monitor reports whether there is a network. Its return starts an attempt.

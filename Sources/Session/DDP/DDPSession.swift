@@ -45,6 +45,8 @@ package struct DDPSession: ActionMachine, Sendable {
     /// The time limit of the attempt.
     var stageDue: Instant?
     var heartbeat = DDPHeartbeat()
+    /// `connect` was called.
+    var wasWanted = false
     /// What was sent on the current socket; to be set before `timeReached`.
     package var sentBytes = SentBytes()
     var negotiation: DDPNegotiation
@@ -126,6 +128,17 @@ package struct DDPSession: ActionMachine, Sendable {
 
     /// False before `connect`, and after `disconnect`.
     package var isConnectionWanted: Bool { stage != .offline }
+
+    /// The status in the words that all objects share.
+    package var connectionState: ConnectionState {
+        switch status {
+        case .offline: isConnectionWanted ? .waiting : wasWanted ? .closed : .idle
+        case .connecting: .connecting
+        case .connected: .open
+        case .waiting: .waiting
+        case .failed: .closed
+        }
+    }
 
     /// Failed attempts in a row; 0 when connected.
     package var retryCount: Int { connection == nil ? attempts.failures : 0 }

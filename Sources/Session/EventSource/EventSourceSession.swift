@@ -365,6 +365,12 @@ package struct EventSourceSession: HTTPSourceSession {
         attempts.setOnline(online, now: now, random: random)
     }
 
+    package mutating func retryNow(_ now: Instant) -> Bool {
+        guard phase == .waiting else { return false }
+        attempts.retryNow(now)
+        return true
+    }
+
     /// The current attempt was dropped. The next one is due now, and nothing is counted (C13).
     package mutating func restart(now: Instant) {
         // If credentials are being fetched, wait for them: they cause a request anyway.

@@ -32,6 +32,9 @@ package protocol HTTPSourceSession: Sendable {
     mutating func beginAttempt(_ configuration: Configuration, now: Instant)
     /// - Parameter random: uniform in [0, 1).
     mutating func setOnline(_ online: Bool, now: Instant, random: Double)
+    /// The program knows that the network is back: an attempt that waits is due now.
+    /// - Returns: false if none waits.
+    mutating func retryNow(_ now: Instant) -> Bool
 
     /// Whether a response is a refusal. Then its body is read first, which may say why.
     func refuses(_ head: ResponseHead) -> Bool

@@ -419,6 +419,13 @@ package struct LongPollSession: HTTPSourceSession {
         attempts.setOnline(online, now: now, random: random)
     }
 
+    package mutating func retryNow(_ now: Instant) -> Bool {
+        // Between two polls that succeed, the wait is the server's, and not the network's.
+        guard phase == .waiting, attempts.failures > 0 || !attempts.isOnline else { return false }
+        attempts.retryNow(now)
+        return true
+    }
+
     /// The current poll was dropped. The next one is due now.
     package mutating func restart(now: Instant) {
         // If credentials are being fetched, wait for them: they cause a request anyway.

@@ -10,6 +10,17 @@ package enum PusherState: Int32, Sendable {
     /// The connection was lost, or could not be opened; another attempt follows.
     case reconnecting = 4
 
+    /// The state in the words that all objects share.
+    package var common: ConnectionState {
+        switch self {
+        case .connecting: .connecting
+        case .connected: .open
+        case .disconnecting: .closing
+        case .disconnected: .closed
+        case .reconnecting: .waiting
+        }
+    }
+
     /// The name in lower case, as PusherSwift prints it.
     package var name: String {
         switch self {
@@ -40,6 +51,8 @@ package enum PusherChannelState: Int32, Sendable {
 package struct PusherStateChange: Sendable {
     package let old: PusherState
     package let new: PusherState
+    /// It is the first one: nothing was connected or connecting before.
+    package var isFirst = false
     /// The code with which the server closed, or the code of the `pusher:error` that stands for it;
     /// nil if there is none.
     package var closeCode: Int?

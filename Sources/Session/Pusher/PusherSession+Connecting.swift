@@ -194,6 +194,7 @@ extension PusherSession {
         if isReported {
             act(.failed(PusherErrorMessage(code: details.closeCode, message: details.closeReason)))
         }
+        failure = details.error
         enter(.idle) { $0.take(details) }
     }
 

@@ -38,9 +38,13 @@ package struct PusherSession: ActionMachine, Sendable {
     /// Whether to make `log` actions.
     package var wantsLog = false
     private(set) var stage = Stage.idle
+    /// The state has changed at least once.
+    private var hasChanged = false
     package internal(set) var socketID: String?
     /// Of the latest attempt.
     package private(set) var url: HTTPURL?
+    /// Why no attempt follows; nil if one does, or if the application disconnected.
+    package internal(set) var failure: RealtimeError?
 
     private var actions: [Action] = []
     private var firstAction = 0
@@ -284,6 +288,8 @@ package struct PusherSession: ActionMachine, Sendable {
         guard state != old || isNews else { return }
         var change = PusherStateChange(old: old, new: state)
         details(&change)
+        change.isFirst = !hasChanged
+        hasChanged = true
         act(.stateChanged(change))
     }
 
@@ -293,7 +299,7 @@ package struct PusherSession: ActionMachine, Sendable {
         attempts.begin()
         openedAt = now
         connectedAt = nil
-        lastError = nil
+        (lastError, failure) = (nil, nil)
         noteOptions()
         enter(.connecting(number))
         if configuration.connectTimeout > .zero { stageDue = now + configuration.connectTimeout }
@@ -304,6 +310,7 @@ package struct PusherSession: ActionMachine, Sendable {
                 configuration.offersSubprotocol ? PusherConfiguration.subprotocol : nil
             act(.connect(Attempt(number: number, url: url, subprotocol: subprotocol)))
         } catch {
+            failure = error
             enter(.idle) { $0.error = error }
         }
     }

@@ -83,6 +83,15 @@ package struct Attempts: Sendable {
         due = now
     }
 
+    /// The program knows that there is a network: an attempt that waits, for its time or for a
+    /// network, is due now. Failures continue to count.
+    package mutating func retryNow(_ now: Instant) {
+        guard due != nil else { return }
+        programReports(isOnline: true, now: now)
+        notBefore = now
+        due = max(now, earliest)
+    }
+
     /// Makes the next attempt due at a time that the protocol chooses. A network that returns does
     /// not make it earlier.
     package mutating func schedule(at time: Instant) {
@@ -138,8 +147,7 @@ package struct Attempts: Sendable {
         _ = closed(now: now)
         notBefore = now + asked
         due = now
-        // The program may have known better than the monitor, but the attempt has ended.
-        hasNetwork = hasNetwork && isObserved
+        doubtProgram()
         if end == .served { backoff.reset() }
         guard isOnline else {
             isWaitReported = true
@@ -204,6 +212,9 @@ package struct Attempts: Sendable {
     package mutating func programReports(isOnline: Bool, now: Instant) {
         setNetwork(isOnline, now: now, random: 0)
     }
+
+    /// The program may have known better than the monitor, but the attempt has ended.
+    mutating func doubtProgram() { hasNetwork = hasNetwork && isObserved }
 
     @discardableResult
     private mutating func setNetwork(_ isThere: Bool, now: Instant, random: Double) -> Bool {

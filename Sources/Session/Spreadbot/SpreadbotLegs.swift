@@ -74,6 +74,7 @@ extension SpreadbotSession {
         let wasOpen = stage == .open(number)
         guard wasOpen || stage == .dialing(number) else { return }
         guard let transport else { return }
+        attempts.doubtProgram()
         dropProbe()
         rungs[rung].lastError = end.error
         if wasOpen, !settle(now) { rungs[rung].shortLives += 1 }

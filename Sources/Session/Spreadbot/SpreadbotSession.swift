@@ -164,6 +164,9 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         }
     }
 
+    /// The closing handshake is in progress.
+    package var isClosing: Bool { if case .closing = stage { true } else { false } }
+
     package var phase: SpreadbotPhase {
         switch stage {
         case .idle, .closing, .open: .none
@@ -398,21 +401,6 @@ package struct SpreadbotSession: ActionMachine, Sendable {
             upgrade.disarm()
             beginProbe(now)
         }
-    }
-
-    /// The server has become reachable or unreachable, or the route to it has changed (B11, B12).
-    package mutating func networkChanged(isOnline: Bool, now: Instant, random: Double) {
-        let comesBack = isOnline && !attempts.isOnline
-        if comesBack, stage == .waiting {
-            failedRounds.reset()
-            backToTop()
-            // All waits were due to the previous network.
-            attempts.restart(now: now)
-        }
-        attempts.setOnline(isOnline, now: now, random: random)
-        if case .open = stage, isOnline { upgrade.bringForward(now + .onceOnline(random: random)) }
-        if comesBack { pump() }
-        noteWait()
     }
 
     // MARK: Actions

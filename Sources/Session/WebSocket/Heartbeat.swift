@@ -51,6 +51,9 @@ struct Heartbeat: Sendable {
         return deadline.map { min($0, nextPing) } ?? nextPing
     }
 
+    /// Makes a ping due now, also if none are sent otherwise.
+    mutating func hurry(_ now: Instant) { nextPing = now }
+
     /// - Parameter isCrowded: many bytes wait to be sent. A ping would come after them, and a peer
     ///   that does not read would get pings indefinitely. So none is sent; instead, the peer
     ///   must accept some of those bytes within the timeout.
@@ -69,7 +72,7 @@ struct Heartbeat: Sendable {
             }
         }
         guard let due = nextPing, now >= due else { return .nothing }
-        nextPing = now + interval
+        nextPing = interval > .zero ? now + interval : nil
         // Pongs are not read during a pause, so a ping would only fill the peer's buffers.
         if isPaused { return .nothing }
         if timeout > .zero, deadline == nil || (isPingOwed && !isCrowded) {

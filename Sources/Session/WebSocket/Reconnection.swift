@@ -37,11 +37,16 @@ package final class Reconnection {
 
     package func opened(now: Instant) { attempts.opened(now: now) }
 
-    /// An attempt waits for a network, and is due when one comes.
-    func waitForNetwork(now: Instant) {
-        attempts.setOnline(false, now: now, random: 0)
-        attempts.restart(now: now)
+    /// Whether an attempt may be made now. What the program has reported since the monitor's last
+    /// change holds.
+    /// - Parameter isReachable: what the monitor finds.
+    func mayBegin(isReachable: Bool, now: Instant) -> Bool {
+        attempts.setOnline(isReachable, now: now, random: 0)
+        return attempts.isOnline
     }
+
+    /// An attempt waits for a network, and is due when one comes.
+    func waitForNetwork(now: Instant) { attempts.restart(now: now) }
 
     /// See `Attempts.waitBegan`.
     func waitBegan(for name: String) -> RealtimeError? { attempts.waitBegan(for: name) }
@@ -77,6 +82,9 @@ package final class Reconnection {
     package func setOnline(_ online: Bool, now: Instant, random: Double) -> Bool {
         attempts.setOnline(online, now: now, random: random)
     }
+
+    /// See `Attempts.retryNow`.
+    package func retryNow(_ now: Instant) { attempts.retryNow(now) }
 
     private func isFinal(_ code: CloseCode) -> Bool {
         if code == .normal { return !comesBackAfterNormalClose }

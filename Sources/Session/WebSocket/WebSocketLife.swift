@@ -60,7 +60,7 @@ package struct WebSocketLife: ~Copyable {
                     retryStatuses: configuration.retryStatuses)
             }
         }
-        if let reconnection, !isReachable() {
+        if let reconnection, !reconnection.mayBegin(isReachable: isReachable(), now: now) {
             reconnection.waitForNetwork(now: now)
             stage = .waiting
             return false
@@ -397,9 +397,8 @@ package struct WebSocketLife: ~Copyable {
         case .open: return .session
         case .waiting:
             guard let reconnection else { return .nothing }
-            if isReachable() { return .attempt(reconnection.attempt) }
-            _ = reconnection.setOnline(false, now: now, random: 0)
-            return .waitForNetwork
+            let mayBegin = reconnection.mayBegin(isReachable: isReachable(), now: now)
+            return mayBegin ? .attempt(reconnection.attempt) : .waitForNetwork
         }
     }
 
@@ -421,5 +420,10 @@ package struct WebSocketLife: ~Copyable {
     package func setOnline(_ online: Bool, now: Instant, random: Double) -> Bool {
         guard stage == .waiting, let reconnection else { return false }
         return reconnection.setOnline(online, now: now, random: random)
+    }
+
+    /// The program knows that the network is back: an attempt that waits is due now.
+    package func retryNow(_ now: Instant) {
+        if stage == .waiting { reconnection?.retryNow(now) }
     }
 }

@@ -317,6 +317,9 @@ package struct WebSocketSession: ~Copyable {
         return heartbeat.lastNumber
     }
 
+    /// Checks now that the peer still answers: a ping is due.
+    package mutating func checkPeer(_ now: Instant) { if state == .open { heartbeat.hurry(now) } }
+
     private mutating func sendPing(_ payload: [UInt8]) {
         pingsSent &+= 1
         payload.withUnsafeBytes {

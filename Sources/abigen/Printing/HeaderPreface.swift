@@ -9,6 +9,13 @@ enum HeaderPreface {
         Names. Functions are rt_<noun>_<verb>, types rt_<noun>, constants RT_<GROUP>_<NAME>. A unit
         is the last part of a name (_ms, _us, _bytes). The library exports nothing else.
 
+        Verbs. They mean the same on every connection object: WebSocket, event source, long poll,
+        Spreadbot, Pusher and Meteor. _start begins and never waits. _connect begins if necessary,
+        and waits until the object is open, has failed for good, or timeout_ms has passed. _receive
+        waits for the next message. _retry_now says that the network is back: an attempt that waits
+        is made at once. _restart drops what there is and begins again. _close is the orderly end,
+        and does not wait for the peer; _free ends at once. _get_state returns an rt_state.
+
         Handles. A type without fields here (rt_loop, rt_websocket) is a handle. Its _new creates
         it, and its _free frees it; _free accepts NULL. An object keeps the handles it was created
         with alive, so they can be freed in any order. After its _free a handle must not be used,

@@ -134,4 +134,16 @@ struct DDPHeartbeatTests {
         let due = model.session.wakeUp
         #expect(due == nil)
     }
+
+    @Test func theProgramAsksForAPing() {
+        let model = DDPModel.connected()
+        model.session.retryNow(model.now)
+        model.pass(.zero)
+        #expect(model.done() == ["> ping"])
+        model.pass(.seconds(15))
+        #expect(model.done() == ["drop", "waiting"])
+        // The attempt that waits is made at once.
+        model.session.retryNow(model.now)
+        #expect(model.done() == ["connecting", "dial"])
+    }
 }

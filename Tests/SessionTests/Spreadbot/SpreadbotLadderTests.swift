@@ -233,6 +233,22 @@ import Wire
         #expect(try bot.pass() == ["attach ws"])
     }
 
+    /// The host knows better than the monitor, until the attempt has failed. It is not counted.
+    @Test func theHostEndsAWait() throws {
+        let bot = try SpreadbotModel()
+        _ = bot.network(false)
+        _ = bot.establish()
+        #expect(bot.retryNow().isEmpty && bot.wait == .zero)
+        #expect(try bot.pass() == ["attach ws"])
+        for code in [RealtimeError.Code.connect, .handshake] {
+            #expect(bot.network(false).isEmpty)
+            #expect(bot.end(code, reached: false) == ["failed \(code)"])
+            #expect(bot.session.phase == .offline && bot.wait == nil)
+            #expect(bot.retryNow().isEmpty && bot.wait == .zero)
+            #expect(try bot.pass() == ["attach ws"])
+        }
+    }
+
     @Test(arguments: [RealtimeError.Code.connect, .handshake]) func aLegThatEndsOfflineWaits(
         _ code: RealtimeError.Code
     ) throws {

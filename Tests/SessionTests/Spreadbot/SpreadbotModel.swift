@@ -167,6 +167,11 @@ final class SpreadbotModel {
     }
 
     /// - Returns: whether the message is delivered.
+    func retryNow() -> [String] {
+        session.retryNow(now)
+        return done()
+    }
+
     func receive(_ id: String?) -> Bool {
         guard let id else { return session.received(leg, id: nil) }
         return Array(id.utf8).withUnsafeBytes { session.received(leg, id: $0) }

@@ -149,6 +149,7 @@ def test_what_a_closed_client_raises(run, face):
         assert (raised.value.kind, raised.value.code) == ("closed", "closed")
         assert raised.value.name == "RT_ERROR_CLOSED"
         uses = [client.disconnect, client.reconnect, lambda: client.network_changed(True)]
+        uses += [client.retry_now]
         uses += [client.enter_background, client.enter_foreground, lambda: len(players)]
         uses += [lambda: client.send("m"), lambda: players.insert({}), lambda: players.get("a")]
         uses += [players.find, players.find_one, lambda: players.observe(print), players.results]

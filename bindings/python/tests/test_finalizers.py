@@ -189,23 +189,23 @@ gc.collect()
 ENDS = {
     "connection": (
         "server", "sync.connect(URL + '/one')", "", "x.send_nowait('end')",
-        "lib.rt_websocket_get_state(x._handle) == 4", "x.recv()",
+        "lib.rt_websocket_get_state(x._handle) == 5", "x.recv()",
     ),
     "connection, close": (
         "server", "sync.connect(URL + '/one')", "", "x.send_nowait('end')",
-        "lib.rt_websocket_get_state(x._handle) == 4", "x.close()",
+        "lib.rt_websocket_get_state(x._handle) == 5", "x.close()",
     ),
     "event source": (
         "events", "sync.EventSource(URL + '/page')", "", "",
-        "lib.rt_eventsource_get_state(x._handle) == 2", "x.recv()",
+        "lib.rt_eventsource_get_state(x._handle) == 5", "x.recv()",
     ),
     "spreadbot": (
-        "bots", "bot()", "", "lib.rt_spreadbot_disconnect(x._handle)",
-        "lib.rt_spreadbot_get_state(x._handle) == 2", "x.close_connection()",
+        "bots", "bot()", "", "lib.rt_spreadbot_close(x._handle)",
+        "lib.rt_spreadbot_get_state(x._handle) == 5", "x.close_connection()",
     ),
     "pusher": (
-        "pusher_server", "pusher()", "", "lib.rt_pusher_disconnect(x._handle)",
-        "lib.rt_pusher_get_state(x._handle) == 3", "x.disconnect()",
+        "pusher_server", "pusher()", "", "lib.rt_pusher_close(x._handle)",
+        "lib.rt_pusher_get_state(x._handle) == 5", "x.disconnect()",
     ),
     "meteor call": (
         "app", "meteor()", "x.late = x.send('nothing')", "",

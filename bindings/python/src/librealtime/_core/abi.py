@@ -146,6 +146,17 @@ class rt_reachability_mode(IntEnum):  # noqa: N801
 rt_reachability_fn = ctypes.CFUNCTYPE(None, ctypes.c_bool, ctypes.c_void_p)
 
 
+class rt_state(IntEnum):  # noqa: N801
+    """Values of ``rt_state``, without the prefix of their C names."""
+
+    IDLE = 0
+    CONNECTING = 1
+    OPEN = 2
+    WAITING = 3
+    CLOSING = 4
+    CLOSED = 5
+
+
 class rt_opened(ctypes.Structure):  # noqa: N801
     """The response that opened a connection, and the connection itself."""
 
@@ -315,17 +326,6 @@ class rt_compression(IntEnum):  # noqa: N801
     NEVER = 2
 
 
-class rt_websocket_state(IntEnum):  # noqa: N801
-    """Values of ``rt_websocket_state``, without the prefix of their C names."""
-
-    NEW = 0
-    CONNECTING = 1
-    OPEN = 2
-    CLOSING = 3
-    CLOSED = 4
-    WAITING = 5
-
-
 # (kind, data, length, user)
 rt_websocket_message_fn = ctypes.CFUNCTYPE(
     None,
@@ -437,14 +437,6 @@ class rt_received(ctypes.Structure):  # noqa: N801
     ]
 
 
-class rt_eventsource_state(IntEnum):  # noqa: N801
-    """Values of ``rt_eventsource_state``, without the prefix of their C names."""
-
-    CONNECTING = 0
-    OPEN = 1
-    CLOSED = 2
-
-
 # (comment, length, user)
 rt_eventsource_comment_fn = ctypes.CFUNCTYPE(
     None,
@@ -475,14 +467,6 @@ rt_eventsource_name_fn = ctypes.CFUNCTYPE(
     ctypes.c_size_t,
     ctypes.c_void_p,
 )
-
-
-class rt_longpoll_state(IntEnum):  # noqa: N801
-    """Values of ``rt_longpoll_state``, without the prefix of their C names."""
-
-    CONNECTING = 0
-    OPEN = 1
-    CLOSED = 2
 
 
 class rt_longpoll_cursor(IntEnum):  # noqa: N801
@@ -569,14 +553,6 @@ class rt_rest_progress(ctypes.Structure):  # noqa: N801
 rt_rest_progress_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
-class rt_spreadbot_state(IntEnum):  # noqa: N801
-    """Values of ``rt_spreadbot_state``, without the prefix of their C names."""
-
-    CONNECTING = 0
-    CONNECTED = 1
-    DISCONNECTED = 2
-
-
 class rt_spreadbot_phase(IntEnum):  # noqa: N801
     """Values of ``rt_spreadbot_phase``, without the prefix of their C names."""
 
@@ -628,16 +604,6 @@ class rt_spreadbot_sent(ctypes.Structure):  # noqa: N801
 
 # (sent, user)
 rt_spreadbot_sent_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-
-
-class rt_pusher_state(IntEnum):  # noqa: N801
-    """Values of ``rt_pusher_state``, without the prefix of their C names."""
-
-    CONNECTING = 0
-    CONNECTED = 1
-    DISCONNECTING = 2
-    DISCONNECTED = 3
-    RECONNECTING = 4
 
 
 class rt_pusher_data(IntEnum):  # noqa: N801
@@ -1639,7 +1605,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_credentials_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
-    "rt_websocket_on_close": (
+    "rt_websocket_on_closed": (
         (ctypes.c_void_p, rt_closed_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
@@ -1687,6 +1653,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_uint16, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_websocket_retry_now": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_websocket_credentials_ready": (
         (ctypes.c_void_p, ctypes.c_bool),
         ctypes.c_int32,
@@ -1886,6 +1853,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_eventsource_start": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventsource_restart": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_retry_now": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventsource_credentials_ready": (
         (ctypes.c_void_p, ctypes.c_bool),
         ctypes.c_int32,
@@ -1930,6 +1898,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_eventsource_confirm_id": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_eventsource_reset_stored_id": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_connect": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
     "rt_eventsource_receive": (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.POINTER(rt_event))),
         ctypes.c_int32,
@@ -2073,6 +2042,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_longpoll_start": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_longpoll_restart": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_retry_now": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_longpoll_credentials_ready": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_longpoll_defer_attempt": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_longpoll_attempt_ready": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
@@ -2098,6 +2068,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ),
         ctypes.c_int32,
     ),
+    "rt_longpoll_connect": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
     "rt_longpoll_receive": (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.POINTER(rt_event))),
         ctypes.c_int32,
@@ -2445,12 +2416,13 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_spreadbot_sent_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
-    "rt_spreadbot_on_disconnected": (
+    "rt_spreadbot_on_closed": (
         (ctypes.c_void_p, rt_closed_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
-    "rt_spreadbot_establish": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_spreadbot_disconnect": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_start": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_spreadbot_close": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_retry_now": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_spreadbot_send_text": (
         (
             ctypes.c_void_p,
@@ -2696,9 +2668,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ),
         ctypes.c_int32,
     ),
-    "rt_pusher_connect": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_pusher_disconnect": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_start": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_close": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_pusher_network_changed": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_pusher_retry_now": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_pusher_pause": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_pusher_resume": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_pusher_subscribe": (
@@ -2749,6 +2722,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_pusher_get_reconnect_attempts": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_connect": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
     "rt_pusher_channel_free": ((ctypes.c_void_p,), None),
     "rt_pusher_channel_bind": (
         (
@@ -3007,12 +2981,14 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_ddp_debug_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
-    "rt_ddp_connect": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_ddp_disconnect": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_ddp_reconnect": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_start": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_close": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_restart": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_ddp_network_changed": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_ddp_retry_now": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_ddp_enter_background": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_ddp_enter_foreground": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_ddp_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_ddp_get_status": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_ddp_get_retry_count": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_ddp_get_retry_in_ms": (
@@ -3052,7 +3028,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_opened_fn, ctypes.c_void_p),
         ctypes.c_int32,
     ),
-    "rt_ddp_connect_and_wait": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_ddp_connect": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
     "rt_ddp_call_and_wait": (
         (
             ctypes.c_void_p,
@@ -3784,7 +3760,7 @@ class Library:
     # (websocket, fn, user, destroy)
     rt_websocket_on_credentials: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)
-    rt_websocket_on_close: Callable[[Any, Any, Any, Any], int]
+    rt_websocket_on_closed: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)
     rt_websocket_on_drained: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)
@@ -3807,6 +3783,8 @@ class Library:
     rt_websocket_ping: Callable[[Any, Any, int], int]
     # (websocket, code, reason)
     rt_websocket_close: Callable[[Any, int, bytes | None], int]
+    # (websocket)
+    rt_websocket_retry_now: Callable[[Any], int]
     # (websocket, fresh)
     rt_websocket_credentials_ready: Callable[[Any, bool], int]
     # (websocket)
@@ -3933,6 +3911,8 @@ class Library:
     rt_eventsource_start: Callable[[Any], int]
     # (eventsource)
     rt_eventsource_restart: Callable[[Any], int]
+    # (eventsource)
+    rt_eventsource_retry_now: Callable[[Any], int]
     # (eventsource, fresh)
     rt_eventsource_credentials_ready: Callable[[Any, bool], int]
     # (eventsource)
@@ -3961,6 +3941,8 @@ class Library:
     rt_eventsource_confirm_id: Callable[[Any, bytes | None], int]
     # (eventsource)
     rt_eventsource_reset_stored_id: Callable[[Any], int]
+    # (eventsource, timeout_ms)
+    rt_eventsource_connect: Callable[[Any, int], int]
     # (eventsource, timeout_ms, out)
     rt_eventsource_receive: Callable[[Any, int, Any], int]
     # (event)
@@ -4057,6 +4039,8 @@ class Library:
     rt_longpoll_start: Callable[[Any], int]
     # (longpoll)
     rt_longpoll_restart: Callable[[Any], int]
+    # (longpoll)
+    rt_longpoll_retry_now: Callable[[Any], int]
     # (longpoll, fresh)
     rt_longpoll_credentials_ready: Callable[[Any, bool], int]
     # (longpoll)
@@ -4075,6 +4059,8 @@ class Library:
     rt_longpoll_get_url: Callable[[Any, Any, int, Any], int]
     # (longpoll, buffer, size, out_length)
     rt_longpoll_get_last_event_id: Callable[[Any, Any, int, Any], int]
+    # (longpoll, timeout_ms)
+    rt_longpoll_connect: Callable[[Any, int], int]
     # (longpoll, timeout_ms, out)
     rt_longpoll_receive: Callable[[Any, int, Any], int]
     # (loop, base_url, out)
@@ -4320,11 +4306,13 @@ class Library:
     # (spreadbot, fn, user, destroy)
     rt_spreadbot_on_sent: Callable[[Any, Any, Any, Any], int]
     # (spreadbot, fn, user, destroy)
-    rt_spreadbot_on_disconnected: Callable[[Any, Any, Any, Any], int]
+    rt_spreadbot_on_closed: Callable[[Any, Any, Any, Any], int]
     # (spreadbot, path)
-    rt_spreadbot_establish: Callable[[Any, bytes | None], int]
+    rt_spreadbot_start: Callable[[Any, bytes | None], int]
     # (spreadbot)
-    rt_spreadbot_disconnect: Callable[[Any], int]
+    rt_spreadbot_close: Callable[[Any], int]
+    # (spreadbot)
+    rt_spreadbot_retry_now: Callable[[Any], int]
     # (spreadbot, text, length, out_number)
     rt_spreadbot_send_text: Callable[[Any, bytes | None, int, Any], int]
     # (spreadbot, data, length, out_number)
@@ -4470,11 +4458,13 @@ class Library:
     # (event, name, out_json, out_length)
     rt_pusher_event_property: Callable[[Any, bytes | None, Any, Any], int]
     # (pusher)
-    rt_pusher_connect: Callable[[Any], int]
+    rt_pusher_start: Callable[[Any], int]
     # (pusher)
-    rt_pusher_disconnect: Callable[[Any], int]
+    rt_pusher_close: Callable[[Any], int]
     # (pusher, reachable)
     rt_pusher_network_changed: Callable[[Any, bool], int]
+    # (pusher)
+    rt_pusher_retry_now: Callable[[Any], int]
     # (pusher)
     rt_pusher_pause: Callable[[Any], int]
     # (pusher)
@@ -4504,6 +4494,8 @@ class Library:
     rt_pusher_get_url: Callable[[Any, Any, int, Any], int]
     # (pusher)
     rt_pusher_get_reconnect_attempts: Callable[[Any], int]
+    # (pusher, timeout_ms)
+    rt_pusher_connect: Callable[[Any, int], int]
     # (channel)
     rt_pusher_channel_free: Callable[[Any], None]
     # (channel, event, fn, user, destroy, out)
@@ -4675,17 +4667,21 @@ class Library:
     # (ddp, fn, user, destroy)
     rt_ddp_on_debug: Callable[[Any, Any, Any, Any], int]
     # (ddp)
-    rt_ddp_connect: Callable[[Any], int]
+    rt_ddp_start: Callable[[Any], int]
     # (ddp)
-    rt_ddp_disconnect: Callable[[Any], int]
+    rt_ddp_close: Callable[[Any], int]
     # (ddp)
-    rt_ddp_reconnect: Callable[[Any], int]
+    rt_ddp_restart: Callable[[Any], int]
     # (ddp, reachable)
     rt_ddp_network_changed: Callable[[Any, bool], int]
+    # (ddp)
+    rt_ddp_retry_now: Callable[[Any], int]
     # (ddp)
     rt_ddp_enter_background: Callable[[Any], int]
     # (ddp)
     rt_ddp_enter_foreground: Callable[[Any], int]
+    # (ddp)
+    rt_ddp_get_state: Callable[[Any], int]
     # (ddp)
     rt_ddp_get_status: Callable[[Any], int]
     # (ddp)
@@ -4705,7 +4701,7 @@ class Library:
     # (ddp, fn, user)
     rt_ddp_get_opened: Callable[[Any, Any, Any], int]
     # (ddp, timeout_ms)
-    rt_ddp_connect_and_wait: Callable[[Any, int], int]
+    rt_ddp_connect: Callable[[Any, int], int]
     # (ddp, method, params, options, timeout_ms, outcome)
     rt_ddp_call_and_wait: Callable[
         [Any, bytes | None, bytes | None, Any, int, Any],

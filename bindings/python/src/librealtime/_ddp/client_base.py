@@ -253,19 +253,24 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
         """Ends the connection and all attempts. Calls and subscriptions wait for the next
         ``connect``."""
         self._is_on = False
-        check(DDP.disconnect(self._require_handle()))
+        check(DDP.close(self._require_handle()))
         self._changed()
 
     def reconnect(self) -> None:
         """Drops the connection, also if it is fine, and connects again."""
         self._is_on = True
-        check(DDP.reconnect(self._require_handle()))
+        check(DDP.restart(self._require_handle()))
 
     def network_changed(self, is_reachable: bool) -> None:
         """Reports what the program knows about the network, besides what `reachability` observes.
         If the network is reachable, an attempt that waits is made at once. If it is not, none is
         made until it is, and ``connect`` waits."""
         check(DDP.network_changed(self._require_handle(), bool(is_reachable)))
+
+    def retry_now(self) -> None:
+        """Tells the client that the network is back: an attempt that waits is made at once, and a
+        connection is checked by a ping."""
+        check(DDP.retry_now(self._require_handle()))
 
     def enter_background(self) -> None:
         """Reports that the program moves to the background: the connection is kept for a while
@@ -280,7 +285,7 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
     def _begin_connecting(self) -> Outcome:
         handle = self._require_handle()
         self._is_on = True
-        check(DDP.connect(handle))
+        check(DDP.start(handle))
         self._changed()
         return Outcome(self._connection_result)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core import abi
-from .._core.abi import rt_pusher_data, rt_status
+from .._core.abi import rt_pusher_data, rt_state, rt_status
 from .._core.errors import ConnectionClosedError, RealtimeError, check, from_status
 from .._core.failure import Failure
 from .._core.kind import Callback, Kind, callback
@@ -32,7 +32,14 @@ from .objects import (
 PUSHER = Kind("pusher", "Pusher connection", "event")
 CHANNEL = Kind("pusher_channel", "channel", "event")
 
-STATES: dict[int, State] = {value: name for name, value in names_of(abi.rt_pusher_state).items()}
+STATES: dict[int, State] = {
+    rt_state.IDLE: "disconnected",
+    rt_state.CONNECTING: "connecting",
+    rt_state.OPEN: "connected",
+    rt_state.WAITING: "reconnecting",
+    rt_state.CLOSING: "disconnecting",
+    rt_state.CLOSED: "disconnected",
+}
 _PUSHES: dict[int, Any] = {value: name for name, value in names_of(abi.rt_pusher_push).items()}
 _NO_DATA = int(rt_pusher_data.NONE)
 _Text = ctypes.POINTER(ctypes.c_char_p)

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .._core.abi import rt_pusher_state, rt_status
+from .._core.abi import rt_state, rt_status
 from .._core.awaiting import handlers_of, plain
 from .._core.errors import InvalidState, RealtimeError, StreamEnded, check
 from .._core.handle import Handle, new
@@ -58,7 +58,7 @@ from .streams import Listening
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_CONNECTED = int(rt_pusher_state.CONNECTED)
+_CONNECTED = int(rt_state.OPEN)
 
 
 @OPTIONS.shown_by("Pusher")
@@ -229,6 +229,10 @@ class BasePusher(Reception[C], Listening, Configured):
         at once. If it is not, none is made until it is, and ``connect`` waits."""
         check(PUSHER.network_changed(self._require_handle(), bool(is_reachable)))
 
+    def retry_now(self) -> None:
+        """Tells the connection that the network is back, as ``network_changed(True)`` does."""
+        check(PUSHER.retry_now(self._require_handle()))
+
     def set_reconnect_limits(
         self, max_reconnects: int | None = None, max_reconnect_gap: float | None = 120
     ) -> None:
@@ -247,7 +251,7 @@ class BasePusher(Reception[C], Listening, Configured):
             self._is_on, self._failure = True, None
             self._connects += 1
             try:
-                check(PUSHER.connect(handle))
+                check(PUSHER.start(handle))
             except BaseException:
                 self._is_on, self._failure = before
                 raise
@@ -264,7 +268,7 @@ class BasePusher(Reception[C], Listening, Configured):
             if handle is None or not self._is_on:
                 return None
             self._revive()
-            check(PUSHER.disconnect(handle))
+            check(PUSHER.close(handle))
             connects = self._connects
         # One that was connected again before the loop's turn reports no end.
         return lambda: self._ends != ends or self._connects != connects or not self._is_on
@@ -376,7 +380,7 @@ class BasePusher(Reception[C], Listening, Configured):
         self._changed()
 
     def _missed(self, handle: Handle) -> None:
-        if PUSHER.get_state(handle) == rt_pusher_state.DISCONNECTED:
+        if PUSHER.get_state(handle) == rt_state.CLOSED:
             self._ends += 1
             self._is_on = False
 

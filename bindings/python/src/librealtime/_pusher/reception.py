@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Generic, TypeVar
 
-from .._core.abi import rt_pusher_state, rt_status
+from .._core.abi import rt_state, rt_status
 from .._core.awaiting import at_once
 from .._core.errors import RealtimeError, final
 from .._core.kind import read_opened
@@ -22,7 +22,7 @@ from .options import encoded_user
 from .user import BaseUser
 
 C = TypeVar("C", bound=BaseChannel)
-_DISCONNECTED = int(rt_pusher_state.DISCONNECTED)
+_DISCONNECTED = int(rt_state.CLOSED)
 
 
 class Reception(Flow, Generic[C]):

@@ -15,7 +15,7 @@ from .._core.parameters import Given
 from .._core.reconnect import Attempt
 from .._core.values import shown
 from .source_base import BaseSource, T
-from .source_options import ReadyState
+from .source_options import READY_STATES, ReadyState
 
 
 class HTTPSource(Asking, BaseSource[T], Generic[T]):
@@ -48,7 +48,7 @@ class HTTPSource(Asking, BaseSource[T], Generic[T]):
             return ReadyState.CLOSED
         state = self._kind.get_state(handle)
         check(state)
-        return ReadyState(state)
+        return READY_STATES[state]
 
     @property
     def url(self) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from .._core.abi import rt_status
+from .._core.abi import rt_state, rt_status
 from .._core.awaiting import handlers_of
 from .._core.endpoint import Endpoint, check_flow
 from .._core.errors import RealtimeError, StreamEnded, check, final, from_status
@@ -26,7 +26,7 @@ from .._core.parameters import Configured, Given, Options, Setup
 from .._core.response import Opened
 from .._core.shared_options import queue_limits
 from .._core.values import text, without_userinfo
-from .source_options import ErrorEvent, OnError, OnOpen, ReadyState
+from .source_options import ErrorEvent, OnError, OnOpen
 from .taken import Taken
 
 
@@ -248,7 +248,7 @@ class BaseSource(Endpoint, Configured, Generic[T]):
         self._last_id = read_text(self._kind.get_last_event_id, handle)
 
     def _missed(self, handle: Handle) -> None:
-        if self._kind.get_state(handle) == ReadyState.CLOSED:
+        if self._kind.get_state(handle) == rt_state.CLOSED:
             self._ended()
 
     def _end(self) -> RealtimeError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Optional, TypedDict, TypeVar, Union
 
-from .._core.abi import rt_eventsource_state
+from .._core.abi import rt_state
 from .._core.errors import RealtimeError
 from .._core.failure import Failure
 from .._core.headers import HeadersLike
@@ -38,9 +38,19 @@ HeaderProvider = Optional[
 class ReadyState(IntEnum):
     """The state of a source, with the numbers of the standard's EventSource."""
 
-    CONNECTING = rt_eventsource_state.CONNECTING
-    OPEN = rt_eventsource_state.OPEN
-    CLOSED = rt_eventsource_state.CLOSED
+    CONNECTING = 0
+    OPEN = 1
+    CLOSED = 2
+
+
+#: By the states that all objects share.
+READY_STATES: dict[int, ReadyState] = {
+    rt_state.IDLE: ReadyState.CONNECTING,
+    rt_state.CONNECTING: ReadyState.CONNECTING,
+    rt_state.OPEN: ReadyState.OPEN,
+    rt_state.WAITING: ReadyState.CONNECTING,
+    rt_state.CLOSED: ReadyState.CLOSED,
+}
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,12 @@ from .._core.errors import RealtimeError, from_status
 from .._core.failure import stream_error
 from .._core.handle import Handle
 from .._core.kind import Kind, callback, read_text
-from .._core.loader import lib
 from .._core.memory import memory
 from .._core.response import Opened
 from .._rest.callbacks import answer, proxy_status
 from .._rest.response import HTTPStatusError, RESTResponse
 
 SPREADBOT = Kind("spreadbot", "Spreadbot connection", "message")
-# The function that a source calls to be closed.
-SPREADBOT.close = lib.rt_spreadbot_disconnect
 
 
 def read_tokens(spreadbot: Handle) -> tuple[str, str]:
@@ -80,4 +77,4 @@ ON_TRANSPORT = callback(
 ON_MESSAGE = callback("message", abi.rt_event_fn, _message)
 ON_TOKENS = callback("tokens", abi.rt_spreadbot_tokens_fn, _tokens)
 ON_SENT = callback("sent", abi.rt_spreadbot_sent_fn, _sent)
-ON_DISCONNECTED = callback("disconnected", abi.rt_closed_fn, _disconnected)
+ON_DISCONNECTED = callback("closed", abi.rt_closed_fn, _disconnected)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Callable, Literal, Optional, TypedDict, TypeVar, Union
 
-from .._core.abi import rt_spreadbot_phase, rt_spreadbot_state, rt_spreadbot_transport, rt_status
+from .._core.abi import rt_spreadbot_phase, rt_spreadbot_transport, rt_state, rt_status
 from .._core.backoff import Backoff
 from .._core.errors import RealtimeError
 from .._core.log import set_log_level
@@ -39,7 +39,14 @@ Phase = Literal["none", "dialing", "backoff", "offline", "auth"]
 
 TRANSPORTS: dict[Transport, int] = names_of(rt_spreadbot_transport)
 del TRANSPORTS["none"]  # type: ignore[arg-type]
-STATES: dict[int, State] = {value: name for name, value in names_of(rt_spreadbot_state).items()}
+STATES: dict[int, State] = {
+    rt_state.IDLE: "disconnected",
+    rt_state.CONNECTING: "connecting",
+    rt_state.OPEN: "connected",
+    rt_state.WAITING: "connecting",
+    rt_state.CLOSING: "disconnected",
+    rt_state.CLOSED: "disconnected",
+}
 PHASES: dict[int, Phase] = {value: name for name, value in names_of(rt_spreadbot_phase).items()}
 
 

@@ -47,7 +47,7 @@ def _close(target: Any, address: int) -> None:
 _ALWAYS = (
     ON_OPEN,
     callback("error", abi.rt_failure_fn, _error),
-    callback("close", abi.rt_closed_fn, _close),
+    callback("closed", abi.rt_closed_fn, _close),
     callback("drained", abi.rt_websocket_drained_fn, lambda target: target._drained()),
     callback("pong", abi.rt_websocket_pong_fn, lambda target, time_us: target._ponged(time_us)),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Optional
 
-from .._core.abi import rt_websocket_state
+from .._core.abi import rt_state
 from .batch import Message
 
 OnMessage = Optional[Callable[[Message], object]]
@@ -16,10 +16,10 @@ OnMessages = Optional[Callable[["list[Message]"], object]]
 class State(IntEnum):
     """The state of a connection."""
 
-    NEW = rt_websocket_state.NEW
-    CONNECTING = rt_websocket_state.CONNECTING
-    OPEN = rt_websocket_state.OPEN
-    CLOSING = rt_websocket_state.CLOSING
-    CLOSED = rt_websocket_state.CLOSED
+    NEW = rt_state.IDLE
+    CONNECTING = rt_state.CONNECTING
+    OPEN = rt_state.OPEN
+    CLOSING = rt_state.CLOSING
+    CLOSED = rt_state.CLOSED
     #: Lost, waiting for the next attempt.
-    WAITING = rt_websocket_state.WAITING
+    WAITING = rt_state.WAITING
