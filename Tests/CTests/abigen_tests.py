@@ -47,9 +47,16 @@ CHAPTER = "// Chapter: test. For this test.\n"
 HANDLE = "/// A thing. Since 0.1.\npublic typealias rt_thing = OpaquePointer\n"
 
 
-def function(parameters: str, result: str = "", doc: str = "/// Does. Since 0.1.") -> str:
+def function(
+    parameters: str, result: str = "", doc: str = "/// Does. Since 0.1.", name: str = "rt_do"
+) -> str:
     body = "fatalError()"
-    return f'{doc}\n@_cdecl("rt_do") public func rt_do({parameters}){result} {{ {body} }}\n'
+    return f'{doc}\n@_cdecl("{name}") public func {name}({parameters}){result} {{ {body} }}\n'
+
+
+def method(verb: str, parameters: str = "") -> str:
+    """A handle, and a function on it."""
+    return HANDLE + function(f"_ thing: rt_thing?{parameters}", name=f"rt_thing_{verb}")
 
 
 def enumeration(cases: str, doc: str = "/// Values of `rt_kind`. Since 0.1.") -> str:
@@ -106,6 +113,12 @@ REFUSED = [
         5,
         "Values of",
     ),
+    ("word_disconnect", method("disconnect"), 5, "_close is the orderly end"),
+    ("word_establish", method("establish"), 5, "_start begins"),
+    ("word_on_close", method("on_close"), 5, "_on_closed"),
+    ("word_network", method("network_changed"), 5, "_retry_now"),
+    ("connect_without_time", method("connect"), 5, "takes 'timeout_ms'"),
+    ("start_with_time", method("start", ", _ timeout_ms: Int64"), 5, "never waits"),
 ]
 
 #: The same interface without errors.
@@ -113,6 +126,8 @@ ACCEPTED = (
     HANDLE
     + enumeration("/// One.\ncase ONE = -1")
     + function("_ thing: rt_thing?, _ pair: UnsafePointer<rt_pair>?, _ n: Int", " -> rt_kind")
+    + function("_ thing: rt_thing?, _ timeout_ms: Int64", name="rt_thing_connect")
+    + function("_ thing: rt_thing?", name="rt_thing_disconnect_all")
 )
 
 

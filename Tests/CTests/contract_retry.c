@@ -1,5 +1,5 @@
-/* The program says that the network is back: an attempt that waits is made at once, whether it waits
- * for its time or for a network. Nobody listens on port 1, so that each attempt fails. */
+/* The program says that the network is back: an attempt that waits is made at once, whether it
+ * waits for its time or for a network. Nobody listens on port 1, so that each attempt fails. */
 #include "contract.h"
 
 enum { HOUR_MS = 3600000 };

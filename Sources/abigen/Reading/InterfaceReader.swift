@@ -241,6 +241,12 @@ struct InterfaceReader {
         where !parameters.contains(where: { $0.name == parameter.name }) {
             throw Refusal(item.place, "no parameter is called '\(parameter.name)'")
         }
+        if let noun = parameters.first?.type.base, types.declared[noun] == .handle,
+            let objection = Vocabulary.objection(
+                to: name, of: noun, parameters: parameters.map(\.name))
+        {
+            throw Refusal(item.place, objection)
+        }
         interface.functions.append(
             Function(
                 name: name, chapter: item.place.stem, documentation: documentation, since: since,
