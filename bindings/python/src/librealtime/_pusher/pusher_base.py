@@ -380,7 +380,7 @@ class BasePusher(Reception[C], Listening, Configured):
         self._changed()
 
     def _missed(self, handle: Handle) -> None:
-        if PUSHER.get_state(handle) == rt_state.CLOSED:
+        if STATES.get(PUSHER.get_state(handle)) == "disconnected":
             self._ends += 1
             self._is_on = False
 

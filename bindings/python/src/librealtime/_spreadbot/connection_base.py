@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable
 
-from .._core.abi import rt_state, rt_status
+from .._core.abi import rt_status
 from .._core.errors import BufferFull, InvalidState, RealtimeError, check, final, from_status
 from .._core.failure import Failure
 from .._core.handle import Handle
@@ -214,8 +214,7 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
             error = fatal or error
         # A handler of the fatal error may have established it again.
         handle = self._handle
-        state = rt_state.CLOSED
-        if handle is not None and SPREADBOT.get_state(handle) == state:
+        if handle is not None and STATES.get(SPREADBOT.get_state(handle)) == "disconnected":
             self._failure = None if error is None else final(error)
             self._is_established = self._is_open = False
             self._changed()
@@ -282,7 +281,7 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
         self._sends.end_all(self._closed())
 
     def _missed(self, handle: Handle) -> None:
-        if SPREADBOT.get_state(handle) == rt_state.CLOSED:
+        if STATES.get(SPREADBOT.get_state(handle)) == "disconnected":
             self._is_established = self._is_open = False
 
     def _remember(self, handle: Handle) -> None:
