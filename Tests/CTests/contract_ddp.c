@@ -31,6 +31,7 @@ static void connects_and_disconnects(rt_loop *loop, const char *server) {
   CHECK_OK(rt_ddp_get_version(ddp, text, sizeof text, &length));
   CHECK(strcmp(text, "1") == 0 && length == 1);
   CHECK_STATUS(rt_ddp_set_compression(ddp, true), RT_ERROR_STATE);
+  CHECK_OK(rt_ddp_network_changed(ddp, true));
   CHECK_OK(rt_ddp_retry_now(ddp));
   CHECK_OK(rt_ddp_enter_background(ddp));
   CHECK_OK(rt_ddp_enter_foreground(ddp));

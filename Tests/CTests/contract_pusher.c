@@ -34,6 +34,7 @@ static void connects_and_disconnects(rt_loop *loop, const char *server) {
   CHECK(length > 4 && strlen(text) == 3);
   CHECK(rt_pusher_get_reconnect_attempts(pusher) == 0);
   CHECK_STATUS(rt_pusher_set_cluster(pusher, "eu"), RT_ERROR_STATE);
+  CHECK_OK(rt_pusher_network_changed(pusher, true));
   CHECK_OK(rt_pusher_retry_now(pusher));
   CHECK_OK(rt_pusher_set_reconnect_limits(pusher, 3, 0));
   disconnect(&h);
