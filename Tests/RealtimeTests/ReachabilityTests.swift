@@ -102,6 +102,34 @@ import Testing
         ddp.close()
     }
 
+    /// The program knows that there is a network, and the monitor does not. It counts again when
+    /// the attempt has failed.
+    @Test func attemptsThatWaitAreMadeAtOnce() async throws {
+        let reachability = try Reachability(.manual)
+        try reachability.setOnline(false)
+        let (told, continuation) = AsyncStream.makeStream(of: String.self)
+        let report: @Sendable (String, RealtimeError?, Duration?) -> Void = {
+            guard let error = $1 else { return }
+            let isWait = error.message.contains("no network reaches it")
+            #expect($2 == nil && (isWait || error.message.contains("refused")))
+            continuation.yield("\($0) \(isWait ? "waits" : "failed")")
+        }
+        let objects = try [
+            waitingSocket(reachability, report), waitingSource(reachability, report),
+            waitingPoll(reachability, report), waitingSpreadbot(reachability, report),
+            waitingPusher(reachability, report), waitingMeteor(reachability, report),
+        ]
+        var lines = told.makeAsyncIterator()
+        var waits: Set<String> = []
+        for _ in objects { waits.insert(try #require(await lines.next())) }
+        #expect(waits == Set(objects.map { "\($0.name) waits" }))
+        for object in objects {
+            try object.retryNow()
+            #expect(await lines.next() == "\(object.name) failed")
+        }
+        for object in objects { object.close() }
+    }
+
     @Test func aConnectionRefusesAnotherLoopsReachability() async throws {
         var options = WebSocket.Options()
         options.reconnect = Backoff()
@@ -110,4 +138,81 @@ import Testing
             try await WebSocket.connect("ws://127.0.0.1:1/", options: options)
         }
     }
+}
+
+private typealias Report = @Sendable (String, RealtimeError?, Duration?) -> Void
+
+/// An object that waits for a network.
+private struct Waiting {
+    let name: String
+    let retryNow: () throws -> Void
+    let close: () -> Void
+}
+
+private func waitingSocket(_ reachability: Reachability, _ report: @escaping Report) throws
+    -> Waiting
+{
+    var options = WebSocket.Options()
+    options.reconnect = Backoff()
+    options.reachability = reachability
+    var handlers = WebSocket.Handlers()
+    handlers.error = { report("WebSocket", $0.error, $0.retryIn) }
+    let socket = try WebSocket("ws://127.0.0.1:1/", options: options, handlers: handlers)
+    try socket.start()
+    return Waiting(name: "WebSocket", retryNow: socket.retryNow) { try? socket.beginClose() }
+}
+
+private func waitingSource(_ reachability: Reachability, _ report: @escaping Report) throws
+    -> Waiting
+{
+    var options = EventSource.Options()
+    options.reachability = reachability
+    let source = try EventSource("http://127.0.0.1:1/", options: options, start: false)
+    source.onError { report("EventSource", $0.error, $0.retryIn) }
+    try source.start()
+    return Waiting(name: "EventSource", retryNow: source.retryNow, close: source.close)
+}
+
+private func waitingPoll(_ reachability: Reachability, _ report: @escaping Report) throws -> Waiting
+{
+    var options = LongPoll.Options()
+    options.reachability = reachability
+    let poll = try LongPoll("http://127.0.0.1:1/", options: options, start: false)
+    poll.onError { report("LongPoll", $0.error, $0.retryIn) }
+    try poll.start()
+    return Waiting(name: "LongPoll", retryNow: poll.retryNow, close: poll.close)
+}
+
+private func waitingSpreadbot(_ reachability: Reachability, _ report: @escaping Report) throws
+    -> Waiting
+{
+    var config = Spreadbot.Configuration(baseURL: "http://127.0.0.1:1")
+    config.reachability = reachability
+    let spreadbot = try Spreadbot(config: config)
+    spreadbot.onError { report("Spreadbot", $0.error, $0.retryIn) }
+    spreadbot.establishConnection(path: "news")
+    return Waiting(name: "Spreadbot", retryNow: spreadbot.retryNow, close: spreadbot.close)
+}
+
+private func waitingPusher(_ reachability: Reachability, _ report: @escaping Report) throws
+    -> Waiting
+{
+    var options = PusherClientOptions(host: .host("127.0.0.1"), port: 1, useTLS: false)
+    options.reachability = reachability
+    let pusher = Pusher(key: "KEY", options: options)
+    pusher.onStateChange { report("Pusher", $0.error, $0.retryIn) }
+    pusher.connect()
+    return Waiting(
+        name: "Pusher", retryNow: pusher.connection.retryNow, close: pusher.disconnect)
+}
+
+private func waitingMeteor(_ reachability: Reachability, _ report: @escaping Report) throws
+    -> Waiting
+{
+    var options = DDPClient.Options()
+    options.reachability = reachability
+    let client = try DDPClient("ws://127.0.0.1:1/websocket", options: options)
+    client.onStatus { report("DDPClient", $0.error, $0.retryIn) }
+    try client.connect()
+    return Waiting(name: "DDPClient", retryNow: client.retryNow, close: client.close)
 }

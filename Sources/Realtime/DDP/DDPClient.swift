@@ -135,6 +135,10 @@ public final class DDPClient: Sendable {
         try engine.networkChanged(isReachable: isReachable)
     }
 
+    /// Reports that the network is back, as `networkChanged(isReachable: true)` does. A connection
+    /// is also checked by a ping.
+    public func retryNow() throws(RealtimeError) { try engine.retryNow() }
+
     /// The program moves to the background: the connection is kept for a while
     /// (`Options.backgroundGrace`), and no new attempt is made.
     public func enterBackground() throws(RealtimeError) { try engine.enterBackground() }

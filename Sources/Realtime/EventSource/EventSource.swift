@@ -280,6 +280,10 @@ public final class EventSource: Sendable, AsyncSequence {
     /// - Throws: `RealtimeError(.closed)`.
     public func restart() throws(RealtimeError) { try connection.restart() }
 
+    /// Reports that the network is back, whatever `Options.reachability` says: an attempt that
+    /// waits, for its time or for a network, is made at once.
+    public func retryNow() throws(RealtimeError) { try connection.retryNow() }
+
     /// Deletes the id that the id file stores for this source, and the id of the event whose
     /// handler calls this, or that was taken last. Ids of later events are stored as usual.
     /// - Throws: `RealtimeError`: `.store`; `.state` without an id file.

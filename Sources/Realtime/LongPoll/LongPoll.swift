@@ -223,6 +223,10 @@ public final class LongPoll: Sendable, AsyncSequence {
     /// - Throws: `RealtimeError(.closed)`.
     public func restart() throws(RealtimeError) { try connection.restart() }
 
+    /// Reports that the network is back, whatever `Options.reachability` says: an attempt that
+    /// waits, for its time or for a network, is made at once.
+    public func retryNow() throws(RealtimeError) { try connection.retryNow() }
+
     public var state: State { State(connection.state) }
 
     /// The present state and each change of it; `closed` is the last one.

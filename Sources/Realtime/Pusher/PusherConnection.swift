@@ -175,6 +175,9 @@ public final class PusherConnection: Sendable {
         try? engine?.networkChanged(isReachable: isReachable)
     }
 
+    /// Reports that the network is back, as `networkChanged(isReachable: true)` does.
+    public func retryNow() { try? engine?.retryNow() }
+
     // MARK: Channels
 
     func subscribe(

@@ -360,6 +360,11 @@ public final class Spreadbot: Sendable {
     /// connection. The connection may be established again.
     public func closeConnection() { try? connection.disconnect() }
 
+    /// Reports that the network is back, whatever `Configuration.reachability` says: an attempt
+    /// that waits, for its time or for a network, is made at once. An open WebSocket is checked by
+    /// a ping; with another transport, the WebSocket is tried again.
+    public func retryNow() { try? connection.retryNow() }
+
     /// Drops the connection for good. Waiting sends end with `.closed`; those in an outbox wait for
     /// the next connection with this outbox. All handlers but the completions of sends are
     /// released, and with them what they capture, such as this object. Also called when the last

@@ -333,6 +333,11 @@ public final class WebSocket: Sendable {
         try connection.close(code: code.rawValue, reason: reason)
     }
 
+    /// Reports that the network is back, whatever `Options.reachability` says: an attempt that
+    /// waits, for its time or for a network, is made at once. An open connection is checked by a
+    /// ping.
+    public func retryNow() throws(RealtimeError) { try connection.retryNow() }
+
     /// Stops receiving; TCP slows the peer down. Called on the loop's thread, no message comes
     /// after this returns.
     public func pause() throws(RealtimeError) { try connection.pause() }

@@ -154,6 +154,62 @@ def test_the_wait_for_a_network_is_reported(run, kind):
     run(main())
 
 
+@pytest.mark.parametrize("kind", ["EventSource", "LongPoll", "Spreadbot"])
+def test_an_attempt_is_made_at_once(run, kind):
+    """Although the monitor finds no network. If it fails, the object waits again."""
+    reachability, told = offline(), asyncio.Queue()
+
+    async def main():
+        options = {"reachability": reachability, "on_error": told.put_nowait}
+        async with getattr(librealtime, kind)("http://127.0.0.1:1/", **options) as one:
+            if kind == "Spreadbot":
+                await one.establish_connection("news", wait=False)
+            else:
+                taking = asyncio.ensure_future(one.__aiter__().__anext__())
+            assert "no network reaches it" in str((await told.get()).error)
+            for _ in range(2):
+                one.retry_now()
+                event = await told.get()
+                assert "refused" in str(event.error)
+                assert event.retry_in is None and not event.fatal
+            assert told.empty()
+            if kind != "Spreadbot":
+                taking.cancel()
+        with pytest.raises(librealtime.RealtimeError):
+            one.retry_now()
+
+    run(main())
+
+
+def test_a_connection_is_made_again_at_once(run, own_server):
+    """The next attempt would follow in an hour, or never without a network."""
+    patient = Backoff(initial_delay=3600, max_delay=3600, jitter="none")
+    reachability = Reachability("manual")
+    own_server.fates.extend(["drop", "drop"])
+
+    async def main():
+        lost = asyncio.Queue()
+        async with librealtime.connect(
+            own_server.url + "/flaky",
+            reconnect=patient,
+            reachability=reachability,
+            on_lost=lost.put_nowait,
+        ) as ws:
+            assert await ws.recv() == "1 left"
+            assert (await lost.get()).delay == 3600
+            reachability.set_online(False)
+            assert (await lost.get()).delay is None
+            ws.retry_now()
+            assert await ws.recv() == "0 left"
+            assert (await lost.get()).delay is None
+            ws.retry_now()
+            assert await ws.recv() == "0 left"
+        with pytest.raises(librealtime.ConnectionClosed):
+            ws.retry_now()
+
+    run(main())
+
+
 def offline():
     reachability = Reachability("manual")
     reachability.set_online(False)
@@ -226,6 +282,27 @@ def test_a_blocking_connect_waits_for_a_network(make):
     while "refused" not in str((change := told.get()).error):
         assert not is_wait(change), change
     client.close()
+
+
+@pytest.mark.parametrize("make", CONNECTED)
+def test_an_attempt_of_a_client_is_made_at_once(run, make):
+    """Although the monitor finds no network."""
+    told = asyncio.Queue()
+
+    async def main():
+        client = make(librealtime, told.put_nowait, reachability=offline())
+        await client.connect(wait=False)
+        assert is_wait(await told.get())
+        client.retry_now()
+        while (change := await told.get()).error is None:
+            pass
+        assert "refused" in str(change.error)
+        assert change.retry_in is None
+        client.close()
+        with pytest.raises(librealtime.RealtimeError):
+            client.retry_now()
+
+    run(main())
 
 
 @pytest.mark.parametrize("make", CONNECTED)

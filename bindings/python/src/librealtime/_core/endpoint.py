@@ -76,6 +76,15 @@ class Endpoint(Calling):
         """The server's last response that opened it, and its connection; None before the first."""
         return self._opened
 
+    def retry_now(self) -> None:
+        """Reports that the network is back, whatever `reachability` observes: an attempt that
+        waits, for its time or for a network, is made at once. A WebSocket that is open is checked
+        by a ping, also that of a Pusher connection, a Meteor client or Spreadbot.
+
+        :raises RealtimeError: if it is closed.
+        """
+        check(self._kind.retry_now(self._require_handle()))
+
     def _set_handler(self, name: str, handler: object) -> None:
         """Sets one handler. Replaces the whole namespace, as other code may be reading several."""
         self._handlers = SimpleNamespace(**{**vars(self._handlers), name: handler})

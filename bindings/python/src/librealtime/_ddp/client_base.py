@@ -267,11 +267,6 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
         made until it is, and ``connect`` waits."""
         check(DDP.network_changed(self._require_handle(), bool(is_reachable)))
 
-    def retry_now(self) -> None:
-        """Tells the client that the network is back: an attempt that waits is made at once, and a
-        connection is checked by a ping."""
-        check(DDP.retry_now(self._require_handle()))
-
     def enter_background(self) -> None:
         """Reports that the program moves to the background: the connection is kept for a while
         (`background_grace`), and no new attempt is made."""

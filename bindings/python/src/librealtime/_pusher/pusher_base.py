@@ -229,10 +229,6 @@ class BasePusher(Reception[C], Listening, Configured):
         at once. If it is not, none is made until it is, and ``connect`` waits."""
         check(PUSHER.network_changed(self._require_handle(), bool(is_reachable)))
 
-    def retry_now(self) -> None:
-        """Tells the connection that the network is back, as ``network_changed(True)`` does."""
-        check(PUSHER.retry_now(self._require_handle()))
-
     def set_reconnect_limits(
         self, max_reconnects: int | None = None, max_reconnect_gap: float | None = 120
     ) -> None:
