@@ -295,7 +295,7 @@ static void an_answer_that_never_comes_is_a_failure(rt_loop *loop, const char *s
   rt_pusher *pusher = new_pusher(&h, loop, server);
   CHECK_OK(rt_pusher_on_authorize(pusher, on_authorize, &kept, NULL));
   CHECK_OK(rt_pusher_set_auth_timeout_ms(pusher, 1));
-  CHECK_OK(rt_pusher_connect(pusher));
+  CHECK_OK(rt_pusher_start(pusher));
   CHECK_OK(rt_pusher_subscribe(pusher, "private-a", NULL));
   TURN_UNTIL(loop, h.failed);
   CHECK(kept != NULL && h.last_status == RT_ERROR_TIMEOUT);

@@ -57,6 +57,7 @@ private let server = EchoServer.shared
     @Test func otherHandlersCanBeReplaced() async throws {
         var options = WebSocket.Options()
         options.executor = .loop
+        options.pingInterval = nil
         let socket = try await WebSocket.connect(server.url("echo"), options: options)
         var handlers = WebSocket.Handlers()
         handlers.message = { _, _ in }
@@ -106,6 +107,7 @@ private let server = EchoServer.shared
         }
         var options = WebSocket.Options()
         options.executor = .loop
+        options.pingInterval = nil
         let socket = try WebSocket(server.url("echo"), options: options, handlers: handlers)
         try socket.start()
         var rows: [String] = []
