@@ -278,6 +278,25 @@ private final class Block: Sendable {
     }
 
     /// The program may end when `close` has returned.
+    @Test func idsWerePassedToTheProgramWhenCloseReturns() async throws {
+        let stored = Mutex("")
+        var options = EventSource.Options()
+        options.onStore = { _, id in stored.withLock { $0 = id } }
+        options.executor = .queue(DispatchQueue(label: "handlers"))
+        let source = try EventSource(server.url("events/100"), options: options)
+        let (seen, continuation) = AsyncStream.makeStream(of: String.self)
+        source.onMessage { [weak source] id, _, _ in
+            guard id == "60" else { return }
+            source?.close()
+            continuation.yield(stored.withLock { $0 })
+        }
+        for await id in seen {
+            #expect(id == "60")
+            break
+        }
+    }
+
+    /// The program may end when `close` has returned.
     @Test(arguments: [true, false]) func idsAreInTheFileWhenCloseReturns(
         inHandler: Bool
     ) async throws {
@@ -301,6 +320,68 @@ private final class Block: Sendable {
         let stored = try String(contentsOfFile: path, encoding: .utf8)
         block.end()
         #expect(stored.split(whereSeparator: \.isWhitespace).contains("60"))
+    }
+
+    /// Events that arrived while the handler ran are not handled any more, so their ids are not
+    /// stored. Except for the first one of a stream, events that go to a single handler take a
+    /// shorter way through the engine.
+    @Test(arguments: ["message", "odd", "any"], [true, false])
+    func idsOfEventsThatNobodyGotAreNotStored(handler: String, inFile: Bool) async throws {
+        let path = "/tmp/realtime_tests_lost.\(getpid()).\(handler)"
+        defer { for name in [path, path + ".lock"] { unlink(name) } }
+        var options = EventSource.Options()
+        options.executor = .queue(DispatchQueue(label: "handlers"))
+        options.reconnectionTime = .seconds(1000)
+        let (stored, store) = AsyncStream.makeStream(of: String.self)
+        if inFile {
+            options.idFile = path
+            options.storeKey = "mine"
+        } else {
+            options.onStore = { _, id in store.yield(id) }
+        }
+        let source = try EventSource(server.url("events/100"), options: options, start: false)
+        let (closed, continuation) = AsyncStream.makeStream(of: String.self)
+        let block = Block()
+        let count = Mutex(0)
+        let handle: @Sendable (String, String, String) -> Void = { [weak source] id, _, _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            guard number == 5 else { return }
+            block.wait()
+            source?.close()
+            continuation.yield(id)
+        }
+        switch handler {
+        case "message": source.onMessage(handle)
+        case "odd": source.addEventListener("odd", handle)
+        default: source.onAny { handle($0.id, $0.event, $0.data) }
+        }
+        // After the end of the stream all events have been delivered.
+        let states = source.states
+        try source.start()
+        var wasOpen = false
+        for await state in states {
+            if wasOpen, state == .connecting { break }
+            wasOpen = state == .open
+        }
+        #expect(Int(source.lastEventID) ?? 0 >= 100)
+        block.end()
+        var ids = closed.makeAsyncIterator()
+        let last = ["message": "10", "odd": "9", "any": "5"][handler]
+        #expect(await ids.next() == last)
+        if inFile {
+            let words = try String(contentsOfFile: path, encoding: .utf8)
+                .split(whereSeparator: \.isWhitespace)
+            #expect(words.last.map { String($0) } == last)
+        } else {
+            // It may have been called with an earlier one.
+            for await id in stored where Int(id) ?? 0 >= Int(last ?? "") ?? 0 {
+                #expect(id == last)
+                break
+            }
+        }
     }
 
     /// An event's id is stored when all of its handlers have returned.

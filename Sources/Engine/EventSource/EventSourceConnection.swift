@@ -22,6 +22,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     @exclusivity(unchecked) var onMessage: EventSourceHandlers.Event?
     @exclusivity(unchecked) var onAny: EventSourceHandlers.Event?
     @exclusivity(unchecked) var onEvent: EventSourceHandlers.Event?
+    @exclusivity(unchecked) var onDelivered: (() -> Void)?
     /// Incremented with each change of these handlers.
     @exclusivity(unchecked) var handlersAge = 0
     @exclusivity(unchecked) var recentListeners = RecentListeners()
@@ -40,7 +41,8 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     var notedBytes: UInt64 = 0
     /// `EventStreamParser.idCount` when the id was last taken over.
     var knownIDs: UInt64 = 0
-    /// Ids are stored: each is taken over after its event's handlers, not at the end of a read.
+    /// Ids are stored: each is taken over, or its event reported as delivered, after the event's
+    /// handlers, not at the end of a read.
     var storesIDs = false
     /// True inside `read`. If `endsBody` is set, `read` ends the parser's body when it returns.
     var isReading = false
@@ -168,6 +170,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         onMessage = handlers.message
         onAny = handlers.any
         onEvent = handlers.sink
+        onDelivered = handlers.delivered
         storesIDs = handlers.storeID != nil || idLocation.path != nil
         handlersAge += 1
     }
@@ -352,10 +355,12 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     }
 
     /// The loop's thread may be about to take over the id of an event whose handler has told this
-    /// thread to close, and the program may end after that.
+    /// thread to close, and the program may end after that. A confirmed id is known already, but
+    /// only the loop's thread passes it to `storeID`.
     override var closePatience: Duration? {
-        guard let location = shared.withLock({ $0.idLocation }), !confirmsIDs else { return nil }
-        let isStored = location.path != nil || sharedHandlers.current.value.storeID != nil
+        guard let location = shared.withLock({ $0.idLocation }) else { return nil }
+        let isTaken = location.path != nil && !confirmsIDs
+        let isStored = isTaken || sharedHandlers.current.value.storeID != nil
         return isStored ? EventIDWriter.longLockTimeout : nil
     }
 

@@ -105,6 +105,7 @@ extension EventSourceConnection {
         while true {
             let step = try parser.pointee.next(input, &used)
             guard case .event(let event) = step, !isClosed, age == handlersAge else { return step }
+            eventCount &+= 1
             if event.isMessage { onMessage(event) }
             noteIDOfEvent()
             guard mayDeliver, attempt == attemptNumber else { return .needMoreBytes }
@@ -122,6 +123,7 @@ extension EventSourceConnection {
             guard case .event(let event) = step, !isClosed, age == handlersAge, !event.isMessage,
                 let only = recent.only(of: event.type, in: listeners)
             else { return step }
+            eventCount &+= 1
             only(event)
             noteIDOfEvent()
             guard mayDeliver, attempt == attemptNumber else { return .needMoreBytes }

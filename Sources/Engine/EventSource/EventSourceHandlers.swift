@@ -25,6 +25,10 @@ package struct EventSourceHandlers: HTTPSourceHandlers, @unchecked Sendable {
     /// The attempt with this number begins. Options may be changed; returning false closes.
     package var request: ((Int) throws(RealtimeError) -> Bool)?
     package var credentials: ((HTTPResponse) throws(RealtimeError) -> CredentialsAnswer)?
+    /// Every handler has been called with an event. Only for sources that store ids when they are
+    /// confirmed; not called if the source was closed meanwhile, because then a handler may have
+    /// missed the event.
+    package var delivered: (() -> Void)?
     /// The last event id has changed. Called after the handlers of its event, or without an event.
     package var idChanged: (() -> Void)?
     /// Store an id under a key; "" means remove it.

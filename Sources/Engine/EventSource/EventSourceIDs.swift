@@ -45,7 +45,10 @@ extension EventSourceConnection: EventIDSource {
     }
 
     /// Call after the handlers of an event.
-    func noteIDOfEvent() { if storesIDs, !confirmsIDs { noteID() } }
+    func noteIDOfEvent() {
+        guard storesIDs else { return }
+        if !confirmsIDs { noteID() } else if !isClosed { onDelivered?() }
+    }
 
     /// Inside the handlers of an event, that event's id is removed as well.
     func forgetID() {

@@ -99,7 +99,8 @@ public final class EventSource: Sendable, AsyncSequence {
         set { [unowned connection] handlers in
             options.addHandlers(to: connection, &handlers) { mailbox.finish(.normal) }
             if let unfinished {
-                handlers.idChanged = { unfinished.endDelivery(connection.lastEventID) }
+                handlers.delivered = { unfinished.endDelivery() }
+                handlers.idChanged = { unfinished.noteLast(connection.lastEventID) }
             }
             handlers.failed = { failure in
                 guard failure.isFatal else { return }
@@ -268,7 +269,8 @@ public final class EventSource: Sendable, AsyncSequence {
     /// Closes the event source for good and discards waiting events. Called where a handler runs,
     /// that handler does not run again. If ids are stored, the id of the last processed event is in
     /// the file when this returns. A handler that closes the source has processed its event; one
-    /// that an iteration took last comes again in the next run.
+    /// that an iteration took last, or whose handlers are still being called, comes again in the
+    /// next run.
     public func close() {
         unfinished?.close(on: shim_thread_self())
         dispatcher.close()

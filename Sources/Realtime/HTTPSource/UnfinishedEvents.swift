@@ -55,14 +55,11 @@ final class UnfinishedEvents: Sendable {
         }
     }
 
-    /// All events of a read were delivered.
-    /// - Parameter lastID: the id of the last one, which perhaps nobody got.
-    func endDelivery(_ lastID: String) {
-        settling { contents in
-            contents.endDelivery()
-            contents.append(lastID, pending: 0)
-        }
-    }
+    /// All handlers and iterations have got the event, unless nobody wants it.
+    func endDelivery() { settling { $0.endDelivery() } }
+
+    /// - Parameter lastID: the id of the last event, which perhaps nobody got.
+    func noteLast(_ lastID: String) { settling { $0.append(lastID, pending: 0) } }
 
     // MARK: Any thread
 
@@ -80,9 +77,9 @@ final class UnfinishedEvents: Sendable {
     }
 
     /// The source is closed: an event whose handler calls this on the same thread is processed.
+    /// One that the loop delivers now is not, because its other handlers may miss it.
     func close(on thread: UInt) {
         settling { contents in
-            contents.endDelivery()
             if let number = contents.running.removeValue(forKey: thread) {
                 contents.finish(number, entirely: true)
             }
