@@ -65,6 +65,48 @@ private func blocking<Value: Sendable>(
         #expect(try await socket.waitUntilClosed().code == .goingAway)
     }
 
+    /// The other task works on a message meanwhile, so that no task waits.
+    @Test(arguments: [true, false]) func cancellingLeavesTheConnectionToTasksThatReceive(
+        iterates: Bool
+    ) async throws {
+        let socket = try await WebSocket.connect(server.url("echo"))
+        try await socket.send("first")
+        #expect(try await socket.receive() == .text("first"))
+        let (begun, continuation) = AsyncStream.makeStream(of: Void.self)
+        let task = Task {
+            var iterator = socket.messages.makeAsyncIterator()
+            continuation.yield()
+            _ = try await iterates ? iterator.next() : socket.receive()
+        }
+        for await _ in begun { break }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(socket.state == .open)
+        try await socket.send("second")
+        #expect(try await socket.receive() == .text("second"))
+        try await socket.close()
+        #expect(try await socket.receive() == nil)
+    }
+
+    /// Without any other task.
+    @Test(arguments: [true, false]) func cancellingAReceiveLosesNothing(
+        inPieces: Bool
+    ) async throws {
+        var options = WebSocket.Options()
+        options.deliversPieces = inPieces
+        let socket = try await WebSocket.connect(server.url("echo"), options: options)
+        let receive: @Sendable () async throws -> Int? = {
+            try await inPieces ? socket.receivePiece()?.bytes.count : socket.receive()?.count
+        }
+        let task = Task { try await receive() }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(socket.state == .open)
+        try await socket.send("later")
+        #expect(try await receive() == 5)
+        try await socket.close()
+    }
+
     @Test func aReceiveEndsAfterItsTimeout() async throws {
         let socket = try await WebSocket.connect(server.url("echo"))
         let error = await #expect(throws: RealtimeError.self) {

@@ -370,10 +370,7 @@ final class Mailbox<Element: MailboxElement>: Sendable {
 
     // MARK: Readers
 
-    /// Whether no task takes messages: there is no iterator, and no task waits.
-    var isUnused: Bool { addReaders(0) }
-
-    /// - Returns: whether no task takes messages.
+    /// - Returns: whether no task takes messages: there is no iterator, and no task waits.
     @discardableResult fileprivate func addReaders(_ change: Int) -> Bool {
         arrived.withLock { arrived in
             arrived.readers += change

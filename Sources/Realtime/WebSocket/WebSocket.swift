@@ -8,7 +8,7 @@ public import Wire
 ///     try await socket.send("hello")
 ///     for try await message in socket.messages { print(message) }
 ///
-/// Cancelling the task that connects, or the only one that waits for a message, closes the
+/// Cancelling the task that connects, or the only one that iterates over `messages`, closes the
 /// connection. Releasing the last reference drops it. All members may be used on any thread.
 public final class WebSocket: Sendable {
     /// One whole message.
@@ -63,6 +63,8 @@ public final class WebSocket: Sendable {
     private let stateHub = StateHub<State>(.new, last: .closed)
     /// The connection's own handlers, which run before the user's.
     private let own: WebSocketHandlers
+    /// Whether a task has called `receive` or `receivePiece`. It may do so again.
+    private let isReceivedFrom = Atomic<Bool>(false)
     private let executor: HandlerExecutor
     /// Where the user's handlers run.
     private let queues: HandlerQueues
@@ -180,15 +182,17 @@ public final class WebSocket: Sendable {
     /// down. Ends after close code 1000, 1001 or none (1005), and after `close()` with any code.
     /// Throws `RealtimeError` for a failure, and `Closing` for other codes of the peer and for a
     /// connection that the peer ended without one. If several tasks iterate, each message goes to
-    /// one of them. Cancelling a task that waits here closes the connection, unless another task
-    /// iterates or waits.
+    /// one of them. Cancelling the only task that iterates closes the connection, unless `receive`
+    /// has been called.
     public var messages: Messages { Messages(socket: self) }
 
-    /// Waits for the next message; nil at the end. Ends as `messages` does.
+    /// Waits for the next message; nil at the end. Ends as `messages` does. Cancelling it leaves
+    /// the connection open, and loses no message.
     /// - Parameter timeout: how long to wait for a message; nil for no limit.
     /// - Throws: as `messages`; `RealtimeError`: `.timeout`, after which the connection continues;
     ///   `.state` if messages go to handlers or to `pieces`.
     public func receive(timeout: Duration? = nil) async throws -> Message? {
+        isReceivedFrom.store(true, ordering: .relaxed)
         if let message = takeNow(mailbox) { return message }
         return try await next(of: mailbox, nil, timeout)
     }
@@ -197,11 +201,13 @@ public final class WebSocket: Sendable {
     /// does.
     public var pieces: Pieces { Pieces(socket: self) }
 
-    /// Waits for the next piece of a message; nil at the end. Ends as `pieces` does.
+    /// Waits for the next piece of a message; nil at the end. Ends as `pieces` does. Cancelling it
+    /// leaves the connection open, and loses no piece.
     /// - Parameter timeout: how long to wait for a piece; nil for no limit.
     /// - Throws: as `pieces`; `RealtimeError`: `.timeout`, after which the connection continues;
     ///   `.state` if messages go to handlers or to `messages`.
     public func receivePiece(timeout: Duration? = nil) async throws -> Piece? {
+        isReceivedFrom.store(true, ordering: .relaxed)
         if let piece = takeNow(pieceBox) { return piece }
         return try await next(of: pieceBox, nil, timeout)
     }
@@ -219,7 +225,7 @@ public final class WebSocket: Sendable {
         do {
             return try await box.next(timeout: timeout) { connection.resumeWithRoom() }
         } catch let error as CancellationError {
-            if reader?.leave() ?? box.isUnused {
+            if reader?.leave() ?? false, !isReceivedFrom.load(ordering: .relaxed) {
                 try? connection.close(code: CloseCode.goingAway.rawValue, reason: "")
             }
             throw error
