@@ -55,7 +55,9 @@ struct SecretTests {
         expectHidden(webSocket, visible: "X-Token", "maxMessageBytes")
         var source = EventSource.Options()
         (source.headers, source.network, source.body) = (fields, network, Array("S3cret".utf8))
-        expectHidden(source, visible: "X-Token", "retryStatuses")
+        source.storeKey = "\(url)/stream?token=S3cret"
+        expectHidden(source, visible: "X-Token", "retryStatuses", "127.0.0.1:1/stream")
+        #expect(source.storeKey == "\(url)/stream?token=S3cret")
         var poll = LongPoll.Options()
         (poll.headers, poll.network) = (fields, network)
         expectHidden(poll, visible: "X-Token")

@@ -49,7 +49,11 @@ extension EventSource {
         }
         /// The key under which this source's id is stored, in `idFile` and by `onStore`; nil for
         /// its URL at start, whatever `onRequest` sets.
-        public var storeKey: String?
+        public var storeKey: String? {
+            get { hiddenStoreKey.value }
+            set { hiddenStoreKey.value = newValue }
+        }
+        private var hiddenStoreKey = HiddenURL(nil)
 
         /// Called to store an id, when `idFile` would store it; "" means to delete it. In the next
         /// run, pass the stored id as `lastEventID`. Always called on the loop's thread, because
