@@ -53,7 +53,7 @@ struct SharedOptions: ParsableArguments {
         }
         if let user {
             let (name, password) = atColon(user) ?? (user[...], "")
-            let value = try EventSource.basicAuth(String(name), String(password))
+            let value = try EventSource.basicAuth(String(name), password: String(password))
             headers.append(("Authorization", value))
         }
         return headers

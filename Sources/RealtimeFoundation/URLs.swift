@@ -41,6 +41,12 @@ extension EventSource {
     }
 }
 
+extension EventSource {
+    /// IKEventSource's name for `url`: the URL of the next attempt, without user and password.
+    // swift-format-ignore: AlwaysUseLowerCamelCase
+    public var URL: Foundation.URL? { Foundation.URL(string: url) }
+}
+
 extension LongPoll {
     /// Creates a long poll and, unless `start` is false, starts polling; see
     /// `init(_:options:on:start:)`.

@@ -331,8 +331,8 @@ private func options(
 
     @Test func basicCredentialsAreEncoded() throws {
         #expect(
-            try EventSource.basicAuth("Aladdin", "open sesame")
+            try EventSource.basicAuth("Aladdin", password: "open sesame")
                 == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
-        #expect(throws: RealtimeError.self) { try EventSource.basicAuth("a:b", "c") }
+        #expect(throws: RealtimeError.self) { try EventSource.basicAuth("a:b", password: "c") }
     }
 }

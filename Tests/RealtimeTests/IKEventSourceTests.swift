@@ -7,7 +7,7 @@ import Testing
     private let server = StreamServer.shared
 
     @Test func eachNameIsThere() async throws {
-        let basicAuth = try EventSource.basicAuth("user", "password")
+        let basicAuth = try EventSource.basicAuth("user", password: "password")
         let source = EventSource(
             url: server.url("events/4"), headers: ["Authorization": basicAuth], idFile: .none)
         let (calls, continuation) = AsyncStream.makeStream(of: String.self)
@@ -87,6 +87,7 @@ import Testing
         var iterator = ids.makeAsyncIterator()
         #expect(await iterator.next() == "2")
         #expect(source.readyState != .closed)
+        #expect(source.URL == url)
         source.close()
     }
 }

@@ -315,9 +315,10 @@ public final class EventSource: Sendable, AsyncSequence {
 
     /// The value of an Authorization header for basic credentials (RFC 7617).
     /// - Throws: `RealtimeError(.invalidArgument)` for a user name with a colon.
-    public static func basicAuth(_ user: String, _ password: String) throws(RealtimeError) -> String
-    {
-        try HeaderField.basicAuthorization(user: user, password: password)
+    public static func basicAuth(
+        _ username: String, password: String
+    ) throws(RealtimeError) -> String {
+        try HeaderField.basicAuthorization(user: username, password: password)
     }
 }
 

@@ -9,7 +9,7 @@ setlinebuf(stdout)
 Log.send(upTo: .warning) { _, line in print(line) }
 let source = EventSource(
     url: CommandLine.arguments[1],
-    headers: ["Authorization": try EventSource.basicAuth("user", "password")])
+    headers: ["Authorization": try EventSource.basicAuth("user", password: "password")])
 source.onOpen { print("open") }
 source.onError { error in print("error: \(error)") }
 source.onMessage { id, event, data in print("\(id) \(event): \(data)") }
