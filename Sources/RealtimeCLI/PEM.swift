@@ -1,12 +1,12 @@
 import Glibc
-import Realtime
+@_spi(CommandLine) import Realtime
 
 /// PEM text (RFC 7468) that was given instead of the name of a file with it. It may be a private
 /// key, so no message shows it.
 enum PEM {
     /// - Throws: `RealtimeError` for PEM text.
     static func refuse(_ path: String, _ option: String? = nil) throws {
-        guard isIn(path) else { return }
+        guard Network.isPEM(path) else { return }
         throw RealtimeError(
             .invalidArgument, "\(option.map { "\($0): " } ?? "")PEM text is given; \(advice)")
     }
@@ -26,7 +26,6 @@ enum PEM {
     }
 
     private static let advice = "the name of a file with it is expected"
-    private static let mark = "-----BEGIN "
 
     /// The base64 of PEM text among the arguments: each line, and pieces of it, because a message
     /// may cut a line. A shell may have split the text into several arguments.
@@ -34,9 +33,10 @@ enum PEM {
         var lines: [Substring.UTF8View] = []
         var isInside = false
         for argument in CommandLine.arguments {
-            guard isInside || isIn(argument) || argument.hasPrefix("-----BEGIN") else { continue }
+            isInside = isInside || argument.contains("-----BEGIN")
+            guard isInside || isKey(argument) else { continue }
             lines += argument[...].utf8.split { !isBase64($0) }
-            isInside = !argument.contains("-----END")
+            isInside = isInside && !argument.contains("-----END")
         }
         lines.removeAll { $0.count < pieceBytes }
         let pieces: [Substring.UTF8View] = lines.flatMap { line in
@@ -59,14 +59,10 @@ enum PEM {
         }
     }
 
-    /// Whether a text contains the beginning of a block, as bytes: a character may combine with it.
-    private static func isIn(_ text: String) -> Bool {
-        var rest = text.utf8[...]
-        while let start = rest.firstIndex(of: UInt8(ascii: "-")) {
-            rest = rest[start...]
-            if rest.starts(with: mark.utf8) { return true }
-            rest = rest.dropFirst()
-        }
-        return false
+    /// Whether an argument, or the value of an option in it, is a key without its first and last
+    /// line.
+    private static func isKey(_ argument: String) -> Bool {
+        let value = argument.drop { $0 != "=" }.dropFirst()
+        return Network.isPEM(argument) || Network.isPEM(String(value))
     }
 }

@@ -8,6 +8,28 @@ static const char *const pem =
     "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
     "\n-----END PRIVATE KEY-----\n";
 
+/* Text that cannot be the name of a file may be a key without its first and last line. Neither is
+ * shown. */
+static void keys(rt_network *network) {
+  static const char *const words[] = {"PEM text", "255 bytes", "a line feed"};
+  char texts[3][600] = {"MC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"};
+  int text;
+  memset(texts[1], 'M', 256);
+  memset(texts[2], 'M', 64);
+  strcat(texts[2], "\nMIIE");
+  for (text = 0; text < 3; text++) {
+    CHECK_STATUS(rt_network_set_client_certificate(network, "cert.pem", texts[text], NULL),
+                 RT_ERROR_INVALID_ARGUMENT);
+    CHECK(strstr(rt_last_error(), words[text]) != NULL);
+    CHECK(strstr(rt_last_error(), "MC4C") == NULL && strstr(rt_last_error(), "MM") == NULL);
+    CHECK_STATUS(rt_network_set_ca_file(network, texts[text]), RT_ERROR_INVALID_ARGUMENT);
+  }
+  /* The longest name, in a folder. */
+  memset(texts[1], 'M', 255);
+  strcpy(texts[1] + 255, "/key.pem");
+  CHECK_OK(rt_network_set_client_certificate(network, "cert.pem", texts[1], NULL));
+}
+
 static void arguments(rt_network *network) {
   const rt_status bad = RT_ERROR_INVALID_ARGUMENT;
   char path[109] = "";
@@ -133,6 +155,7 @@ int main(int argc, char **argv) {
   CHECK(argc == 2);
   CHECK_OK(rt_network_new(&network));
   arguments(network);
+  keys(network);
   rt_network_free(network);
   rt_network_free(NULL);
   loop = new_loop();

@@ -8,13 +8,15 @@ import pytest
 from command_line import USAGE, Tool
 from harness import PATIENCE_S, expect
 
-_BODY = base64.b64encode(bytes(range(1, 200))).decode()
+# A DER sequence, as a key is.
+_BODY = base64.b64encode(bytes([0x30, 0x81, 196, *range(1, 197)])).decode()
 _LINES = [_BODY[start : start + 64] for start in range(0, len(_BODY), 64)]
 KEY = "\n".join(["-----BEGIN PRIVATE KEY-----", *_LINES, "-----END PRIVATE KEY-----"])
 TEXTS = {
     "lines": KEY,
     "one line": KEY.replace("\n", "\\n"),
     "after a remark": f"Key:\n{KEY}\n",
+    "without its first and last line": _BODY,
 }
 URL = "http://127.0.0.1:1/"
 PUSHER = ["pusher", "--key", "k", "--host", "127.0.0.1", "--port", "1", "--no-tls"]

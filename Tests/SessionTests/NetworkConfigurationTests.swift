@@ -39,6 +39,10 @@ private func refusal(
 
     @Test(arguments: [
         "-----BEGIN PRIVATE KEY-----\nsecret", "Bag\n-----BEGIN CERTIFICATE-----\nsecret",
+        // The key without its first and last line, whose bytes spell "secret" in base64.
+        "MC4CAQAwBQYDK2VwBCIEIAsecretAsecretAsecretAsecretAsecretAsecretA",
+        "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg"
+            + String(repeating: "secret++", count: 17),
     ])
     func pemTextIsNotAFileName(_ text: String) {
         var network = NetworkConfiguration()

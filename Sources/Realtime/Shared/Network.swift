@@ -155,3 +155,9 @@ public struct Network: Sendable {
         return target
     }
 }
+
+extension Network {
+    /// For the command-line tool: whether a text is that of a key or certificate, not the name of a
+    /// file with it.
+    @_spi(CommandLine) public static func isPEM(_ text: String) -> Bool { FileName.isPEM(text) }
+}
