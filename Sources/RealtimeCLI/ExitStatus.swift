@@ -86,9 +86,7 @@ extension RealtimeError {
         case .connect where message.contains(" for the interface "): "See --interface."
         case .connect: "Check host and port, and whether the server is running."
         case .proxy: "Check the proxy's URL and credentials; --proxy none connects without a proxy."
-        case .timeout where message.contains("TLS"): "See --timeout."
-        case .timeout where message.contains(" no more of its response"): "See --idle-timeout."
-        case .timeout: "Maybe the server is overloaded, or a firewall drops packets; see --timeout."
+        case .timeout: adviceForTimeout
         case .deadline: "See --max-time."
         case .tls where message.contains("does not speak TLS"): nil
         case .tls where message.contains("setting certificate file"): nil
@@ -97,7 +95,10 @@ extension RealtimeError {
             "Credentials are missing or wrong; see --bearer and --user."
         case .httpStatus where response?.status == 404:
             "The server has nothing at this path."
-        case .contentType: "This URL does not serve an event stream; check the path."
+        case .contentType where message.contains("text/event-stream is expected"):
+            "This URL does not serve an event stream; check the path."
+        case .contentType where message.contains("an event stream, which does not end"):
+            "`realtime sse` prints its events."
         case .insecureRedirect: "The server redirects from TLS to plain text."
         case .auth where message.contains("an auth method, and none is set"):
             "See --auth-endpoint and --secret-file."
@@ -110,5 +111,18 @@ extension RealtimeError {
             "ws and wss are for `realtime ws` and `realtime ddp`; all others take http and https."
         default: nil
         }
+    }
+
+    /// What is said about a time limit that --timeout sets.
+    static let slowAdvice =
+        "Maybe the server is overloaded, or a firewall drops packets; see --timeout."
+
+    /// The option that sets the limit, if the tool has one.
+    private var adviceForTimeout: String? {
+        let flag = FlagNames.flag(in: message)
+        if let flag, flag != "--timeout" { return "See \(flag)." }
+        if message.contains("TLS") { return "See --timeout." }
+        return flag != nil || message.contains("cannot connect to ")
+            ? RealtimeError.slowAdvice : nil
     }
 }

@@ -28,6 +28,11 @@ enum FlagNames {
         }
     }
 
+    /// The flag for the option in parentheses; nil if the tool has none for it.
+    static func flag(in message: String) -> String? {
+        flags.first { message.contains(" (\($0.option))") }?.flag
+    }
+
     /// Replaces the option that a message is about.
     private static func putFirst(into message: String) -> String {
         let name = message.prefix { $0 != " " }

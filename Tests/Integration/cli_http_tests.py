@@ -244,6 +244,12 @@ def test_polls_that_are_refused(tool: Tool, servers: Servers) -> None:
     expect("nonsense" in said, said)
 
 
+def test_a_poll_that_gets_an_event_stream(tool: Tool, servers: Servers) -> None:
+    url = http(servers.script(says("HTTP/1.1 200 OK", "Content-Type: text/event-stream")))
+    said = tool.run("poll", url, status=REFUSED).stderr
+    expect(said.endswith("does not end. `realtime sse` prints its events.\n"), said)
+
+
 def test_polls_interrupted(tool: Tool, servers: Servers) -> None:
     board = Board(b"one")
     with running(tool, "poll", http(servers.script(board))) as process:

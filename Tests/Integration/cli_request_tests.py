@@ -22,6 +22,7 @@ from command_line import (
     patiently,
     running,
     says,
+    shown,
 )
 from harness import PATIENCE_S, expect
 from nchan import Nchan
@@ -225,6 +226,25 @@ def test_an_answer_that_stands_still(tool: Tool, servers: Servers) -> None:
     expect("--idle-timeout" in said, said)
 
 
+def test_a_server_that_says_nothing(tool: Tool, servers: Servers) -> None:
+    """The advice names the option that sets the limit: --timeout is about connecting."""
+
+    async def silent(peer: Peer) -> None:
+        await peer.read_to_end()
+
+    url = http(servers.script(silent))
+
+    def check(limit: str) -> None:
+        command = ["get", url, "--attempts", "1", "--idle-timeout", limit]
+        said = tool.run(*command, status=UNREACHABLE).stderr
+        within = f"did not answer within {shown(limit)} (--idle-timeout). See --idle-timeout.\n"
+        expect(said.endswith(within), said)
+        (told,) = tool.json(*command, status=UNREACHABLE)
+        expect(told["advice"] == "See --idle-timeout.", f"{told}")
+
+    patiently(check)
+
+
 def test_a_silent_port_for_tls(tool: Tool) -> None:
     """TCP connects, and nothing answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -261,18 +281,18 @@ def test_requests_interrupted(tool: Tool, servers: Servers) -> None:
 
 
 def test_answers_on_a_terminal(tool: Tool, servers: Servers) -> None:
-    for body, shown in (
+    for body, wanted in (
         ("a\x1b[2Jb", "a\\u{1b}[2Jb\r\n"),
         ("\0", "\\u{0}\r\n"),
         ("a line\n", "a line\r\n"),
     ):
         url = http(servers.script(says(OK, f"Content-Length: {len(body)}", body=body)))
         with Terminal(tool, "get", url) as screen:
-            screen.expect(shown)
+            screen.expect(wanted)
             expect("\x1b" not in screen.said, repr(screen.said))
             ends(screen.process, 0)
             screen.read_to_end()
-            expect(screen.said == shown, repr(screen.said))
+            expect(screen.said == wanted, repr(screen.said))
 
     async def binary(peer: Peer) -> None:
         await peer.send(f"{OK}\r\nContent-Length: 2\r\n\r\n".encode() + b"\xff\xfe")
