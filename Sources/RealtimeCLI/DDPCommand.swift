@@ -10,7 +10,8 @@ struct DDPCommand: AsyncParsableCommand {
             the collection, the id and the fields, until Ctrl-C or --count; --json writes an \
             object. With --collection it writes only what changes in the result of a query. \
             --watch shows that result as a table, which follows each change; if standard output \
-            is not a terminal, or with --json, it writes lines.
+            is not a terminal, or with --json, it writes lines. --stream is for servers that use \
+            documents as events, as Rocket.Chat's do: each message is written as it came.
 
             call METHOD writes the method's result, as EJSON. If the server refuses, the exit code \
             is 4; `realtime --help` lists all exit codes. A call whose connection is lost before \
@@ -91,6 +92,9 @@ struct DDPCommand: AsyncParsableCommand {
                 throw ValidationError("Options for documents are for sub.")
             }
         }
+        if watch, !query.stream.isEmpty {
+            throw ValidationError("--stream writes lines, and --watch a table; use one of them.")
+        }
         if query.isNarrowed, query.collection == nil, !watch {
             throw ValidationError("--selector, --sort, --fields and --limit need --collection.")
         }
@@ -106,7 +110,9 @@ struct DDPCommand: AsyncParsableCommand {
             let login = try account.login()
             let client = try DDPClient(url, options: options())
             let completion = Completion()
-            let view = DDPView(shared.console, completion, try shown, url: url, count: count)
+            let view = DDPView(
+                shared.console, completion, try shown, streams: query.stream, url: url,
+                count: count)
             let interruption = Interruption { view.leave(client) }
             let work = Task {
                 do {

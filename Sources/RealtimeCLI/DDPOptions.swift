@@ -29,12 +29,25 @@ struct DDPQueryOptions: ParsableArguments {
     @Option(help: "Only the first documents.")
     var limit: Int?
 
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp(
+            "The documents of this collection are events: write each message as it came; may be "
+                + "repeated.", valueName: "name"))
+    var stream: [String] = []
+
     var isNarrowed: Bool { selector != nil || sort != nil || fields != nil || limit != nil }
-    var isUsed: Bool { isNarrowed || collection != nil }
+    var isUsed: Bool { isNarrowed || collection != nil || !stream.isEmpty }
 
     func validate() throws {
         try SharedOptions.refuse(empty: collection, "--collection")
         try SharedOptions.refuse(empty: selector, "--selector")
+        for name in stream { try SharedOptions.refuse(empty: name, "--stream") }
+        // As bytes, because Swift considers canonically equivalent strings equal.
+        if let collection, stream.contains(where: { $0.utf8.elementsEqual(collection.utf8) }) {
+            throw ValidationError(
+                "--stream and --collection both name \(collection); a stream has no documents.")
+        }
         if let selector { _ = try EJSON(argument: selector, "--selector") }
         if let limit, limit < 1 {
             throw ValidationError("--limit is \(limit); 1 or more is expected.")

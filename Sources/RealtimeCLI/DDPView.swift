@@ -25,17 +25,21 @@ final class DDPView: Sendable {
     private let console: Console
     private let completion: Completion
     private let shown: Shown
+    /// The collections whose documents are events.
+    private let streams: [String]
     private let address: DDPAddress
     private let left: Countdown
     private let table: DDPTable?
     private let state = Mutex(State())
 
     init(
-        _ console: Console, _ completion: Completion, _ shown: Shown, url: String, count: Int?
+        _ console: Console, _ completion: Completion, _ shown: Shown, streams: [String],
+        url: String, count: Int?
     ) {
         self.console = console
         self.completion = completion
         self.shown = shown
+        self.streams = streams
         address = DDPAddress(url)
         left = Countdown(count)
         if case .table(let query) = shown { table = DDPTable(query) } else { table = nil }
@@ -189,6 +193,7 @@ final class DDPView: Sendable {
     }
 
     private func observe(_ client: DDPClient) throws {
+        for name in streams { try client.setStream(name) { self.show([$0]) } }
         switch shown {
         case .everything: client.onChanges { self.show($0) }
         case .query(let query):

@@ -106,6 +106,39 @@ def test_a_query_selects_and_orders(tool: Tool, server: DDPServer) -> None:
         ends(process, DONE)
 
 
+def test_documents_that_are_events(tool: Tool, server: DDPServer) -> None:
+    """As Rocket.Chat's servers send them: the same id changes again and again, and is never added;
+    two messages may be equal."""
+    room: dict[str, Any] = {"msg": "changed", "collection": "room", "id": "id"}
+    note = {"msg": "changed", "collection": "note", "id": "id", "cleared": ["n"]}
+    messages = [{**room, "fields": {"args": [n // 2]}} for n in range(8)] + [note]
+    streams = ["--stream", "room", "--stream", "note"]
+    # With the two tasks.
+    count = ["--count", str(len(messages) + 2)]
+    for more in ([], ["--json"], ["--collection", "tasks"]):
+        command = ["ddp", server.http, "sub", "tasks", *streams, *count, *more]
+        log = server.control.log()
+        with running(tool, *command) as process:
+            server.control.wait(what="out", msg="ready", after=len(log))
+            for message in messages:
+                server.control.send(json.dumps(message))
+            ends(process, DONE)
+            assert process.stdout is not None
+            lines = process.stdout.read().decode().splitlines()
+        if "--json" in more:
+            told = [json.loads(line) for line in lines]
+            got = [one for one in told if one.get("collection") in ("room", "note")]
+            wanted = [
+                {"event": m["msg"], "fields": {}, **{k: v for k, v in m.items() if k != "msg"}}
+                for m in messages
+            ]
+        else:
+            got = [line for line in lines if " tasks " not in line]
+            wanted = [f'changed room id {{"args":[{n // 2}]}}' for n in range(8)]
+            wanted.append("changed note id {} without n")
+        expect(got == wanted, f"{got}")
+
+
 def test_once_ends_with_the_initial_documents(tool: Tool, server: DDPServer) -> None:
     told = tool.run("ddp", server.http, "sub", "tasks", "--once").stdout
     expect(told.count("added") == 2 and told.count("\n") == 2, told)
@@ -378,6 +411,10 @@ def test_arguments_are_checked(tool: Tool, server: DDPServer) -> None:
         ["call", "echo", "--watch"],
         ["call", "echo", "--once"],
         ["call", "echo", "--collection", "tasks"],
+        ["call", "echo", "--stream", "tasks"],
+        ["sub", "tasks", "--stream", ""],
+        ["sub", "tasks", "--stream", "tasks", "--collection", "tasks"],
+        ["sub", "tasks", "--stream", "room", "--watch"],
     ]:
         tool.run("ddp", server.http, *arguments, status=USAGE)
     said = tool.run("ddp", server.http, "call", "echo", "1", "{a}", status=USAGE).stderr
