@@ -117,10 +117,12 @@ final class AnswerSink: @unchecked Sendable {
     }
 
     /// Says where the beginning of a response is that broke off.
-    func reportPart() {
+    /// - Parameter continues: whether another run can continue it.
+    func reportPart(continues: Bool) {
         guard case .file(let file) = place, let part = file.part, file.count > 0 else { return }
         console.note(
-            "\"\(part)\" has the first \(file.count) bytes; -C - continues it",
+            "\"\(part)\" has the first \(file.count) bytes"
+                + (continues ? "; -C - continues it" : " of the response"),
             JSONLine("partial").with("file", part).with("bytes", file.count))
     }
 }

@@ -103,6 +103,10 @@ struct Console: Sendable {
         case let failure as DDPUnreachable: return fail(failure.error, failure.advice)
         case let failure as REST.Failure:
             return fail(RealtimeError(failure.code, failure.message))
+        case let cut as CutResponse:
+            let error = RealtimeError(cut.failure.code, cut.failure.message)
+            let advice = [error.advice, cut.reason].compactMap(\.self)
+            return fail(error, advice.joined(separator: " "))
         case let failure as DDPFailure:
             note(
                 ([failure.message] + (failure.advice.map { [$0] } ?? [])).joined(separator: " "),

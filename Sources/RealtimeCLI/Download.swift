@@ -4,6 +4,8 @@ import Synchronization
 /// A request whose response goes to a sink. If the response to a GET breaks off, the request is
 /// repeated, for the rest of the body if the server has a validator for it (RFC 9110, 13.1.5), or
 /// for all of it if nobody has read the beginning.
+/// Another method is not repeated: the server has answered it, and may answer otherwise the second
+/// time, such as with 404 to a DELETE.
 struct Download {
     let rest: REST
     let request: REST.Request
@@ -60,9 +62,11 @@ struct Download {
                 let isGood = stream.response.isGood
                 let isCut = failure.code == .connectionLost || failure.code == .timeout
                 let isLate = end.map { ContinuousClock.now + delay >= $0 } ?? false
-                guard isCut, isGood, request.method == "GET", state.made < attempts, !isLate,
-                    state.part != nil || sink.canRestart
-                else { throw failure }
+                guard isCut, isGood else { throw failure }
+                if let reason = finality(state, stream.response) {
+                    throw CutResponse(failure: failure, reason: reason)
+                }
+                guard state.made < attempts, !isLate else { throw failure }
                 report(RealtimeError(failure.code, failure.message), delay, state.made + 1)
                 try await Task.sleep(for: delay)
                 delay *= 2
@@ -158,11 +162,35 @@ struct Download {
 
     /// What can be continued after a response broke off; nil if nothing can.
     private func missing(_ state: State) -> BodyPart? {
-        guard let first = state.first, sink.count > 0, first.header("content-encoding") == nil,
-            first.header("accept-ranges") != "none", !hasOwnRange,
-            state.version?.validator != nil || state.isTrusted
-        else { return nil }
+        guard let first = state.first, sink.count > 0, obstacle(state, first) == nil else {
+            return nil
+        }
         return BodyPart(version: state.version, count: sink.count)
+    }
+
+    /// Why the rest of a body cannot be asked for.
+    private func obstacle(_ state: State, _ first: REST.Response) -> String? {
+        if hasOwnRange { return "-H Range asked for a part" }
+        if first.header("content-encoding") != nil { return "the body is compressed" }
+        if first.header("accept-ranges") == "none" { return "the server sends no parts of it" }
+        if state.version?.validator == nil, !state.isTrusted {
+            return "the server names no version of it (ETag)"
+        }
+        return nil
+    }
+
+    /// Why a request is not repeated, whether or not attempts are left: what it did, or what was
+    /// written of its response, could happen twice.
+    private func finality(_ state: State, _ answer: REST.Response) -> String? {
+        guard request.method == "GET" else {
+            return "\(request.method) is not repeated: the server has answered it with"
+                + " \(answer.status)."
+        }
+        guard state.part == nil, !sink.canRestart, let first = state.first,
+            let obstacle = obstacle(state, first)
+        else { return nil }
+        return "It is not repeated: \(sink.count) bytes are written already, and the rest cannot be"
+            + " asked for, because \(obstacle). A file of --output can begin again."
     }
 
     /// Whether the user asks for a part.
@@ -183,6 +211,13 @@ struct Download {
         return RealtimeError(
             .protocolViolation, "\(answer.place) sends more than \(range), which it announced")
     }
+}
+
+/// A response broke off, and its request is not repeated.
+struct CutResponse: Error {
+    let failure: REST.Failure
+    /// Why not, as a sentence.
+    let reason: String
 }
 
 /// A number that the loop's thread reads.

@@ -15,7 +15,9 @@ protocol RequestMethod: SendableMetatype {
 }
 
 extension RequestMethod {
-    static var note: String { "" }
+    static var note: String {
+        " A request whose response breaks off is not repeated: the server has answered it."
+    }
     static var continues: Bool { false }
 }
 
@@ -166,7 +168,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
             guard let output, output != "-" else {
                 throw ValidationError("--continue-at needs the file of --output.")
             }
-            guard !shared.header.contains(where: { $0.name.lowercased() == "range" }) else {
+            guard !asksForPart else {
                 throw ValidationError("--continue-at sets the header Range itself.")
             }
         }
@@ -209,7 +211,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
                 limit: try maxTime.map { try duration($0, "--max-time") })
             (answer, isWhole) = try await download.run()
         } catch {
-            sink.reportPart()
+            sink.reportPart(continues: Method.continues && !asksForPart)
             throw file?.failure ?? error
         }
         if include && !console.isJSON {
@@ -268,6 +270,9 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         var request = REST.Request(
             Method.name.uppercased(), url, body: body, headers: headers)
         request.idempotencyKeys = idempotencyKey
+    /// Whether the user asks for a part of the body.
+    private var asksForPart: Bool { shared.sets("Range") }
+
         return request
     }
 }

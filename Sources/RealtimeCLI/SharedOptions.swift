@@ -45,6 +45,11 @@ struct SharedOptions: ParsableArguments {
         }
     }
 
+    /// Whether -H sets a header.
+    func sets(_ name: String) -> Bool {
+        header.contains { $0.name.lowercased() == name.lowercased() }
+    }
+
     /// The headers with the credentials.
     func headers() throws -> [(name: String, value: String)] {
         var headers = header

@@ -167,10 +167,49 @@ def test_attempts_are_limited(tool: Tool, servers: Servers, folder: pathlib.Path
     told = tool.json(*command, "--attempts", "1", status=LOST)
     partial = {"event": "partial", "file": f"{path}.part", "bytes": 30}
     expect(told[0] == partial and told[1]["event"] == "error", f"{told}")
-    # Other methods are not repeated because of their response.
-    server = Broken(10)
-    tool.run("delete", http(servers.script(server)), status=LOST)
-    expect(len(server.asked) == 1, f"{server.asked}")
+
+
+def test_other_methods_are_not_repeated(tool: Tool, servers: Servers, folder: pathlib.Path) -> None:
+    """The server has answered them; and nothing continues the file of their response."""
+    path = folder / "body"
+    for method, options in (
+        ("put", ["-d", "x"]),
+        ("post", ["-d", "x", "--idempotency-key"]),
+        ("delete", []),
+    ):
+        why = f"{method.upper()} is not repeated: the server has answered it with 200."
+        server = Broken(3000)
+        command = [method, http(servers.script(server)), *options, "-o", str(path)]
+        said = tool.run(*command, status=LOST).stderr
+        expect(f'"{path}.part" has the first 3000 bytes of the response\n' in said, said)
+        expect("-C" not in said and said.endswith(f" {why}\n"), said)
+        server = Broken(3000)
+        error = tool.json(method, http(servers.script(server)), *options, status=LOST)[-1]
+        expect(error["event"] == "error" and error["advice"] == why, f"{error}")
+        expect(len(server.asked) == 1, f"{server.asked}")
+        text = " ".join(tool.run(method, "--help").stdout.split())
+        expect("whose response breaks off is not repeated" in text, text)
+
+
+def test_why_a_body_is_not_requested_again(tool: Tool, servers: Servers) -> None:
+    """A pipe's reader has its beginning, and the rest of it cannot be asked for."""
+    for headers, options, why in (
+        ((), [], "the server names no version of it (ETag)"),
+        ((TAG, "Accept-Ranges: none"), [], "the server sends no parts of it"),
+        ((TAG,), ["-H", "Range: bytes=0-"], "-H Range asked for a part"),
+    ):
+        server = Broken(1000, headers=headers)
+        with running(tool, "get", http(servers.script(server)), *options) as process:
+            _, said = process.communicate()
+            ends(process, LOST)
+        text = said.decode()
+        expect(
+            f"1000 bytes are written already, and the rest cannot be asked for, because {why}."
+            in text,
+            text,
+        )
+        expect("--output" in text and "; trying again" not in text, text)
+        expect(len(server.asked) == 1, f"{server.asked}")
 
 
 def test_no_delay_exceeds_the_time_limit(
