@@ -52,6 +52,9 @@ struct EventSourceCommand: AsyncParsableCommand {
             throw ValidationError("--event is \"\"; events without a type have the type message.")
         }
         try SharedOptions.refuse(empty: idFile, "--id-file")
+        if resilient, !reconnect {
+            throw ValidationError("--resilient and --no-reconnect exclude each other.")
+        }
         try SharedOptions.check(count: count)
     }
 

@@ -53,9 +53,9 @@ struct ListenCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Time between attempts to return to the WebSocket; 0 for never.",
+            "Time between attempts to return to the WebSocket, 300 by default; 0 for never.",
             valueName: "seconds"))
-    var upgrade: Double = 300
+    var upgrade: Double?
 
     @Option(
         help: ArgumentHelp(
@@ -76,7 +76,11 @@ struct ListenCommand: AsyncParsableCommand {
         if let maxRounds, maxRounds < 0 {
             throw ValidationError("--max-rounds is \(maxRounds); 0 or more is expected.")
         }
-        _ = try duration(orZero: upgrade, "--upgrade")
+        if let upgrade, try duration(orZero: upgrade, "--upgrade") != nil,
+            !transports.contains(.webSocket) || Set(transports).count == 1
+        {
+            throw ValidationError("--upgrade needs websocket and another one in --transports.")
+        }
         try SharedOptions.refuse(empty: token, "--token")
         try SharedOptions.refuse(empty: refreshToken, "--refresh-token")
         if shared.user != nil {
@@ -88,6 +92,7 @@ struct ListenCommand: AsyncParsableCommand {
         if (authURL == nil) != (refreshToken == nil) {
             throw ValidationError("--auth-url and --refresh-token need each other.")
         }
+        if client != nil, authURL == nil { throw ValidationError("--client needs --auth-url.") }
     }
 
     func run() async throws {
@@ -196,7 +201,7 @@ struct ListenCommand: AsyncParsableCommand {
         configuration.headers = shared.header
         configuration.network = try shared.network.network()
         configuration.connectTimeout = try duration(shared.network.timeout, "--timeout")
-        configuration.upgradeInterval = try duration(orZero: upgrade, "--upgrade")
+        configuration.upgradeInterval = try duration(orZero: upgrade ?? 300, "--upgrade")
         return configuration
     }
 

@@ -28,8 +28,10 @@ struct LongPollCommand: AsyncParsableCommand {
             """)
     var cursor = CursorName.validators
 
-    @Option(help: ArgumentHelp("The query parameter of --cursor query.", valueName: "name"))
-    var idParameter = "last_event_id"
+    @Option(
+        help: ArgumentHelp(
+            "The query parameter of --cursor query; last_event_id by default.", valueName: "name"))
+    var idParameter: String?
 
     @Option(help: ArgumentHelp("Start after the message with this id.", valueName: "id"))
     var lastEventID: String?
@@ -51,6 +53,12 @@ struct LongPollCommand: AsyncParsableCommand {
         _ = try duration(interval, "--interval")
         _ = try duration(hold, "--hold")
         try SharedOptions.check(count: count)
+        if idParameter != nil, cursor != .query {
+            throw ValidationError("--id-parameter needs --cursor query.")
+        }
+        if lastEventID != nil, cursor == .none {
+            throw ValidationError("--cursor none does not send --last-event-id.")
+        }
     }
 
     func run() async throws {
@@ -104,7 +112,7 @@ struct LongPollCommand: AsyncParsableCommand {
             switch cursor {
             case .validators: .validators
             case .header: .headerID
-            case .query: .queryID(parameter: idParameter)
+            case .query: .queryID(parameter: idParameter ?? "last_event_id")
             case .none: .none
             }
         options.lastEventID = lastEventID ?? ""

@@ -6,6 +6,8 @@ protocol RequestMethod: SendableMetatype {
     static var name: String { get }
     static var abstract: String { get }
     static var hasBody: Bool { get }
+    /// Whether a request may be repeated in any case (RFC 9110, 9.2.2).
+    static var isIdempotent: Bool { get }
     /// Whether a body that broke off can be continued.
     static var continues: Bool { get }
     /// What the description adds for this method.
@@ -19,6 +21,7 @@ extension RequestMethod {
         " A request whose response breaks off is not repeated: the server has answered it."
     }
     static var continues: Bool { false }
+    static var isIdempotent: Bool { true }
 }
 
 enum Get: RequestMethod {
@@ -38,6 +41,7 @@ enum Get: RequestMethod {
 }
 
 enum Post: RequestMethod {
+    static let isIdempotent = false
     static let name = "post"
     static let abstract = "Sends data to a URL."
     static let hasBody = true
@@ -137,7 +141,10 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
             valueName: "seconds"))
     var idleTimeout: Double = 60
 
-    @Flag(help: "Add a random Idempotency-Key, so that any attempt may be repeated.")
+    @Flag(
+        help: ArgumentHelp(
+            "Add a random Idempotency-Key, so that any attempt may be repeated.",
+            visibility: Method.isIdempotent ? .hidden : .default))
     var idempotencyKey = false
 
     @OptionGroup var shared: SharedOptions
@@ -154,6 +161,21 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         }
         if !Method.hasBody, !bodies.isEmpty || type != nil {
             throw ValidationError("\(Method.name) sends no body.")
+        }
+        if bodies.isEmpty, type != nil {
+            throw ValidationError("--type needs --data, --data-raw or --data-file.")
+        }
+        if type != nil, shared.sets("Content-Type") {
+            throw ValidationError("--type and -H Content-Type both set it; use one of them.")
+        }
+        if idempotencyKey {
+            guard !Method.isIdempotent else {
+                throw ValidationError("--idempotency-key is for post; \(Method.name) needs none.")
+            }
+            guard !shared.sets("Idempotency-Key") else {
+                throw ValidationError(
+                    "--idempotency-key and -H Idempotency-Key both set it; use one of them.")
+            }
         }
         if data == "@" {
             throw ValidationError("--data @ names no file; --data-raw @ sends this character.")
@@ -248,6 +270,9 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         return options
     }
 
+    /// Whether the user asks for a part of the body.
+    private var asksForPart: Bool { shared.sets("Range") }
+
     /// The file with the body.
     private var path: String? {
         guard let data, data.hasPrefix("@") else { return dataFile }
@@ -270,9 +295,6 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         var request = REST.Request(
             Method.name.uppercased(), url, body: body, headers: headers)
         request.idempotencyKeys = idempotencyKey
-    /// Whether the user asks for a part of the body.
-    private var asksForPart: Bool { shared.sets("Range") }
-
         return request
     }
 }

@@ -163,7 +163,7 @@ struct NetworkOptions: ParsableArguments {
         network.unixSocket = unixSocket
         network.interface = interface
         network.resolves = resolve
-        if ipv4 != ipv6 { network.ipVersion = ipv4 ? .v4 : .v6 }
+        if ipv4 || ipv6 { network.ipVersion = ipv4 ? .v4 : .v6 }
         return network
     }
 
@@ -192,6 +192,16 @@ struct NetworkOptions: ParsableArguments {
         }
         if certificateKey != nil, certificate == nil {
             throw ValidationError("--certificate-key needs --certificate.")
+        }
+        if ipv4, ipv6 { throw ValidationError("--ipv4 and --ipv6 exclude each other.") }
+        if unixSocket != nil {
+            let unused = [
+                ("--proxy", proxy != nil && proxy != "none"), ("--resolve", !resolve.isEmpty),
+                ("--interface", interface != nil), ("--ipv4", ipv4), ("--ipv6", ipv6),
+            ]
+            if let (option, _) = unused.first(where: \.1) {
+                throw ValidationError("\(option) is of no use with --unix-socket.")
+            }
         }
     }
 }

@@ -220,8 +220,33 @@ def test_progress_on_a_narrow_terminal(tool: Tool, servers: Servers, columns: in
 
 
 def test_options_that_need_another(tool: Tool) -> None:
-    said = tool.run("ws", "ws://127.0.0.1:1/", "--wait", "1", status=USAGE).stderr
-    expect("--wait needs --close" in said, said)
+    """An option that would have no effect is an error."""
+    socket_path = ["--unix-socket", "/tmp/socket"]
+    for arguments, what in (
+        (["ws", "--wait", "1"], "--wait needs --close"),
+        (["sse", "--resilient", "--no-reconnect"], "--resilient and --no-reconnect exclude each"),
+        (["poll", "--id-parameter", "x"], "--id-parameter needs --cursor query"),
+        (["poll", "--cursor", "none", "--last-event-id", "1:0"], "does not send --last-event-id"),
+        (["listen", "--client", "x"], "--client needs --auth-url"),
+        (["listen", "--upgrade", "9", "--transports", "sse,poll"], "--upgrade needs websocket and"),
+        (
+            ["listen", "--upgrade", "9", "--transports", "websocket"],
+            "--upgrade needs websocket and",
+        ),
+        (["post", "--type", "a/b"], "--type needs --data"),
+        (["put", "-d", "x", "--type", "a/b", "-H", "content-type: a/c"], "both set it"),
+        (["put", "-d", "x", "--idempotency-key"], "is for post"),
+        (["get", "--idempotency-key"], "is for post"),
+        (["post", "--idempotency-key", "-H", "Idempotency-Key: 1"], "both set it"),
+        (["get", "-4", "-6"], "--ipv4 and --ipv6 exclude each other"),
+        (["get", *socket_path, "--proxy", "http://p"], "--proxy is of no use with --unix-socket"),
+        (["get", *socket_path, "--interface", "lo"], "--interface is of no use"),
+        (["get", *socket_path, "--resolve", "a:1:127.0.0.1"], "--resolve is of no use"),
+        (["get", *socket_path, "-4"], "--ipv4 is of no use"),
+        (["get", *socket_path, "-6"], "--ipv6 is of no use"),
+    ):
+        said = tool.run(*arguments, "http://127.0.0.1:1/", status=USAGE).stderr
+        expect(said.startswith("Error: ") and what in said.splitlines()[0], f"{arguments}: {said}")
 
 
 def test_files_of_the_connection(tool: Tool, servers: Servers, tmp_path: pathlib.Path) -> None:
