@@ -112,7 +112,10 @@ final class AnswerSink: @unchecked Sendable {
         case .kept(var body):
             // `emit` adds a line end.
             if !console.isJSON, body.last == 0x0A { body.removeLast() }
-            if console.isJSON || !body.isEmpty { console.emit(body, as: .lines, line) }
+            guard console.isJSON || !body.isEmpty else { return }
+            // A long body becomes text, and is then written at once. For a signal both count as
+            // one, so that it does not wait for the reader after it has waited for the text.
+            Blocked.during { console.emit(body, as: .lines, line) }
         }
     }
 

@@ -48,27 +48,48 @@ struct JSONLine {
 
     /// RFC 8259 §7.
     private static func quoted(_ text: String) -> String {
-        var result = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": result += "\\\""
-            case "\\": result += "\\\\"
-            case "\n": result += "\\n"
-            case "\r": result += "\\r"
-            case "\t": result += "\\t"
-            case "\0"..<" ", "\u{7F}"..."\u{9F}":
-                let digits = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: result.unicodeScalars.append(scalar)
+        var text = text
+        return text.withUTF8 { bytes in
+            var result = "\""
+            // Of the bytes that are not in the result yet.
+            var start = 0
+            var index = 0
+            while index < bytes.count {
+                let byte = bytes[index]
+                // U+0080 to U+009F have two bytes, of which the first is 0xC2.
+                let isLong = byte == 0xC2 && bytes[index + 1] < 0xA0
+                let length = isLong ? 2 : 1
+                if isLong || byte < 0x20 || byte == 0x22 || byte == 0x5C || byte == 0x7F {
+                    result += String(decoding: bytes[start..<index], as: UTF8.self)
+                    result += escaped(isLong ? bytes[index + 1] : byte)
+                    start = index + length
+                }
+                index += length
             }
+            result += String(decoding: bytes[start...], as: UTF8.self)
+            return result + "\""
         }
-        return result + "\""
+    }
+
+    /// - Parameter character: below U+0100.
+    private static func escaped(_ character: UInt8) -> String {
+        switch Unicode.Scalar(character) {
+        case "\"": return "\\\""
+        case "\\": return "\\\\"
+        case "\n": return "\\n"
+        case "\r": return "\\r"
+        case "\t": return "\\t"
+        default:
+            let digits = String(character, radix: 16)
+            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }
     }
 
     /// RFC 4648 §4.
     static func base64(_ bytes: [UInt8]) -> String {
         let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
         var result: [UInt8] = []
+        result.reserveCapacity((bytes.count + 2) / 3 * 4)
         for start in stride(from: 0, to: bytes.count, by: 3) {
             let group = bytes[start..<min(start + 3, bytes.count)]
             let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))

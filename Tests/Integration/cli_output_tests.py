@@ -1,10 +1,12 @@
 """How the command-line tool writes: each message in a line, all that are ready at once."""
 
 import asyncio
+import json
 import os
 import pathlib
 import signal
 import socket
+import threading
 import time
 
 import pytest
@@ -25,7 +27,7 @@ from command_line import (
     says,
 )
 from ddp_server import DDPServer
-from harness import expect
+from harness import PATIENCE_S, expect
 from nchan import Nchan
 from pusher_server import PusherServer
 from servers import Peer, Servers, frame
@@ -171,6 +173,44 @@ def test_a_signal_when_nobody_reads(tool: Tool, servers: Servers, arguments: lis
             return time.monotonic() - sent
 
     promptly(8, duration)
+
+
+def test_a_signal_while_a_long_body_becomes_json(tool: Tool, servers: Servers) -> None:
+    """Neither the conversion nor the reader, who does not read, delays the end."""
+    body = b"some text of a long body\n" * 2_500_000
+    sent = threading.Event()
+
+    async def script(peer: Peer) -> None:
+        await peer.send(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+        await peer.send(body)
+        sent.set()
+
+    def duration() -> float:
+        sent.clear()
+        with running(tool, "get", "--json", http(servers.script(script))) as process:
+            expect(sent.wait(PATIENCE_S), "the body was not sent")
+            process.send_signal(signal.SIGTERM)
+            began = time.monotonic()
+            ends(process, INTERRUPTED)
+            return time.monotonic() - began
+
+    promptly(3, duration)
+
+
+def test_json_texts(tool: Tool, servers: Servers) -> None:
+    """Each control character is escaped, at the beginning and at the end, too."""
+    control = [*range(0x20), *range(0x7F, 0xA0)]
+    text = "".join(map(chr, [0x22, 0x5C, *control, 0xA0, 0xC2, 0xE9, 0x4E2D, 0x1F642, 0x85]))
+    body = text.encode()
+
+    async def script(peer: Peer) -> None:
+        await peer.send(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+
+    written = tool.run("get", http(servers.script(script)), "--json").stdout
+    expect(json.loads(written)["data"] == text, written)
+    expect(not any(chr(code) in written.rstrip("\n") for code in control), repr(written))
+    for wanted in ('"data":"\\"\\\\\\u0000', "\\t\\n\\u000b", "\\u007f\\u0080", '🙂\\u0085"'):
+        expect(wanted in written, f"{wanted} is not in {written!r}")
 
 
 def test_a_signal_when_nobody_opens_the_pipe(
