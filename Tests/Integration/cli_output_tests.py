@@ -4,13 +4,14 @@ import asyncio
 import json
 import os
 import pathlib
+import select
 import signal
 import socket
 import threading
 import time
 
 import pytest
-from cli_pipe_tests import fills
+from cli_pipe_tests import fills, spent
 from command_line import (
     DONE,
     INTERRUPTED,
@@ -178,17 +179,24 @@ def test_a_signal_when_nobody_reads(tool: Tool, servers: Servers, arguments: lis
 def test_a_signal_while_a_long_body_becomes_json(tool: Tool, servers: Servers) -> None:
     """Neither the conversion nor the reader, who does not read, delays the end."""
     body = b"some text of a long body\n" * 2_500_000
-    sent = threading.Event()
+    received = threading.Event()
 
     async def script(peer: Peer) -> None:
-        await peer.send(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+        head = f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+        await peer.send(head.encode())
         await peer.send(body)
-        sent.set()
+        # The tool disconnects when it has all.
+        await peer.read_to_end()
+        received.set()
 
     def duration() -> float:
-        sent.clear()
+        received.clear()
         with running(tool, "get", "--json", http(servers.script(script))) as process:
-            expect(sent.wait(PATIENCE_S), "the body was not sent")
+            expect(received.wait(PATIENCE_S), "the body was not received")
+            before = spent(process)
+            while not select.select([process.stdout], [], [], 0.01)[0]:
+                if spent(process) >= before + 0.1:
+                    break
             process.send_signal(signal.SIGTERM)
             began = time.monotonic()
             ends(process, INTERRUPTED)
