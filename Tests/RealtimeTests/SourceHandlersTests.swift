@@ -327,7 +327,7 @@ private final class Block: Sendable {
     /// shorter way through the engine.
     @Test(arguments: ["message", "odd", "any"], [true, false])
     func idsOfEventsThatNobodyGotAreNotStored(handler: String, inFile: Bool) async throws {
-        let path = "/tmp/realtime_tests_lost.\(getpid()).\(handler)"
+        let path = "/tmp/realtime_tests_lost.\(getpid()).\(handler).\(inFile)"
         defer { for name in [path, path + ".lock"] { unlink(name) } }
         var options = EventSource.Options()
         options.executor = .queue(DispatchQueue(label: "handlers"))

@@ -267,9 +267,10 @@ private struct Unexpected: Error {
         #expect(error.message.contains("pongTimeout"))
     }
 
-    @Test func cancellingAWaitClosesTheConnection() async throws {
+    /// A cancelled `receive` does not; see WebSocketReceivingTests.
+    @Test func cancellingAnIterationClosesTheConnection() async throws {
         let socket = try await WebSocket.connect(server.url("echo"))
-        let waiting = Task { try await socket.receive() }
+        let waiting = Task { for try await _ in socket.messages {} }
         waiting.cancel()
         _ = try await failure(CancellationError.self) { try await waiting.value }
         #expect(try await socket.waitUntilClosed().code == .goingAway)
