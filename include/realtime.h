@@ -1904,7 +1904,7 @@ rt_status rt_websocket_close(rt_websocket *websocket, uint16_t code, const char 
 /**
  * Tells the connection that the network is back. If its next attempt waits, for its time or for a
  * network, it is made at once. Failures continue to count. An open connection is checked by a ping,
- * also if `rt_websocket_set_ping_interval_ms` has switched pings off. To report that there is no
+ * also if `rt_websocket_set_ping_interval_ms` has switched pings off. To report the loss of the
  * network, use a manual reachability monitor (`rt_websocket_set_reachability`). Any thread.
  *
  * Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
@@ -2650,7 +2650,7 @@ rt_status rt_eventsource_restart(rt_eventsource *eventsource);
 /**
  * Tells the event source that the network is back. If its next attempt waits, for its time or for a
  * network, it is made at once. Failures continue to count. An open stream continues
- * (`rt_eventsource_restart` replaces it). To report that there is no network, use a manual
+ * (`rt_eventsource_restart` replaces it). To report the loss of the network, use a manual
  * reachability monitor (`rt_eventsource_set_reachability`). Any thread.
  *
  * Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
@@ -2808,10 +2808,10 @@ rt_status rt_eventsource_reset_stored_id(rt_eventsource *eventsource);
  */
 
 /**
- * Starts the event source if necessary, and waits until its stream is open. Later calls wait while
- * there is no stream, for example before a reconnect. If this call starts the event source, its
- * events are queued for `rt_eventsource_receive`. Another thread must drive the loop; the library's
- * own loop (NULL) has such a thread. Any thread.
+ * Starts the event source if necessary, and waits until its stream is open; a later call, until it
+ * is open again, for example after a reconnect. If this call starts the event source, its events
+ * are queued for `rt_eventsource_receive`. Another thread must drive the loop; the library's own
+ * loop (NULL) has such a thread. Any thread.
  *
  * timeout_ms: how long to wait; 0 does not wait, -1 waits as long as the event source tries.
  * Returns: RT_OK; RT_ERROR_TIMEOUT if the stream is not open in time, while the event source keeps
@@ -3363,8 +3363,8 @@ rt_status rt_longpoll_restart(rt_longpoll *longpoll);
 /**
  * Tells the long poll that the network is back. If its next attempt waits, for its time or for a
  * network, it is made at once. Failures continue to count. A poll that is being made continues
- * (`rt_longpoll_restart` replaces it). To report that there is no network, use a manual
- * reachability monitor (`rt_longpoll_set_reachability`). Any thread.
+ * (`rt_longpoll_restart` replaces it). To report the loss of the network, use a manual reachability
+ * monitor (`rt_longpoll_set_reachability`). Any thread.
  *
  * Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
  *   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
@@ -4960,7 +4960,7 @@ rt_status rt_spreadbot_close(rt_spreadbot *spreadbot);
  * Tells the connection that the network is back. If its next attempt waits, for its time or for a
  * network, it is made at once, beginning with the first transport; so is a send that waits to be
  * repeated. An open WebSocket is checked by a ping, and another transport tries the WebSocket
- * again. To report that there is no network, use a manual reachability monitor
+ * again. To report the loss of the network, use a manual reachability monitor
  * (`rt_spreadbot_set_reachability`). Any thread.
  *
  * Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;

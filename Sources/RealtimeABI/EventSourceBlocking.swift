@@ -4,10 +4,10 @@ import Wire
 
 // Chapter: blocking eventsource. Calls that wait, for programs without an event loop.
 
-/// Starts the event source if necessary, and waits until its stream is open. Later calls wait while
-/// there is no stream, for example before a reconnect. If this call starts the event source, its
-/// events are queued for `rt_eventsource_receive`. Another thread must drive the loop; the
-/// library's own loop (NULL) has such a thread. Any thread. Since 0.1.
+/// Starts the event source if necessary, and waits until its stream is open; a later call, until it
+/// is open again, for example after a reconnect. If this call starts the event source, its events
+/// are queued for `rt_eventsource_receive`. Another thread must drive the loop; the library's own
+/// loop (NULL) has such a thread. Any thread. Since 0.1.
 /// - Parameter timeout_ms: how long to wait; 0 does not wait, -1 waits as long as the event source
 ///   tries.
 /// - Returns: RT_OK; RT_ERROR_TIMEOUT if the stream is not open in time, while the event source

@@ -22,7 +22,7 @@ public func rt_eventsource_restart(_ eventsource: rt_eventsource?) -> rt_status 
 
 /// Tells the event source that the network is back. If its next attempt waits, for its time or for
 /// a network, it is made at once. Failures continue to count. An open stream continues
-/// (`rt_eventsource_restart` replaces it). To report that there is no network, use a manual
+/// (`rt_eventsource_restart` replaces it). To report the loss of the network, use a manual
 /// reachability monitor (`rt_eventsource_set_reachability`). Any thread. Since 0.1.
 /// - Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
 ///   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.

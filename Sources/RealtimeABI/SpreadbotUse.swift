@@ -33,7 +33,7 @@ public func rt_spreadbot_close(_ spreadbot: rt_spreadbot?) -> rt_status {
 /// Tells the connection that the network is back. If its next attempt waits, for its time or for a
 /// network, it is made at once, beginning with the first transport; so is a send that waits to be
 /// repeated. An open WebSocket is checked by a ping, and another transport tries the WebSocket
-/// again. To report that there is no network, use a manual reachability monitor
+/// again. To report the loss of the network, use a manual reachability monitor
 /// (`rt_spreadbot_set_reachability`). Any thread. Since 0.1.
 /// - Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
 ///   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.

@@ -136,8 +136,8 @@ public func rt_websocket_close(
 
 /// Tells the connection that the network is back. If its next attempt waits, for its time or for a
 /// network, it is made at once. Failures continue to count. An open connection is checked by a
-/// ping, also if `rt_websocket_set_ping_interval_ms` has switched pings off. To report that there
-/// is no network, use a manual reachability monitor (`rt_websocket_set_reachability`). Any thread.
+/// ping, also if `rt_websocket_set_ping_interval_ms` has switched pings off. To report the loss of
+/// the network, use a manual reachability monitor (`rt_websocket_set_reachability`). Any thread.
 /// Since 0.1.
 /// - Returns: RT_OK, also if there is nothing to do; RT_ERROR_INVALID_ARGUMENT for NULL;
 ///   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.

@@ -62,8 +62,8 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     /// Continues to deliver messages. Any thread.
     package final func resume() throws(RealtimeError) { try resume(.wanted) }
 
-    /// The same, because what was delivered waits for the program. Delivery continues when there is
-    /// room again, and the program does not pause it.
+    /// Stops and continues delivery for another reason: too many delivered messages wait for the
+    /// program. Messages are delivered again when neither reason is left. Any thread.
     package final func pauseForRoom() { try? pause(.full) }
     package final func resumeWithRoom() { try? resume(.full) }
 

@@ -37,7 +37,7 @@ extension Endpoint {
             end = try waiter.wait(timeout)
         } catch {
             guard error.code == .timeout else { throw error }
-            throw RealtimeError(.timeout, "the \(Self.kind) is not open in time; it keeps trying")
+            throw RealtimeError(.timeout, "the \(Self.kind) is not open yet; it keeps trying")
         }
         if let end { throw end }
     }

@@ -10,8 +10,8 @@ protocol HTTPTransferOwner: AnyObject {
     func received(_ head: ResponseHead, by transfer: HTTPTransfer)
     /// Decoded bytes of the body; valid until this returns.
     func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer)
-    /// Whether a response with this status makes another attempt follow, at another server of the
-    /// same name. Called by libcurl's callback: it must not change anything.
+    /// Whether to give up the connection that brought this response, because another server of the
+    /// same name may answer the next attempt. Called in libcurl's callback: changes nothing.
     func leavesServer(after head: ResponseHead) -> Bool
     /// The whole response has arrived in time. Its body is still being decoded or delivered.
     func answerCame(by transfer: HTTPTransfer)

@@ -38,7 +38,8 @@ package struct Handler<Function: Sendable>: Sendable {
         self.init(function.isolation, unsafeBitCast(function, to: Function.self))
     }
 
-    /// A span cannot be a parameter of a generic function's type.
+    // The generic ones do not accept spans, which are not escapable.
+
     package init?(_ function: (@Sendable @isolated(any) (MessageKind, RawSpan) -> Void)?)
     where Function == @Sendable (MessageKind, RawSpan) -> Void {
         guard let function else { return nil }

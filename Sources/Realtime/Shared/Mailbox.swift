@@ -370,7 +370,7 @@ final class Mailbox<Element: MailboxElement>: Sendable {
 
     // MARK: Readers
 
-    /// - Returns: whether no task takes messages: there is no iterator, and no task waits.
+    /// - Returns: whether no task iterates or waits.
     @discardableResult fileprivate func addReaders(_ change: Int) -> Bool {
         arrived.withLock { arrived in
             arrived.readers += change

@@ -296,7 +296,8 @@ public final class WebSocket: Sendable {
     public func waitUntilClosed() async throws -> Closing { try await events.untilClosed() }
 
     /// Replaces the handlers: at any time, on any thread, also inside a handler. A change between
-    /// pieces and whole messages takes effect with the next message.
+    /// pieces and whole messages takes effect with the next message. Calls that wait for their
+    /// executor still go to the old handlers.
     /// - Throws: `RealtimeError(.invalidArgument)` for a `message` handler if messages go to
     ///   `messages` and `receive`.
     public func setHandlers(_ handlers: Handlers) throws(RealtimeError) {

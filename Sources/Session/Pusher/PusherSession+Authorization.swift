@@ -62,7 +62,7 @@ extension PusherSession {
         }
     }
 
-    mutating func failUnanswered(requests now: Instant) {
+    mutating func failLateAuthorizations(_ now: Instant) {
         while let due = askedDue, due <= now, let (_, number) = asked.popFirst() {
             let error = RealtimeError(
                 .timeout,

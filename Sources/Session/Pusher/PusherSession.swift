@@ -197,7 +197,7 @@ package struct PusherSession: ActionMachine, Sendable {
             enter(.idle)
         case .connected(let number):
             guard checkKeepAlive(number, now) else { return }
-            failUnanswered(requests: now)
+            failLateAuthorizations(now)
             repeatRequests(now)
             if !keepAlive.isPaused {
                 failUnanswered(now)

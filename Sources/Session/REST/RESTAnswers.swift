@@ -65,8 +65,8 @@ extension RESTSession {
         }
     }
 
-    /// Whether another attempt follows a response with this status, at another server of the same
-    /// name.
+    /// Whether another attempt follows a response with this status, which another server of the
+    /// same name may answer.
     package func leavesServer(_ id: ID, after status: Int) -> Bool {
         guard let entry = entries[id], TemporaryStatus.leavesServer(status) else { return false }
         return entry.canSendBody && entry.attempts < entry.policy.attempts
