@@ -141,10 +141,11 @@ public func rt_ddp_observe(
         let collection = try text(collection, "collection")
         let query = try ddpQuery(selector, options)
         let id = try client.observeFromStart(query, in: collection) { change, isInitial, isWanted in
-            for (index, step) in change.changes.enumerated() {
+            let steps = change.changes
+            for (index, step) in steps.enumerated() {
                 DDPChangeView(
                     query: UInt64(change.query.number), isInitial: isInitial,
-                    isLast: index == change.changes.count - 1, collection: collection
+                    isLast: index == steps.count - 1, collection: collection
                 ).show(step, to: function, box.user)
                 guard isWanted() else { return }
             }

@@ -19,12 +19,14 @@ struct ListDifference {
         var oldStart = -1
         /// The old fields of an item with one entry that may have changed.
         var before: EJSONObject?
+        /// The entry counts as changed even if its fields are the same.
+        var isTouched = false
     }
 
     /// The whole new list, in order.
     private var items: [Item] = []
     /// What the old list had and the new one does not have, in order.
-    private var gone: [(id: DocumentID, index: Int)] = []
+    private var gone: [(id: DocumentID, index: Int, fields: EJSONObject?)] = []
 
     /// Up to this product of changes, per entry of the list, unchanged entries form blocks.
     private static let blockWork = 32
@@ -45,7 +47,7 @@ struct ListDifference {
             items.append(item)
         }
         for (index, entry) in old.enumerated() where positions[entry.id] != nil {
-            gone.append((entry.id, index))
+            gone.append((entry.id, index, entry.fields))
         }
     }
 
@@ -58,7 +60,7 @@ struct ListDifference {
         let old = affected.filter { $0.oldIndex >= 0 }.sorted { $0.oldIndex < $1.oldIndex }
         let new = affected.filter { $0.newIndex >= 0 }.sorted { $0.newIndex < $1.newIndex }
         for document in old where document.newIndex < 0 {
-            gone.append((document.id, document.oldIndex))
+            gone.append((document.id, document.oldIndex, document.old?.fields))
         }
         let work = affected.count.multipliedReportingOverflow(by: affected.count)
         let formsBlocks = !work.overflow && work.partialValue / ListDifference.blockWork <= count
@@ -69,7 +71,7 @@ struct ListDifference {
             items.append(
                 Item(
                     newStart: document.newIndex, count: 1, oldStart: document.oldIndex,
-                    before: document.old?.fields))
+                    before: document.old?.fields, isTouched: document.isTouched))
             next = document.newIndex + 1
         }
         unchanged.append(next..<count, to: &items)
@@ -106,36 +108,47 @@ struct ListDifference {
         }
     }
 
-    // MARK: The report
+    // MARK: The steps
 
-    /// - Parameter new: the new list.
-    func report(
-        _ id: LiveQueryID, _ query: Query, _ new: some EntryList, indexes: Bool
-    ) -> LiveChange {
-        var report = Report(query: query, changes: gone.map { .removed(id: $0.id) })
-        report.indexes.deleted = gone.map { $0.index }
+    /// - Parameters:
+    ///   - new: the new list.
+    ///   - projection: chooses the fields that are reported; nil for all.
+    func steps(_ new: some EntryList, _ projection: Projection? = nil) -> [LiveStep] {
+        func shown(_ fields: EJSONObject) -> EJSONObject { projection?.apply(fields) ?? fields }
+        var steps = gone.map {
+            LiveStep(id: $0.id, oldIndex: $0.index, old: $0.fields.map { shown($0) })
+        }
         let isUnmoved = unmoved
         let anchors = anchors(isUnmoved)
         for (number, item) in items.enumerated() {
             let before = anchors[number] < 0 ? nil : new[anchors[number]].id
             if item.oldStart < 0 {
-                report.add(new[item.newStart], at: item.newStart, before: before)
+                let entry = new[item.newStart]
+                steps.append(
+                    LiveStep(
+                        id: entry.id, newIndex: item.newStart, new: shown(entry.fields),
+                        before: before))
                 continue
             }
             if let fields = item.before {
-                report.change(new[item.newStart], from: fields, item.oldStart, item.newStart)
+                let entry = new[item.newStart]
+                var step = LiveStep(
+                    id: entry.id, oldIndex: item.oldStart, newIndex: item.newStart,
+                    isMoved: !isUnmoved[number])
+                if step.isMoved { step.before = before }
+                step.update(from: shown(fields), to: shown(entry.fields), item.isTouched)
+                if step.isMoved || step.isUpdated { steps.append(step) }
+                continue
             }
             guard !isUnmoved[number] else { continue }
             for offset in 0..<item.count {
-                report.move(
-                    new[item.newStart + offset].id, item.oldStart + offset,
-                    item.newStart + offset, before: before)
+                steps.append(
+                    LiveStep(
+                        id: new[item.newStart + offset].id, oldIndex: item.oldStart + offset,
+                        newIndex: item.newStart + offset, isMoved: true, before: before))
             }
         }
-        guard indexes else { return LiveChange(query: id, changes: report.changes, indexes: nil) }
-        report.indexes.ids.reserveCapacity(new.count)
-        for index in 0..<new.count { report.indexes.ids.append(new[index].id) }
-        return LiveChange(query: id, changes: report.changes, indexes: report.indexes)
+        return steps
     }
 
     /// Whether each item is unmoved.
@@ -161,33 +174,18 @@ struct ListDifference {
         }
         return anchors
     }
+}
 
-    /// The report as far as it is made.
-    private struct Report {
-        let query: Query
-        var changes: [ListChange]
-        var indexes = IndexChanges()
-
-        mutating func add(_ entry: LiveEntry, at index: Int, before: DocumentID?) {
-            changes.append(
-                .added(id: entry.id, fields: query.project(entry.fields), before: before))
-            indexes.inserted.append(index)
-        }
-
-        mutating func change(
-            _ entry: LiveEntry, from fields: EJSONObject, _ old: Int, _ new: Int
-        ) {
-            let difference = FieldChanges(
-                from: query.project(fields), to: query.project(entry.fields))
-            guard !difference.isEmpty else { return }
-            changes.append(
-                .changed(id: entry.id, fields: difference.fields, cleared: difference.cleared))
-            indexes.updated.append(IndexChanges.Pair(old: old, new: new))
-        }
-
-        mutating func move(_ id: DocumentID, _ old: Int, _ new: Int, before: DocumentID?) {
-            changes.append(.moved(id: id, before: before))
-            indexes.moved.append(IndexChanges.Pair(old: old, new: new))
-        }
+extension LiveStep {
+    /// Notes the fields, unless they are equal.
+    fileprivate mutating func update(
+        from old: EJSONObject, to new: EJSONObject, _ isTouched: Bool
+    ) {
+        let difference = FieldChanges(from: old, to: new)
+        guard isTouched || !difference.isEmpty else { return }
+        isUpdated = true
+        self.isTouched = isTouched
+        (self.old, self.new) = (old, new)
+        self.difference = difference
     }
 }

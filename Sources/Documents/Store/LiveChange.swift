@@ -18,26 +18,89 @@ package struct LiveQueryID: Hashable, Sendable {
 /// How the result of a live query changed.
 package struct LiveChange: Sendable {
     package let query: LiveQueryID
-    /// The changes in observe order: applied one after the other, they turn the old result into the
-    /// new one. First come the documents that are gone.
-    package let changes: [ListChange]
-    /// The same by index, if the query asked for it.
-    package let indexes: IndexChanges?
+    /// In observe order: first the documents that are gone, by their old positions, then the others
+    /// by their new ones. None that stays as it was is among them.
+    package let steps: [LiveStep]
+    /// The new list, if the query asked for its changes by index.
+    let ids: [DocumentID]?
 }
 
 extension LiveChange {
     /// The result that a query begins with, as the change from an empty one.
     package init(beginning query: LiveQueryID, _ found: [Found], indexes: Bool) {
         self.query = query
-        changes = found.map { .added(id: $0.id, fields: $0.fields, before: nil) }
-        guard indexes else {
-            self.indexes = nil
-            return
+        steps = found.enumerated().map { LiveStep(id: $1.id, newIndex: $0, new: $1.fields) }
+        ids = indexes ? found.map { $0.id } : nil
+    }
+
+    /// The changes in observe order: applied one after the other, they turn the old result into the
+    /// new one.
+    package var changes: [ListChange] { steps.listChanges }
+
+    /// The same by index, if the query asked for it.
+    package var indexes: IndexChanges? {
+        ids.map { ids in
+            var indexes = IndexChanges()
+            indexes.ids = ids
+            for step in steps { indexes.append(step) }
+            return indexes
         }
-        var positions = IndexChanges()
-        positions.inserted = Array(found.indices)
-        positions.ids = found.map { $0.id }
-        self.indexes = positions
+    }
+}
+
+/// What a change of a live query's result does to one document of it.
+package struct LiveStep: Sendable {
+    package let id: DocumentID
+    /// The document's position in the old result; nil if it is new.
+    package var oldIndex: Int?
+    /// Its position in the new result; nil if it is gone.
+    package var newIndex: Int?
+    /// It was and is in the result, and its place relative to others has changed.
+    package var isMoved = false
+    /// It was and is in the result, and its fields have changed.
+    package var isUpdated = false
+    /// It counts as updated even if its fields are the same.
+    var isTouched = false
+    /// The fields that the query chose, as they were in the old result; nil if the document is new,
+    /// or has only moved.
+    package var old: EJSONObject?
+    /// The same in the new result; nil if the document is gone, or has only moved.
+    package var new: EJSONObject?
+    /// Of a document that is new or has moved: the id of the document before which observe order
+    /// places it; nil at the end.
+    package var before: DocumentID?
+    /// The difference of `old` and `new`, if it is known.
+    var difference: FieldChanges?
+
+    /// The fields that are new or have another value, and the names of those that are gone.
+    package var changes: FieldChanges {
+        difference ?? FieldChanges(from: old ?? EJSONObject(), to: new ?? EJSONObject())
+    }
+}
+
+extension [LiveStep] {
+    /// The steps in the form that names neighbours.
+    package var listChanges: [ListChange] {
+        var changes: [ListChange] = []
+        changes.reserveCapacity(count)
+        for step in self {
+            guard step.newIndex != nil else {
+                changes.append(.removed(id: step.id))
+                continue
+            }
+            guard step.oldIndex != nil else {
+                let fields = step.new ?? EJSONObject()
+                changes.append(.added(id: step.id, fields: fields, before: step.before))
+                continue
+            }
+            if step.isUpdated {
+                let changed = step.changes
+                changes.append(
+                    .changed(id: step.id, fields: changed.fields, cleared: changed.cleared))
+            }
+            if step.isMoved { changes.append(.moved(id: step.id, before: step.before)) }
+        }
+        return changes
     }
 }
 
@@ -61,4 +124,17 @@ package struct IndexChanges: Equatable, Sendable {
     package internal(set) var updated: [Pair] = []
     /// The new list.
     package internal(set) var ids: [DocumentID] = []
+}
+
+extension IndexChanges {
+    fileprivate mutating func append(_ step: LiveStep) {
+        switch (step.oldIndex, step.newIndex) {
+        case (let old?, let new?):
+            if step.isMoved { moved.append(Pair(old: old, new: new)) }
+            if step.isUpdated { updated.append(Pair(old: old, new: new)) }
+        case (let old?, nil): deleted.append(old)
+        case (nil, let new?): inserted.append(new)
+        case (nil, nil): break
+        }
+    }
 }

@@ -50,6 +50,8 @@ struct LiveQuery: Sendable {
         /// Positions in the list as it was and as it is; -1 where it is not.
         var oldIndex = -1
         var newIndex = -1
+        /// It counts as changed even if its fields are the same.
+        var isTouched = false
     }
 
     /// - Returns: nil if the result stays as it was.
@@ -61,16 +63,20 @@ struct LiveQuery: Sendable {
         guard !affected.isEmpty else { return nil }
         let oldShown = query.hasRange ? shown : []
         update(&affected)
-        let report: LiveChange
         if query.hasRange {
             let newShown = shown
             let difference = ListDifference(from: oldShown, to: newShown, affected: affected)
-            report = difference.report(id, query, newShown, indexes: reportsIndexes)
-        } else {
-            let difference = ListDifference(affected, count: list.count)
-            report = difference.report(id, query, list, indexes: reportsIndexes)
+            return report(difference, newShown)
         }
-        return report.changes.isEmpty ? nil : report
+        return report(ListDifference(affected, count: list.count), list)
+    }
+
+    /// - Parameter new: the new list.
+    private func report(_ difference: ListDifference, _ new: some EntryList) -> LiveChange? {
+        let steps = difference.steps(new, query.projection)
+        guard !steps.isEmpty else { return nil }
+        guard reportsIndexes else { return LiveChange(query: id, steps: steps, ids: nil) }
+        return LiveChange(query: id, steps: steps, ids: (0..<new.count).map { new[$0].id })
     }
 
     private func affect(_ change: NetChange, _ search: inout SearchBudget) -> Affected? {

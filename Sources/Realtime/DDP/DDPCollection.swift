@@ -85,8 +85,9 @@ public struct DDPCollection: Sendable {
         let (handler, gate) = (Handler(escaping: handler), CallGate())
         let id = try client.engine.observeFromStart(query, in: name) {
             [name, dispatcher = client.dispatcher] change, isInitial, _ in
-            dispatcher.run(on: handler.isolation, count: change.storedBytes, gate: gate) {
-                handler.call(change.changes.map { DDPChange($0, in: name, isInitial: isInitial) })
+            let changes = change.changes
+            dispatcher.run(on: handler.isolation, count: changes.storedBytes, gate: gate) {
+                handler.call(changes.map { DDPChange($0, in: name, isInitial: isInitial) })
             }
         }
         return DDPLiveQuery(client, id.number, gate)

@@ -91,31 +91,36 @@ extension Array where Element: Sendable {
 }
 
 extension DDPListChange<DDPDocument> {
-    init(documents change: LiveResult.Change) {
-        self.init(
-            change.edit, inserted: change.inserted.map { DDPDocument($0) },
-            updated: change.updated.map { DDPDocument($0) }, count: change.count,
-            isInitial: change.isInitial)
+    init(_ batch: LiveBatch) {
+        self.init(batch) { DDPDocument($0.found) }
     }
 }
 
 extension DDPListChange {
-    /// - Parameters:
-    ///   - inserted: the elements that the edit inserts, in its order.
-    ///   - updated: those that it updates.
-    init(
-        _ edit: ListEdit<DocumentID>, inserted: [Element], updated: [Element], count: Int,
-        isInitial: Bool
-    ) {
-        deleted = edit.deleted.map { Deletion(index: $0.index, id: $0.id.value ?? .null) }
-        self.inserted = zip(edit.inserted, inserted).map {
-            Insertion(index: $0.index, element: $1)
+    /// - Parameter element: makes the element of a document that is inserted or updated.
+    init(_ batch: LiveBatch, _ element: (LiveStep) -> Element?) {
+        var (deleted, inserted): ([Deletion], [Insertion]) = ([], [])
+        var (moved, updated): ([Move], [Update]) = ([], [])
+        for step in batch.steps {
+            guard let new = step.newIndex else {
+                if let old = step.oldIndex {
+                    deleted.append(Deletion(index: old, id: step.id.value ?? .null))
+                }
+                continue
+            }
+            guard let old = step.oldIndex else {
+                if let made = element(step) {
+                    inserted.append(Insertion(index: new, element: made))
+                }
+                continue
+            }
+            if step.isMoved { moved.append(Move(old: old, new: new)) }
+            if step.isUpdated, let made = element(step) {
+                updated.append(Update(old: old, new: new, element: made))
+            }
         }
-        moved = edit.moved.map { Move(old: $0.old, new: $0.new) }
-        self.updated = zip(edit.updated, updated).map {
-            Update(old: $0.old, new: $0.new, element: $1)
-        }
-        self.count = count
-        self.isInitial = isInitial
+        self.init(
+            deleted: deleted, inserted: inserted, moved: moved, updated: updated,
+            count: batch.count, isInitial: batch.isInitial)
     }
 }

@@ -22,8 +22,7 @@ public struct DDPLiveChanges: AsyncSequence, Sendable {
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async -> DDPListChange<DDPDocument>? {
-            guard let change = await query.result.next() else { return nil }
-            return DDPListChange(documents: change)
+            await query.result.next().map { DDPListChange($0) }
         }
 
         public mutating func next() async -> DDPListChange<DDPDocument>? {
@@ -49,12 +48,12 @@ extension DDPCollection {
         let query = try Query(selector: selector, options: .object(options))
         let (handler, gate) = (Handler(escaping: handler), CallGate())
         let result = LiveResult()
-        let id = try client.engine.observeFromStart(query, in: name, indexes: true) {
+        let id = try client.engine.observeFromStart(query, in: name) {
             [dispatcher = client.dispatcher] change, _, _ in
             result.report(change)
-            guard let change = result.take() else { return }
-            dispatcher.run(on: handler.isolation, count: change.storedBytes, gate: gate) {
-                handler.call(DDPListChange(documents: change))
+            guard let batch = result.take() else { return }
+            dispatcher.run(on: handler.isolation, count: batch.storedBytes, gate: gate) {
+                handler.call(DDPListChange(batch))
             }
         }
         return DDPLiveQuery(client, id.number, gate)
@@ -92,8 +91,7 @@ final class LiveReceiverQuery<Result: LiveReceiver>: Sendable {
         changed: (@Sendable (Result) -> Void)? = nil
     ) throws(RealtimeError) {
         let end = DDPStreamEnd { result.finish() }
-        let id = try client.engine.observeFromStart(query, in: collection, indexes: true) {
-            change, _, _ in
+        let id = try client.engine.observeFromStart(query, in: collection) { change, _, _ in
             withExtendedLifetime(end) {
                 result.report(change)
                 changed?(result)

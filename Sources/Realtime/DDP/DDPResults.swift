@@ -53,7 +53,7 @@ extension DDPCollection {
 /// The present result of a live query, for any number of readers.
 private final class LatestResult: LiveReceiver {
     private struct State {
-        var documents = LiveDocuments()
+        var result: [Found] = []
         /// How many changes there were; 0 before the first result.
         var version = 0
         var isOver = false
@@ -64,7 +64,7 @@ private final class LatestResult: LiveReceiver {
 
     func report(_ change: LiveChange) {
         state.withLock { state in
-            state.documents.apply(change, ListEdit<DocumentID>(change))
+            state.result.apply(change.steps)
             state.version += 1
         }
         waiters.resumeAll(.success(()))
@@ -81,10 +81,7 @@ private final class LatestResult: LiveReceiver {
         while !Task.isCancelled {
             let known = version
             let (found, newest, isOver) = state.withLock { state in
-                let documents = state.documents
-                let found =
-                    state.version > known ? documents.order.map { documents.found($0) } : nil
-                return (found, state.version, state.isOver)
+                (state.version > known ? state.result : nil, state.version, state.isOver)
             }
             version = newest
             if let found { return found }

@@ -18,12 +18,10 @@ extension DocumentChange {
     var storedBytes: Int { (after ?? before)?.storedBytes ?? 0 }
 }
 
-extension LiveChange {
-    var storedBytes: Int { changes.reduce(0) { $0 + $1.storedBytes } }
+extension [ListChange] {
+    var storedBytes: Int { reduce(0) { $0 + $1.storedBytes } }
 }
 
-extension LiveResult.Change {
-    var storedBytes: Int {
-        (inserted + updated).reduce(0) { $0 + $1.fields.storedBytes }
-    }
+extension LiveBatch {
+    var storedBytes: Int { steps.reduce(0) { $0 + ($1.new?.storedBytes ?? 0) } }
 }

@@ -66,10 +66,10 @@ extension DDPModels {
         let reader = try ModelReader<Model>(self)
         let (handler, gate) = (Handler(escaping: handler), CallGate())
         let query = try live(model, selector, options) { [dispatcher = client.dispatcher] result in
-            guard let change = result.take() else { return }
+            guard let batch = result.take() else { return }
             // Decoding is the program's code, too.
-            dispatcher.run(on: handler.isolation, count: change.storedBytes, gate: gate) {
-                if let change = reader.read(change) { handler.call(change) }
+            dispatcher.run(on: handler.isolation, count: batch.storedBytes, gate: gate) {
+                if let change = reader.read(batch) { handler.call(change) }
             }
         }
         return DDPModelLiveQuery(query: query, gate)
@@ -82,7 +82,7 @@ extension DDPModels {
         let entity = try type(of: model).entity
         let query = try Query(selector: selector, options: .object(options))
         let isTouched = entity.relationships.contains { !$0.storage }
-        let result = LiveResult(keepsOrder: isTouched)
+        let result = LiveResult()
         // Observed before the query begins, so that its first result misses nothing.
         let observation = isTouched ? touch(result, entity.collection, changed) : nil
         let live = try LiveChangesQuery(
@@ -124,32 +124,19 @@ final class ModelReader<Model: DDPModel>: Sendable {
     }
 
     /// - Returns: nil if only documents that do not fit have changed.
-    func read(_ change: LiveResult.Change) -> DDPListChange<Model>? {
-        let inserted = objects(change.inserted)
-        let updated = objects(change.updated)
+    func read(_ batch: LiveBatch) -> DDPListChange<Model>? {
+        let found = batch.steps.filter { $0.new != nil }.map { $0.found }
+        let decoded = type.decode(Model.self, found, map, engine.documents, misfits)
+        var objects: [DocumentID: Model] = [:]
+        for (found, object) in zip(found, decoded) { objects[found.id] = object }
         return hidden.withLock { hidden in
-            let fitting = (inserted + updated).compactMap { $0 }
-            guard fitting.count < inserted.count + updated.count || !hidden.isEmpty else {
-                return DDPListChange(
-                    change.edit, inserted: Array(fitting.prefix(inserted.count)),
-                    updated: Array(fitting.dropFirst(inserted.count)), count: change.count,
-                    isInitial: change.isInitial)
+            guard objects.count < found.count || !hidden.isEmpty else {
+                return DDPListChange(batch) { objects[$0.id] }
             }
-            var objects: [DocumentID: Model] = [:]
-            for (found, object) in zip(change.inserted + change.updated, inserted + updated) {
-                objects[found.id] = object
-            }
-            let edit = change.edit.hiding(&hidden) { objects[$0] == nil }
-            guard !edit.isEmpty || change.isInitial else { return nil }
-            return DDPListChange(
-                edit, inserted: edit.inserted.compactMap { objects[$0.id] },
-                updated: edit.updated.compactMap { objects[$0.id] },
-                count: change.count - hidden.count, isInitial: change.isInitial)
+            let shown = batch.hiding(&hidden) { objects[$0] == nil }
+            guard !shown.steps.isEmpty || shown.isInitial else { return nil }
+            return DDPListChange(shown) { objects[$0.id] }
         }
-    }
-
-    private func objects(_ found: [Found]) -> [Model?] {
-        type.decode(Model.self, found, map, engine.documents, misfits)
     }
 }
 
@@ -182,8 +169,8 @@ public struct DDPModelLiveChanges<Model: DDPModel>: AsyncSequence, Sendable {
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async -> DDPListChange<Model>? {
-            while let change = await query.live.result.next() {
-                if let change = query.reader.read(change) { return change }
+            while let batch = await query.live.result.next() {
+                if let change = query.reader.read(batch) { return change }
             }
             return nil
         }
