@@ -1,13 +1,30 @@
 internal import Wire
 
-/// Entries by position.
-protocol EntryList {
-    var count: Int { get }
-    subscript(index: Int) -> LiveEntry { get }
-}
+/// A list of entries, in one of the forms in which it is kept. Not generic: its user's code would
+/// be there once for each form.
+enum EntryList {
+    case live(LiveList)
+    case entries([LiveEntry])
+    case found([Found])
 
-extension LiveList: EntryList {}
-extension [LiveEntry]: EntryList {}
+    var count: Int {
+        switch self {
+        case .live(let list): list.count
+        case .entries(let entries): entries.count
+        case .found(let found): found.count
+        }
+    }
+
+    subscript(index: Int) -> (id: DocumentID, fields: EJSONObject) {
+        switch self {
+        case .live(let list):
+            let entry = list[index]
+            return (entry.id, entry.fields)
+        case .entries(let entries): return (entries[index].id, entries[index].fields)
+        case .found(let found): return (found[index].id, found[index].fields)
+        }
+    }
+}
 
 /// The difference of two ordered lists of documents.
 struct ListDifference {
@@ -113,7 +130,7 @@ struct ListDifference {
     /// - Parameters:
     ///   - new: the new list.
     ///   - projection: chooses the fields that are reported; nil for all.
-    func steps(_ new: some EntryList, _ projection: Projection? = nil) -> [LiveStep] {
+    func steps(_ new: EntryList, _ projection: Projection? = nil) -> [LiveStep] {
         func shown(_ fields: EJSONObject) -> EJSONObject { projection?.apply(fields) ?? fields }
         var steps = gone.map {
             LiveStep(id: $0.id, oldIndex: $0.index, old: $0.fields.map { shown($0) })

@@ -3,18 +3,30 @@ package import Wire
 /// How a result changed, by positions (M17). Edits that follow each other can be merged: this is
 /// what lets a reader fall behind without missing a change.
 struct LiveEdit: MergeableChange {
-    /// Without documents, and in any order; documents that are not among them keep theirs. Once
-    /// edits were merged, more documents may be moved than need to be.
-    private(set) var steps: [LiveStep]
+    /// A document that is new, gone, moved or changed.
+    struct Entry: Sendable {
+        let id: DocumentID
+        /// As in `LiveStep`.
+        var oldIndex: Int?
+        var newIndex: Int?
+        var isMoved = false
+        var isTouched = false
+    }
 
-    init(_ steps: [LiveStep]) { self.steps = steps }
+    /// In any order; documents that are not among them keep theirs. Once edits were merged, more
+    /// documents may be moved than need to be.
+    private(set) var entries: [Entry]
 
-    var size: Int { steps.count }
+    init(_ steps: [LiveStep]) { entries = steps.map { Entry($0) } }
+
+    private init() { entries = [] }
+
+    var size: Int { entries.count }
 
     /// Halves are merged first, so that many small edits do not each cost the size of what came
     /// before.
     static func merged(_ edits: ArraySlice<LiveEdit>) -> LiveEdit {
-        guard edits.count > 1 else { return edits.first ?? LiveEdit([]) }
+        guard edits.count > 1 else { return edits.first ?? LiveEdit() }
         let middle = edits.startIndex + edits.count / 2
         var edit = merged(edits[..<middle])
         edit.follow(with: merged(edits[middle...]))
@@ -25,49 +37,60 @@ struct LiveEdit: MergeableChange {
     /// deleted is not in it any more, so its size is limited by the lengths of the first and the
     /// last list.
     private mutating func follow(with next: LiveEdit) {
-        let (mine, others) = (StillEntries(steps), StillEntries(next.steps))
+        let (mine, others) = (StillEntries(entries), StillEntries(next.entries))
         // What the next edit may continue: by position in the list between, or by id if it is gone.
-        var present: [Int: LiveStep] = [:]
-        var gone: [DocumentID: LiveStep] = [:]
-        for step in steps {
-            if let middle = step.newIndex { present[middle] = step } else { gone[step.id] = step }
-        }
-        var merged: [LiveStep] = []
-        merged.reserveCapacity(steps.count + next.steps.count)
-        for var step in next.steps {
-            let first: LiveStep?
-            if let middle = step.oldIndex {
-                first = present.removeValue(forKey: middle)
-                if first == nil { step.oldIndex = mine.oldIndex(of: middle) }
+        var present: [Int: Int] = [:]
+        var gone: [DocumentID: Int] = [:]
+        for (number, entry) in entries.enumerated() {
+            if let middle = entry.newIndex {
+                present[middle] = number
             } else {
-                first = gone.removeValue(forKey: step.id)
+                gone[entry.id] = number
+            }
+        }
+        var isContinued = Array(repeating: false, count: entries.count)
+        var merged: [Entry] = []
+        merged.reserveCapacity(entries.count + next.entries.count)
+        for var entry in next.entries {
+            let first: Int?
+            if let middle = entry.oldIndex {
+                first = present[middle]
+            } else {
+                first = gone[entry.id]
             }
             if let first {
-                if let both = first.followed(by: step) { merged.append(both) }
+                isContinued[first] = true
+                if let both = entries[first].followed(by: entry) { merged.append(both) }
             } else {
-                merged.append(step)
+                if let middle = entry.oldIndex { entry.oldIndex = mine.oldIndex(of: middle) }
+                merged.append(entry)
             }
         }
-        for var step in present.values {
-            step.newIndex = step.newIndex.map { others.newIndex(of: $0) }
-            merged.append(step)
+        for (number, var entry) in entries.enumerated() where !isContinued[number] {
+            if let middle = entry.newIndex { entry.newIndex = others.newIndex(of: middle) }
+            merged.append(entry)
         }
-        merged += gone.values
-        steps = merged
+        entries = merged
     }
 }
 
-extension LiveStep {
-    /// This step, and then another one of the same document, as one step.
+extension LiveEdit.Entry {
+    init(_ step: LiveStep) {
+        self.init(
+            id: step.id, oldIndex: step.oldIndex, newIndex: step.newIndex, isMoved: step.isMoved,
+            isTouched: step.isTouched)
+    }
+
+    /// This entry, and then another one of the same document, as one entry.
     /// - Returns: nil if the document comes and goes.
-    fileprivate func followed(by next: LiveStep) -> LiveStep? {
+    fileprivate func followed(by next: LiveEdit.Entry) -> LiveEdit.Entry? {
         guard oldIndex != nil || next.newIndex != nil else { return nil }
-        var step = LiveStep(id: id, oldIndex: oldIndex, newIndex: next.newIndex)
-        guard oldIndex != nil, next.newIndex != nil else { return step }
+        var entry = LiveEdit.Entry(id: id, oldIndex: oldIndex, newIndex: next.newIndex)
+        guard oldIndex != nil, next.newIndex != nil else { return entry }
         // It may have been gone meanwhile: then it may be back in any place.
-        step.isMoved = isMoved || next.isMoved || newIndex == nil
-        step.isTouched = isTouched || next.isTouched
-        return step
+        entry.isMoved = isMoved || next.isMoved || newIndex == nil
+        entry.isTouched = isTouched || next.isTouched
+        return entry
     }
 }
 
@@ -77,9 +100,11 @@ private struct StillEntries {
     private let removed: [Int]
     private let added: [Int]
 
-    init(_ steps: [LiveStep]) {
-        removed = steps.compactMap { $0.newIndex == nil || $0.isMoved ? $0.oldIndex : nil }.sorted()
-        added = steps.compactMap { $0.oldIndex == nil || $0.isMoved ? $0.newIndex : nil }.sorted()
+    init(_ entries: [LiveEdit.Entry]) {
+        removed = entries.compactMap { $0.newIndex == nil || $0.isMoved ? $0.oldIndex : nil }
+            .sorted()
+        added = entries.compactMap { $0.oldIndex == nil || $0.isMoved ? $0.newIndex : nil }
+            .sorted()
     }
 
     func newIndex(of old: Int) -> Int {
@@ -146,7 +171,7 @@ extension LiveBatch {
 
     /// The positions of hidden documents in the new result, ascending.
     private func hiddenAfter(_ before: [Int], _ isHidden: (DocumentID) -> Bool) -> [Int] {
-        let still = StillEntries(steps)
+        let still = StillEntries(steps.map { LiveEdit.Entry($0) })
         var after: [Int] = []
         var known: Set<Int> = []
         let wereHidden = Set(before)

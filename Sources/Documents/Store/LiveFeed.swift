@@ -21,10 +21,11 @@ package struct LiveFeed: Sendable {
     private var single: [LiveStep]?
     /// The changes that wait, otherwise.
     private var pending = PendingChanges<LiveEdit>()
-    /// Documents that `pending` changes or deletes, as the reader knows them.
-    private var known: [DocumentID: EJSONObject] = [:]
-    /// Documents that `pending` inserts, and the reader does not know.
-    private var fresh: Set<DocumentID> = []
+    /// The documents of `pending`: the number in `old` of each that changed or is gone, and -1 for
+    /// each that is new to the reader.
+    private var numbers: [DocumentID: Int] = [:]
+    /// Documents as the reader knows them.
+    private var old: [EJSONObject] = []
     private var hasTaken = false
 
     package init() {}
@@ -33,7 +34,7 @@ package struct LiveFeed: Sendable {
     package var isFilled: Bool { single != nil || !pending.isEmpty }
 
     /// How many changes are kept apart, and how many documents with them. For tests.
-    var waiting: (changes: Int, documents: Int) { (pending.count, known.count + fresh.count) }
+    var waiting: (changes: Int, documents: Int) { (pending.count, numbers.count) }
 
     // MARK: What comes
 
@@ -69,15 +70,16 @@ package struct LiveFeed: Sendable {
     /// Keeps of several changes only the oldest documents: the newest ones are in the result.
     private mutating func keep(_ steps: [LiveStep]) {
         for step in steps {
-            if step.oldIndex == nil {
-                if known[step.id] == nil { fresh.insert(step.id) }
-            } else if fresh.contains(step.id) {
-                if step.newIndex == nil { fresh.remove(step.id) }
-            } else if known[step.id] == nil, let old = step.old {
-                known[step.id] = old
+            if let number = numbers[step.id] {
+                if number < 0, step.newIndex == nil { numbers[step.id] = nil }
+            } else if step.oldIndex == nil {
+                numbers[step.id] = -1
+            } else if let document = step.old {
+                numbers[step.id] = old.count
+                old.append(document)
             }
         }
-        pending.append(LiveEdit(steps.map { $0.withoutDocuments }))
+        pending.append(LiveEdit(steps))
     }
 
     // MARK: The reader
@@ -93,38 +95,23 @@ package struct LiveFeed: Sendable {
     private mutating func takeSteps() -> [LiveStep]? {
         if let steps = exchange(&single, with: nil) { return steps }
         guard let edit = pending.take() else { return nil }
-        let old = exchange(&known, with: [:])
-        fresh = []
+        defer { (numbers, old) = ([:], []) }
         // Leaves out what is as it was, and what has moved in vain.
-        let affected = edit.steps.map { step in
-            LiveQuery.Affected(
-                id: step.id, old: old[step.id].map { LiveEntry(Found(id: step.id, fields: $0)) },
-                oldIndex: step.oldIndex ?? -1, newIndex: step.newIndex ?? -1,
-                isTouched: step.isTouched)
+        let affected = edit.entries.map { entry in
+            let number = numbers[entry.id] ?? -1
+            return LiveQuery.Affected(
+                id: entry.id, old: number < 0 ? nil : LiveEntry(entry.id, old[number]),
+                oldIndex: entry.oldIndex ?? -1, newIndex: entry.newIndex ?? -1,
+                isTouched: entry.isTouched)
         }
-        return ListDifference(affected, count: result.count).steps(FoundList(found: result))
+        return ListDifference(affected, count: result.count).steps(.found(result))
     }
-}
-
-extension LiveStep {
-    fileprivate var withoutDocuments: LiveStep {
-        LiveStep(
-            id: id, oldIndex: oldIndex, newIndex: newIndex, isMoved: isMoved, isTouched: isTouched)
-    }
-}
-
-/// A result as a list of entries.
-private struct FoundList: EntryList {
-    let found: [Found]
-
-    var count: Int { found.count }
-    subscript(index: Int) -> LiveEntry { LiveEntry(found[index]) }
 }
 
 extension LiveEntry {
     /// Its order is not asked for.
-    fileprivate init(_ found: Found) {
-        self.init(id: found.id, fields: found.fields, key: nil, rank: 0)
+    fileprivate init(_ id: DocumentID, _ fields: EJSONObject) {
+        self.init(id: id, fields: fields, key: nil, rank: 0)
     }
 }
 
@@ -144,8 +131,8 @@ extension [Found] {
             guard !isStill else { continue }
             if let old { leaving.append(old) }
             guard let new = step.newIndex else { continue }
-            let found = old.map { self[$0] } ?? Found(id: step.id, fields: step.new ?? [:])
-            coming.append((new, found))
+            let fields = old.map { self[$0].fields } ?? step.new ?? EJSONObject()
+            coming.append((new, Found(id: step.id, fields: fields)))
         }
         leaving.sort()
         guard leaving.count + coming.count > [Found].few else {

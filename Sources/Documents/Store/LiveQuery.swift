@@ -66,17 +66,17 @@ struct LiveQuery: Sendable {
         if query.hasRange {
             let newShown = shown
             let difference = ListDifference(from: oldShown, to: newShown, affected: affected)
-            return report(difference, newShown)
+            return report(difference, .entries(newShown))
         }
-        return report(ListDifference(affected, count: list.count), list)
+        return report(ListDifference(affected, count: list.count), .live(list))
     }
 
     /// - Parameter new: the new list.
-    private func report(_ difference: ListDifference, _ new: some EntryList) -> LiveChange? {
+    private func report(_ difference: ListDifference, _ new: EntryList) -> LiveChange? {
         let steps = difference.steps(new, query.projection)
         guard !steps.isEmpty else { return nil }
-        guard reportsIndexes else { return LiveChange(query: id, steps: steps, ids: nil) }
-        return LiveChange(query: id, steps: steps, ids: (0..<new.count).map { new[$0].id })
+        let ids = reportsIndexes ? (0..<new.count).map { new[$0].id } : nil
+        return LiveChange(query: id, steps: steps, ids: ids)
     }
 
     private func affect(_ change: NetChange, _ search: inout SearchBudget) -> Affected? {

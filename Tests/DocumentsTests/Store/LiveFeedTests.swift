@@ -20,11 +20,12 @@ struct LiveFeedTests {
     }
 
     private static func change(from old: [Found], to new: [Found]) -> LiveChange {
+        let entries = entries(new)
         let difference = ListDifference(
-            from: entries(old), to: entries(new),
+            from: LiveFeedTests.entries(old), to: entries,
             affected: new.map { LiveQuery.Affected(id: $0.id) })
         return LiveChange(
-            query: LiveQueryID(number: 1), steps: difference.steps(entries(new)), ids: nil)
+            query: LiveQueryID(number: 1), steps: difference.steps(.entries(entries)), ids: nil)
     }
 
     /// A feed that has been given these results, one after the other. Its reader knows the first.
@@ -231,9 +232,12 @@ struct LiveFeedTests {
         var feed = LiveFeedTests.feed(list)
         var isTouched = feed.touch([DocumentID("9")])
         #expect(!isTouched && !feed.isFilled)
+        let longer = LiveFeedTests.list(1, 2, 3)
+        // Alone, and with other changes before and after it.
         for merges in [false, true] {
+            if merges { feed.append(LiveFeedTests.change(from: list, to: longer)) }
             isTouched = feed.touch([DocumentID("2"), DocumentID("9")])
-            if merges { isTouched = feed.touch([DocumentID("2")]) && isTouched }
+            if merges { feed.append(LiveFeedTests.change(from: longer, to: list)) }
             let batch = feed.take()
             let steps = try #require(batch).steps
             #expect(isTouched)
