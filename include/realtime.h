@@ -147,6 +147,7 @@
  *   blocking ddp: Calls that wait, for programs without an event loop.
  *   ddp subscriptions: Which documents the server sends.
  *   ddp documents: The local documents, queries, and live queries.
+ *   ddp feeds: Changes of a live query's result that a program takes when it wants to.
  *   ddp calls: Methods of the server, and writes to its collections.
  *   ddp stubs: What a method does to the local documents, until the server has done it.
  *   ddp accounts: The user of a client.
@@ -8063,6 +8064,159 @@ rt_status rt_ddp_stop_observing(rt_ddp *ddp, uint64_t query);
  * Since 0.1.
  */
 rt_status rt_ddp_get_user(rt_ddp *ddp, rt_ddp_document_fn fn, void *user);
+
+/*
+ * Chapter: ddp feeds. Changes of a live query's result that a program takes when it wants to. A
+ * program that falls behind misses nothing: it takes the difference between the result that it
+ * knows and the present one, and each document is in it once. What waits never takes more memory
+ * than these two results.
+ */
+
+/**
+ * The changes of a live query's result, from `rt_ddp_feed_new`. It keeps its client's memory alive,
+ * so that the two may be freed in any order. Since 0.1.
+ */
+typedef struct rt_ddp_feed rt_ddp_feed;
+
+/** Which texts the changes of a feed have. Since 0.1. */
+typedef int32_t rt_ddp_feed_parts;
+
+/**
+ * Values of `rt_ddp_feed_parts`, which can be added. Without any, changes have ids and positions.
+ * Since 0.1.
+ */
+enum {
+  /** Documents that are new or have changed, as they are now. */
+  RT_DDP_FEED_DOCUMENTS = 1,
+  /** Documents that have changed or are gone, as they were. */
+  RT_DDP_FEED_OLD_DOCUMENTS = 2,
+  /** The fields that have changed, and the names of those that are gone. */
+  RT_DDP_FEED_FIELDS = 4,
+};
+
+/** Called when a feed has something to take. Since 0.1. */
+typedef void (*rt_ddp_feed_fn)(void *user);
+
+/**
+ * Begins to follow the result of a query. The present result can be taken at once. Any thread.
+ *
+ * selector: as in `rt_ddp_find`.
+ * parts: which texts its changes have: a sum of `rt_ddp_feed_parts`, or 0.
+ * out: receives the feed; free it with `rt_ddp_feed_free`.
+ * Returns: as `rt_ddp_observe`.
+ * Since 0.1.
+ */
+rt_status rt_ddp_feed_new(
+    rt_ddp *ddp, const char *collection, const char *selector, const char *options,
+    rt_ddp_feed_parts parts, rt_ddp_feed **out);
+
+/**
+ * What happened to one document of a live query's result: an element of an `rt_ddp_batch`. Each
+ * text has a NUL after it. This struct never grows. Since 0.1.
+ */
+typedef struct rt_ddp_feed_change {
+  /** The document's id as EJSON text. */
+  const char *id;
+  /** Its length in bytes. */
+  size_t id_length;
+  /** The document's position in the result before; -1 if it is new. */
+  int64_t old_index;
+  /** Its position in the result now; -1 if it is gone. */
+  int64_t new_index;
+  /** Whether it was and is in the result, and its place among the other documents has changed. */
+  bool moved;
+  /** Whether it was and is in the result, and its fields have changed. */
+  bool changed;
+  /**
+   * The document now, as EJSON text, if it is new or has changed and the feed has
+   * `RT_DDP_FEED_DOCUMENTS`; otherwise "". With the member `_id`, unless the query leaves it out.
+   */
+  const char *document;
+  /** Its length in bytes. */
+  size_t document_length;
+  /**
+   * The document before, in the same form, if it has changed or is gone and the feed has
+   * `RT_DDP_FEED_OLD_DOCUMENTS`; otherwise "".
+   */
+  const char *old_document;
+  /** Its length in bytes. */
+  size_t old_document_length;
+  /**
+   * The fields that are new or have another value, as EJSON text without `_id`, if the document is
+   * new or has changed and the feed has `RT_DDP_FEED_FIELDS`; otherwise "".
+   */
+  const char *fields;
+  /** Its length in bytes. */
+  size_t fields_length;
+  /**
+   * The names of the fields that are gone, as a JSON array, under the same conditions; otherwise
+   * "".
+   */
+  const char *cleared;
+  /** Its length in bytes. */
+  size_t cleared_length;
+  /**
+   * The id of the document that follows, as EJSON text, if the document is new or has moved; "" at
+   * the end. It is there when the changes are applied one after the other.
+   */
+  const char *before;
+  /** Its length in bytes. */
+  size_t before_length;
+} rt_ddp_feed_change;
+
+/** The changes of a live query's result that were taken together. Since 0.1. */
+typedef struct rt_ddp_batch {
+  /** The size of the struct in the library that filled it. */
+  size_t struct_bytes;
+  /** Whether it is the first one: its changes are the present result, all of it new. */
+  bool initial;
+  /** How many documents the result has now. */
+  size_t document_count;
+  /**
+   * The changes, each of another document: those that are gone by their old positions, then the
+   * others by their new ones. Remove those that are gone or moved from the end of the old result
+   * on, then insert those that are new or moved in their order, then replace those that changed.
+   */
+  const rt_ddp_feed_change *changes;
+  /** How many there are; 0 if nothing was found at first. */
+  size_t change_count;
+} rt_ddp_batch;
+
+/**
+ * Takes all changes since the last call as one batch, and waits until there are any. The first
+ * batch is the present result, even if nothing is found. When several threads wait, each batch goes
+ * to one of them. What had changed before the end can still be taken. Any thread.
+ *
+ * timeout_ms: how long to wait; 0 does not wait, and may be used in callbacks and stubs; -1 waits
+ *   without limit. Another thread must drive the client's loop meanwhile.
+ * out: receives the batch; free it with `rt_ddp_batch_free`. Unchanged on failure.
+ * Returns: RT_OK; RT_ERROR_TIMEOUT if nothing has changed in time; RT_ERROR_CLOSED if the client,
+ *   its loop or the feed was freed; RT_ERROR_REENTRANT if it would wait in a callback of the loop
+ *   or in a stub; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_feed_receive(rt_ddp_feed *feed, int64_t timeout_ms, rt_ddp_batch **out);
+
+/**
+ * Sets the callback that runs when there is something to take, which may be now. It is not called
+ * again before `rt_ddp_feed_receive` has been called. NULL removes it. Any thread.
+ *
+ * fn: called on the loop's thread, never inside this call. It may take the batch.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_CLOSED if the client was freed;
+ *   RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_feed_on_change(
+    rt_ddp_feed *feed, rt_ddp_feed_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Frees the feed and ends its query. Calls that wait return RT_ERROR_CLOSED. On the loop's thread,
+ * its callback is not called any more. NULL is accepted. Any thread. Since 0.1.
+ */
+void rt_ddp_feed_free(rt_ddp_feed *feed);
+
+/** Frees a batch. NULL is accepted. Any thread. Since 0.1. */
+void rt_ddp_batch_free(rt_ddp_batch *batch);
 
 /*
  * Chapter: ddp calls. Methods of the server, and writes to its collections.

@@ -48,11 +48,13 @@ struct ViewTexts {
     }
 
     /// A struct and these texts in one block of memory, which the caller frees with `Inbox.free`.
-    /// - Parameter make: gets the struct's address too, for pointers into itself.
+    /// - Parameters:
+    ///   - room: how many bytes to leave after the struct.
+    ///   - make: gets the struct's address too, for pointers into itself.
     func copied<View>(
-        _ make: (Locate, UnsafeRawPointer) -> View
+        room: Int = 0, _ make: (Locate, UnsafeRawPointer) -> View
     ) -> UnsafeMutableRawPointer {
-        let size = MemoryLayout<View>.size
+        let size = MemoryLayout<View>.size + room
         let block: UnsafeMutableRawPointer = shim_grow(nil, size + bytes.count)
         let texts = UnsafeMutableRawBufferPointer(start: block + size, count: bytes.count)
         texts.copyBytes(from: bytes)

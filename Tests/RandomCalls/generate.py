@@ -36,7 +36,7 @@ BATCHES = {
     "rt_pusher_events_fn": ("base", "events", "read_events"),
 }
 #: Structs that calls return in the caller's memory; `STRUCT_free` frees them.
-RECEIVED = {"rt_received", "rt_event", "rt_ddp_outcome"}
+RECEIVED = {"rt_received", "rt_event", "rt_ddp_outcome", "rt_ddp_batch"}
 #: Texts for certain parameter names; all others are drawn from `TEXTS`.
 TEXT_KINDS = {
     "url": "URLS",

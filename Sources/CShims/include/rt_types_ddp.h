@@ -159,6 +159,64 @@ typedef struct rt_ddp_index_changes {
   size_t ids_length;
 } rt_ddp_index_changes;
 
+/// What happened to one document of a live query's result: an element of an `rt_ddp_batch`. Each
+/// text has a NUL after it. This struct never grows. Since 0.1.
+typedef struct rt_ddp_feed_change {
+  /// The document's id as EJSON text.
+  const char *id;
+  /// Its length in bytes.
+  size_t id_length;
+  /// The document's position in the result before; -1 if it is new.
+  int64_t old_index;
+  /// Its position in the result now; -1 if it is gone.
+  int64_t new_index;
+  /// Whether it was and is in the result, and its place among the other documents has changed.
+  bool moved;
+  /// Whether it was and is in the result, and its fields have changed.
+  bool changed;
+  /// The document now, as EJSON text, if it is new or has changed and the feed has
+  /// `RT_DDP_FEED_DOCUMENTS`; otherwise "". With the member `_id`, unless the query leaves it out.
+  const char *document;
+  /// Its length in bytes.
+  size_t document_length;
+  /// The document before, in the same form, if it has changed or is gone and the feed has
+  /// `RT_DDP_FEED_OLD_DOCUMENTS`; otherwise "".
+  const char *old_document;
+  /// Its length in bytes.
+  size_t old_document_length;
+  /// The fields that are new or have another value, as EJSON text without `_id`, if the document is
+  /// new or has changed and the feed has `RT_DDP_FEED_FIELDS`; otherwise "".
+  const char *fields;
+  /// Its length in bytes.
+  size_t fields_length;
+  /// The names of the fields that are gone, as a JSON array, under the same conditions; otherwise
+  /// "".
+  const char *cleared;
+  /// Its length in bytes.
+  size_t cleared_length;
+  /// The id of the document that follows, as EJSON text, if the document is new or has moved; "" at
+  /// the end. It is there when the changes are applied one after the other.
+  const char *before;
+  /// Its length in bytes.
+  size_t before_length;
+} rt_ddp_feed_change;
+
+/// The changes of a live query's result that were taken together. Since 0.1.
+typedef struct rt_ddp_batch {
+  /// The size of the struct in the library that filled it.
+  size_t struct_bytes;
+  /// Whether it is the first one: its changes are the present result, all of it new.
+  bool initial;
+  /// How many documents the result has now.
+  size_t document_count;
+  /// The changes, each of another document: those that are gone by their old positions, then the
+  /// others by their new ones. Remove those that are gone or moved from the end of the old result
+  /// on, then insert those that are new or moved in their order, then replace those that changed.
+  const rt_ddp_feed_change *changes;
+  /// How many there are; 0 if nothing was found at first.
+  size_t change_count;
+} rt_ddp_batch;
+
 /// A change of the user who is logged in. Since 0.1.
 typedef struct rt_ddp_account_event {
   /// The size of the struct in the library that filled it.

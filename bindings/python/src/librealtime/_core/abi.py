@@ -1321,6 +1321,75 @@ class rt_ddp_index_changes(ctypes.Structure):  # noqa: N801
 rt_ddp_index_changes_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
+class rt_ddp_feed_parts(IntEnum):  # noqa: N801
+    """Values of ``rt_ddp_feed_parts``, without the prefix of their C names."""
+
+    DOCUMENTS = 1
+    OLD_DOCUMENTS = 2
+    FIELDS = 4
+
+
+# (user)
+rt_ddp_feed_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class rt_ddp_feed_change(ctypes.Structure):  # noqa: N801
+    """What happened to one document of a live query's result: an element of an
+    `rt_ddp_batch`. Each text has a NUL after it. This struct never grows."""
+
+    id: int
+    id_length: int
+    old_index: int
+    new_index: int
+    moved: bool
+    changed: bool
+    document: int
+    document_length: int
+    old_document: int
+    old_document_length: int
+    fields: int
+    fields_length: int
+    cleared: int
+    cleared_length: int
+    before: int
+    before_length: int
+    _fields_ = [
+        ("id", ctypes.c_void_p),
+        ("id_length", ctypes.c_size_t),
+        ("old_index", ctypes.c_int64),
+        ("new_index", ctypes.c_int64),
+        ("moved", ctypes.c_bool),
+        ("changed", ctypes.c_bool),
+        ("document", ctypes.c_void_p),
+        ("document_length", ctypes.c_size_t),
+        ("old_document", ctypes.c_void_p),
+        ("old_document_length", ctypes.c_size_t),
+        ("fields", ctypes.c_void_p),
+        ("fields_length", ctypes.c_size_t),
+        ("cleared", ctypes.c_void_p),
+        ("cleared_length", ctypes.c_size_t),
+        ("before", ctypes.c_void_p),
+        ("before_length", ctypes.c_size_t),
+    ]
+
+
+class rt_ddp_batch(ctypes.Structure):  # noqa: N801
+    """The changes of a live query's result that were taken together."""
+
+    struct_bytes: int
+    initial: bool
+    document_count: int
+    changes: int
+    change_count: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("initial", ctypes.c_bool),
+        ("document_count", ctypes.c_size_t),
+        ("changes", ctypes.POINTER(rt_ddp_feed_change)),
+        ("change_count", ctypes.c_size_t),
+    ]
+
+
 # (stub, params, params_length, user)
 rt_ddp_stub_fn = ctypes.CFUNCTYPE(
     None,
@@ -3195,6 +3264,27 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_ddp_document_fn, ctypes.c_void_p),
         ctypes.c_int32,
     ),
+    "rt_ddp_feed_new": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_int32,
+            ctypes.POINTER(ctypes.c_void_p),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_feed_receive": (
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.POINTER(rt_ddp_batch))),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_feed_on_change": (
+        (ctypes.c_void_p, rt_ddp_feed_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_ddp_feed_free": ((ctypes.c_void_p,), None),
+    "rt_ddp_batch_free": ((ctypes.POINTER(rt_ddp_batch),), None),
     "rt_ddp_call": (
         (
             ctypes.c_void_p,
@@ -4773,6 +4863,19 @@ class Library:
     rt_ddp_stop_observing: Callable[[Any, int], int]
     # (ddp, fn, user)
     rt_ddp_get_user: Callable[[Any, Any, Any], int]
+    # (ddp, collection, selector, options, parts, out)
+    rt_ddp_feed_new: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, int, Any],
+        int,
+    ]
+    # (feed, timeout_ms, out)
+    rt_ddp_feed_receive: Callable[[Any, int, Any], int]
+    # (feed, fn, user, destroy)
+    rt_ddp_feed_on_change: Callable[[Any, Any, Any, Any], int]
+    # (feed)
+    rt_ddp_feed_free: Callable[[Any], None]
+    # (batch)
+    rt_ddp_batch_free: Callable[[Any], None]
     # (ddp, method, params, options, fn, user, destroy)
     rt_ddp_call: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
     # (ddp, collection, document, options, fn, user, destroy)

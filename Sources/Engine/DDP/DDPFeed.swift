@@ -1,0 +1,209 @@
+package import Documents
+import Session
+import Synchronization
+package import Wire
+
+/// The changes of a live query's result, for a reader that takes them when it wants to. A reader
+/// that falls behind misses nothing: see `LiveFeed`. Any thread.
+package final class DDPFeed: Sendable {
+    package let client: DDPConnection
+    private let collection: String
+    private let query: LiveQueryID
+    private let source: DDPFeedSource
+
+    /// The present result can be taken at once.
+    package convenience init(
+        _ client: DDPConnection, _ query: Query, in collection: String
+    ) throws(RealtimeError) {
+        let end = DDPFeedEnd(DDPFeedSource())
+        // Its end needs the lock that the source has meanwhile.
+        defer { withExtendedLifetime(end) {} }
+        let id = try end.source.begin { () throws(RealtimeError) in
+            try client.observe(query, in: collection) { change, _ in end.source.report(change) }
+        }
+        self.init(client, collection, id, end.source)
+    }
+
+    private init(
+        _ client: DDPConnection, _ collection: String, _ query: LiveQueryID,
+        _ source: DDPFeedSource
+    ) {
+        self.client = client
+        self.collection = collection
+        self.query = query
+        self.source = source
+    }
+
+    /// Takes all that has changed since the last call, and blocks until something has.
+    /// - Parameter timeout: nil for no limit. Without a wait, callbacks and stubs may call this.
+    /// - Throws: `.timeout`; `.closed` if the client, its loop or the feed was freed.
+    package func take(timeout: Duration?) throws(RealtimeError) -> LiveBatch {
+        try client.loop.checkNotForked()
+        let due = timeout.map { Loop.now() + $0 }
+        if timeout != .zero { try client.checkMayWait() }
+        while true {
+            switch source.take() {
+            case .batch(let batch): return batch
+            case .ended: throw ended
+            case .nothing: break
+            }
+            let left = due.map { $0 - Loop.now() }
+            guard left != .zero else {
+                throw RealtimeError(
+                    .timeout, "the result in \(collection.quoted()) has not changed in time")
+            }
+            try waitForNews(left)
+        }
+    }
+
+    private var ended: RealtimeError {
+        RealtimeError(
+            .closed,
+            "the feed of \(collection.quoted()) has ended: its client, loop or it was freed")
+    }
+
+    /// - Parameter limit: nil for none. The call returns also when the time is up.
+    private func waitForNews(_ limit: Duration?) throws(RealtimeError) {
+        let waiter = Waiter<Bool>(on: client.loop)
+        guard let number = source.awaitNews(waiter) else { return }
+        defer { source.forgetWait(number) }
+        do throws(RealtimeError) {
+            _ = try waiter.wait(limit)
+        } catch {
+            // The loop may end before it releases the feed's source.
+            if error.code != .timeout, !source.isFilled { throw ended }
+        }
+    }
+
+    /// Sets what is called on the loop's thread when something can be taken; nil for nothing.
+    package func setHandler(_ handler: (() -> Void)?) throws(RealtimeError) {
+        try client.checkOpen()
+        source.setHandler(handler)
+        client.loop.enqueue { [client, source] in
+            if !client.isClosed { source.remind() }
+        }
+    }
+
+    /// Ends the query, and the calls that wait.
+    package func close() {
+        client.stopObserving(query)
+        source.finish()
+    }
+}
+
+/// Ends a feed when the client releases the handler that fills it.
+private final class DDPFeedEnd: Sendable {
+    let source: DDPFeedSource
+
+    init(_ source: DDPFeedSource) { self.source = source }
+
+    deinit { source.finish() }
+}
+
+/// The part of a feed to which the client refers.
+private final class DDPFeedSource: Sendable {
+    enum Taken {
+        case batch(LiveBatch)
+        case nothing, ended
+    }
+
+    private struct State {
+        var feed = LiveFeed()
+        var isOver = false
+        /// Called when something can be taken, and could not before.
+        var handler = DDPSendable<(() -> Void)?>(nil)
+        /// It was called, and nothing was taken since.
+        var isAnnounced = false
+        /// The threads that wait, by number.
+        var waiting: [UInt64: Answer<Bool>] = [:]
+        var lastWait: UInt64 = 0
+
+        /// The handler, if it must be called now.
+        mutating func announce() -> DDPSendable<(() -> Void)?> {
+            guard feed.isFilled, !isAnnounced, handler.value != nil else { return DDPSendable(nil) }
+            isAnnounced = true
+            return handler
+        }
+    }
+
+    private let state = Mutex(State())
+
+    /// - Parameter observe: begins the query. Its changes can be reported before this has returned:
+    ///   they wait for the lock.
+    func begin(
+        _ observe: () throws(RealtimeError) -> (id: LiveQueryID, found: [Found])
+    ) throws(RealtimeError) -> LiveQueryID {
+        try state.withLock { (state) throws(RealtimeError) in
+            let live = try observe()
+            state.feed.append(LiveChange(beginning: live.id, live.found, indexes: false))
+            return live.id
+        }
+    }
+
+    // MARK: The loop's thread
+
+    func report(_ change: LiveChange) {
+        let (waiting, handler) = state.withLock { state in
+            state.feed.append(change)
+            return (exchange(&state.waiting, with: [:]), state.announce())
+        }
+        for answer in waiting.values { answer.set(true) }
+        handler.value?()
+    }
+
+    /// Calls the handler if something can be taken already.
+    func remind() {
+        let handler = state.withLock { $0.announce() }
+        handler.value?()
+    }
+
+    // MARK: Any thread
+
+    var isFilled: Bool { state.withLock { $0.feed.isFilled } }
+
+    func take() -> Taken {
+        state.withLock { state in
+            state.isAnnounced = false
+            if let batch = state.feed.take() { return .batch(batch) }
+            return state.isOver ? .ended : .nothing
+        }
+    }
+
+    /// - Returns: the number of the wait; nil if there is nothing to wait for.
+    func awaitNews(_ waiter: Waiter<Bool>) -> UInt64? {
+        let answer = Answer(waiter)
+        return state.withLock { state in
+            guard !state.feed.isFilled, !state.isOver else { return nil }
+            state.lastWait += 1
+            state.waiting[state.lastWait] = answer
+            return state.lastWait
+        }
+    }
+
+    func forgetWait(_ number: UInt64) {
+        let old = state.withLock { $0.waiting.removeValue(forKey: number) }
+        withExtendedLifetime(old) {}
+    }
+
+    func setHandler(_ handler: (() -> Void)?) {
+        let handler = DDPSendable(handler)
+        let old = state.withLock { state in
+            state.isAnnounced = false
+            return state.isOver ? handler : exchange(&state.handler, with: handler)
+        }
+        withExtendedLifetime(old) {}
+    }
+
+    /// Nothing follows. What waits can still be taken.
+    func finish() {
+        let (waiting, handler) = state.withLock { state in
+            state.isOver = true
+            return (
+                exchange(&state.waiting, with: [:]),
+                exchange(&state.handler, with: DDPSendable(nil))
+            )
+        }
+        for answer in waiting.values { answer.set(false) }
+        withExtendedLifetime(handler) {}
+    }
+}
