@@ -8,7 +8,6 @@ import copy
 import functools
 import gc
 import pickle
-import random
 import threading
 
 import pytest
@@ -16,7 +15,32 @@ from meteor import FACES, NOWHERE, do, offline, opened
 
 import librealtime
 from librealtime import DDPChange, DDPIndexChanges, sync
-from librealtime._ddp.feeds import DocumentFeed, IndexFeed, Result, differences, index_changes
+
+
+class Result:
+    """A query's result, as changes have made it."""
+
+    def __init__(self):
+        self.documents, self.order = {}, []
+
+    def apply(self, change):
+        key = change.id
+        if change.kind in ("removed", "moved"):
+            self.order.remove(key)
+        if change.kind in ("added", "moved"):
+            before = change.before
+            place = len(self.order) if before is None else self.order.index(before)
+            self.order.insert(place, key)
+        if change.kind == "removed":
+            del self.documents[key]
+        elif change.kind == "added":
+            assert key not in self.documents
+            self.documents[key] = change.fields
+        elif change.kind == "changed":
+            document = {**self.documents[key], **change.fields}
+            for name in change.cleared:
+                del document[name]
+            self.documents[key] = document
 
 
 def step(changes):
@@ -146,7 +170,7 @@ def test_a_slow_iteration_misses_nothing(run, face):
             while len(known.order) < 4 or "c" in known.documents:
                 known.apply(await take())
                 count += 1
-            assert known.order == ["a", "d", "b", "end"] and count < 1000
+            assert known.order == ["a", "d", "b", "end"] and count == 4
             assert known.documents["b"] == {"n": 1999}
             (await take_indexes()).apply(rows, lambda key: key + "!")
             assert rows == ["a", "d!", "b!", "end!"]
@@ -217,88 +241,3 @@ def test_blocking_iterations_take_a_timeout():
         with pytest.raises(librealtime.InvalidArgument):
             players.find({"name": {"$no": 1}})
         assert not [one for one in client._pending if hasattr(one, "stop")]
-
-
-# The differences themselves, with random results.
-
-
-def shuffled(seed, count):
-    choose = random.Random(seed)
-    keys = choose.sample("abcdefghijklmnop", choose.randint(0, count))
-    result = Result()
-    for key in keys:
-        result.order.append(key)
-        result.documents[key] = {
-            "n": choose.randint(0, 2),
-            **({"x": 1} if choose.random() < 0.5 else {}),
-        }
-    return result
-
-
-@pytest.mark.parametrize("seed", range(50))
-def test_differences_lead_from_one_result_to_the_other(seed):
-    old, new = shuffled(seed, 12), shuffled(-seed - 1, 12)
-    made = differences(old, new, "c")
-    state = old.copy()
-    for change in made:
-        state.apply(change)
-    assert (state.order, state.documents) == (new.order, new.documents)
-    assert [one.is_last for one in made] == [False] * (len(made) - 1) + [True] * bool(made)
-    assert differences(new, new, "c") == []
-    rows = [(key, old.documents[key]["n"]) for key in old.order]
-    touched = {key for key in old.documents if old.documents[key] != new.documents.get(key)}
-    by_index = index_changes(old.order, new.order, touched)
-    by_index.apply(rows, lambda key: (key, new.documents[key]["n"]))
-    assert rows == [(key, new.documents[key]["n"]) for key in new.order]
-    assert len(by_index.moved) == len([one for one in made if one.kind == "moved"])
-
-
-def test_values_of_other_types_differ():
-    old, new = Result(), Result()
-    for result, value in ((old, 1), (new, True)):
-        result.order, result.documents = ["a"], {"a": {"v": value, "nan": float("nan")}}
-    assert [one.fields for one in differences(old, new, "c")] == [{"v": True}]
-
-
-def row(result, key):
-    return (key, result.documents[key]["n"])
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_feeds_with_any_rhythm(seed):
-    """Whatever the reader takes and when, it arrives at the present result."""
-    choose = random.Random(seed)
-    feed, positions = DocumentFeed("c"), IndexFeed()
-    now, known, rows = Result(), Result(), []
-    for _ in range(choose.choice([50, 3000])):
-        target = now.copy()
-        for _ in range(choose.randint(1, 3)):
-            key = choose.choice("abcdefgh")
-            if key in target.documents:
-                target.order.remove(key)
-                if choose.random() < 0.4:
-                    del target.documents[key]
-                    continue
-            target.documents[key] = {"n": choose.randint(0, 3)}
-            target.order.insert(choose.randint(0, len(target.order)), key)
-        made = differences(now, target, "c")
-        if not made:
-            continue
-        for change in made:
-            feed.put(change)
-        changed = {one.id for one in made if one.kind == "changed"}
-        positions.put(index_changes(now.order, target.order, changed))
-        now = target
-        while choose.random() < 0.05 and (change := feed.take()) is not None:
-            known.apply(change)
-        if choose.random() < 0.05 and (change := positions.take()) is not None:
-            change.apply(rows, functools.partial(row, now))
-        assert len(feed._queue) <= 1024 + 3 and len(positions._touched or ()) <= 16
-    while feed.is_filled:
-        if (change := feed.take()) is not None:
-            known.apply(change)
-    assert (known.order, known.documents) == (now.order, now.documents)
-    while positions.is_filled:
-        if (change := positions.take()) is not None:
-            change.apply(rows, functools.partial(row, now))
-    assert rows == [(key, now.documents[key]["n"]) for key in now.order]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import ejson
 from .._core import abi
@@ -93,6 +93,52 @@ def _index_changes(address: int) -> DDPIndexChanges:
     )
 
 
+class Step(NamedTuple):
+    """What happened to one document of a live query's result. Its texts are those that the feed
+    was made with; None for the others."""
+
+    id: Any
+    #: Its position in the old result; -1 if it is new.
+    old: int
+    #: Its position in the new result; -1 if it is gone.
+    new: int
+    moved: bool
+    changed: bool
+    document: Any
+    fields: Any
+    cleared: Any
+    before: Any
+
+
+class Batch(NamedTuple):
+    """Changes of a live query's result that were taken together."""
+
+    is_initial: bool
+    steps: list[Step]
+
+
+def batch_at(batch: abi.rt_ddp_batch) -> Batch:
+    changes: Any = batch.changes
+    return Batch(batch.initial, [_step(one) for one in changes[: batch.change_count]])
+
+
+def _step(view: abi.rt_ddp_feed_change) -> Step:
+    def value(address: int, length: int) -> Any:
+        return _value(address, length) if length else None
+
+    return Step(
+        _value(view.id, view.id_length),
+        view.old_index,
+        view.new_index,
+        view.moved,
+        view.changed,
+        value(view.document, view.document_length),
+        value(view.fields, view.fields_length),
+        value(view.cleared, view.cleared_length),
+        value(view.before, view.before_length),
+    )
+
+
 def _account(target: Any, address: int) -> None:
     view = abi.rt_ddp_account_event.from_address(address)
     target._account_changed(
@@ -152,6 +198,7 @@ LIVE = abi.rt_ddp_change_fn(trampoline(lambda target, address: target._changed(_
 INDEXES = abi.rt_ddp_index_changes_fn(
     trampoline(lambda target, address: target._changed(_index_changes(address)))
 )
+FEED = abi.rt_ddp_feed_fn(trampoline(lambda target: target._was_filled()))
 STUB = abi.rt_ddp_stub_fn(trampoline(lambda target, stub, params, _: target._run(stub, params)))
 
 # What a running call of the C interface collects.

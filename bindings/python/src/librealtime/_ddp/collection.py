@@ -10,7 +10,7 @@ from .._core.uncopied import Uncopied
 from .._core.values import text
 from .callbacks import DDP, documents
 from .checking import check
-from .feeds import DocumentFeed, Feed, IndexFeed, LatestFeed
+from .feeds import DocumentFeed, IndexFeed, LatestFeed, QueryFeed, Source
 from .live import DDPLiveQuery
 from .objects import DDPChange, DDPIndexChanges
 from .query import Document, query
@@ -27,11 +27,14 @@ def find(client: Any, collection: str, selector: Any, options: Any) -> list[Docu
     return [document for _, document in found]
 
 
-def observed(
-    client: Any, question: Question, feed: Feed[Any], by_indexes: bool = False
-) -> tuple[Any, ...]:
+def observed(client: Any, question: Question, feed: QueryFeed[Any]) -> tuple[Any, ...]:
     """The arguments for an iteration over the changes of a query."""
-    return client, feed, lambda put: DDPLiveQuery(client, *question, put, by_indexes)
+
+    def make() -> Source:
+        feed.source = Source(client, question, feed.parts)
+        return feed.source
+
+    return client, feed, make
 
 
 class BaseDocuments(list[Document]):
@@ -50,7 +53,7 @@ class BaseDocuments(list[Document]):
         return observed(self._client, self._question, DocumentFeed(self._question[0]))
 
     def _observe_indexes(self) -> tuple[Any, ...]:
-        return observed(self._client, self._question, IndexFeed(), by_indexes=True)
+        return observed(self._client, self._question, IndexFeed())
 
 
 class BaseCollection(Uncopied):

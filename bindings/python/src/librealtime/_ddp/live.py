@@ -6,15 +6,12 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from .._core import abi
 from .._core.errors import RealtimeError
-from .._core.kind import trampoline
-from .._core.loader import lib
 from .._core.uncopied import Uncopied
 from .._core.values import text
 from .callbacks import DDP, INDEXES, LIVE
 from .calls import Awaited
-from .checking import Registration, check
+from .checking import check
 from .feeds import Feed
 from .query import query
 from .stub import required_function
@@ -71,25 +68,6 @@ class DDPLiveQuery(Awaited):
             self._client._call(self._handler, change)
 
 
-class Marker:
-    """Calls a function on the loop's thread, after the changes that wait there have been reported.
-    The caller must keep this object until then."""
-
-    def __init__(self, client: Any, function: Callable[[], None]) -> None:
-        self._client = client
-        self._run = function
-        loop = client._loop_handle
-        if loop is not None:  # else another thread has closed the client
-            Registration(self).set(lib.rt_loop_post, loop, _RUN)
-
-    def _keep(self, error: BaseException) -> None:
-        self._client._keep(error)
-
-
-# Kept forever, as C may call it at any time.
-_RUN = abi.rt_loop_fn(trampoline(lambda marker: marker._run()))
-
-
 class BaseLiveChanges(Uncopied, Generic[T]):
     """An iteration over the changes of a live query, in order. It begins with the present result.
 
@@ -101,19 +79,14 @@ class BaseLiveChanges(Uncopied, Generic[T]):
 
     _live: Any = None
 
-    def __init__(self, client: Any, feed: Feed[T], make: Any) -> None:
+    def __init__(self, client: Any, feed: Feed[T], make: Callable[[], Any]) -> None:
         """
-        :param make: makes the live query; called with a handler for its changes.
+        :param make: makes the live query. That must not refer to this object, whose end is the
+            query's end.
         """
         self._client = client
         self._feed = feed
-
-        # The query must not refer to this object, whose end is the query's end.
-        def put(change: Any) -> None:
-            feed.put(change)
-            client._changed()
-
-        self._live = make(put)
+        self._live = make()
 
     def close(self) -> None:
         """Ends the query, and with it the iteration."""

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar, cast, overload
 
+from .._core.abi import rt_ddp_feed_parts
 from .._core.naming import kind_of
 from .._core.uncopied import Uncopied
 from .._core.values import invalid
-from .callbacks import DDP, documents
+from .callbacks import DDP, Batch, documents
 from .collection import find
 from .errors import DDPModelError
-from .feeds import Feed, Result
-from .live import DDPLiveQuery, Marker
+from .feeds import Feed, QueryFeed, Source, place
 from .model_fields import Reference, random_id, random_object_id
 from .model_map import Fields_, Key, ModelMap, ModelType, Relationship, known, remember
 from .model_saving import ObjectSave, Owners, SavePlan
 from .model_tracking import Hub, Kinds, ObjectChanges
-from .objects import DDPChange
 from .query import Document, Sort
 from .stub import encoded
 
@@ -272,25 +272,18 @@ class BaseDDPModels(Uncopied):
         known_model = self._map.type_of(model)
         feed: ModelFeed[Any] = ModelFeed(known_model, self._fitting)
 
-        def begin() -> None:
-            feed.begin()
-            self._client._changed()
+        def touch(changes: ObjectChanges) -> None:
+            ids = [key[1] for key in changes.related if key[0] == known_model.collection]
+            if ids:
+                feed.touch(ids)
+                self._client._changed()
 
-        def make(put: Any) -> ModelObservation:
-            def touch(changes: ObjectChanges) -> None:
-                ids = [key[1] for key in changes.related if key[0] == known_model.collection]
-                if ids:
-                    feed.touch(ids)
-                    self._client._changed()
-
+        def make() -> ModelObservation:
             # Before the query, so that its first result misses nothing.
             observation = ModelObservation(self._client, self._hub, touch)
             try:
-                observation.query = DDPLiveQuery(
-                    self._client, known_model.collection, selector, options, put
-                )
-                # Runs after the first result was reported, which is not reported if it is empty.
-                observation.marker = Marker(self._client, begin)
+                question = known_model.collection, selector, options
+                observation.source = feed.source = Source(self._client, question, feed.parts)
             except BaseException:
                 observation.stop()
                 raise
@@ -301,14 +294,18 @@ class BaseDDPModels(Uncopied):
     def _changes(self) -> tuple[Any, ...]:
         """The arguments for an iteration over the changes of all objects."""
         feed = ObjectFeed(self._map)
-        return self._client, feed, lambda put: ModelObservation(self._client, self._hub, put)
+
+        def put(changes: ObjectChanges) -> None:
+            feed.put(changes)
+            self._client._changed()
+
+        return self._client, feed, lambda: ModelObservation(self._client, self._hub, put)
 
 
 class ModelObservation:
     """What an iteration observes. The client refers to it until it is stopped."""
 
-    query: DDPLiveQuery | None = None
-    marker: Marker | None = None
+    source: Source | None = None
 
     def __init__(self, client: Any, hub: Hub, observer: Any) -> None:
         self._client = client
@@ -320,18 +317,20 @@ class ModelObservation:
     def _revive(self) -> None:
         """Called before a change is awaited, see ``BaseLiveChanges``."""
         self._client._hubs.add(self._hub)
-        if self.query is not None:
-            self.query._revive()
+        if self.source is not None:
+            self.source._revive()
 
     def stop(self) -> None:
         self._client._pending.discard(self)
         self._hub.remove(id(self))
-        if self.query is not None:
-            self.query.stop()
+        if self.source is not None:
+            self.source.stop()
 
 
-class ModelFeed(Feed[DDPModelChanges[M]]):
-    """Changes of a query's result, as objects. They are merged until they are taken."""
+class ModelFeed(QueryFeed[DDPModelChanges[M]]):
+    """Changes of a query's result, as objects."""
+
+    parts = rt_ddp_feed_parts.DOCUMENTS
 
     def __init__(
         self,
@@ -341,67 +340,56 @@ class ModelFeed(Feed[DDPModelChanges[M]]):
         """
         :param fitting: makes objects of those documents that fit the model.
         """
+        super().__init__()
         self._model = model
         self._fitting = fitting
-        self._lock = threading.Lock()
-        self._result = Result()
-        self._kinds = Kinds()
-        self._is_whole = True
-        self._has_begun = False
-        self._is_initial = True
-        #: One thread takes at a time.
-        self._taking = threading.Lock()
+        # The result that was taken.
+        self._documents: dict[Any, Document] = {}
+        self._order: list[Any] = []
+        self._touched: deque[Any] = deque()
         #: The objects that were taken, and are in the result.
         self._known: set[Any] = set()
 
-    def put(self, change: DDPChange) -> None:
-        kind = {"added": "inserted", "removed": "deleted"}.get(change.kind, "updated")
-        with self._lock:
-            self._result.apply(change)
-            if change.kind != "moved":
-                self._kinds.add(change.id, kind)
-            self._is_whole = change.is_last
-
-    def begin(self) -> None:
-        """Called when the first result is complete."""
-        self._has_begun = True
-
     def touch(self, ids: list[Any]) -> None:
         """Objects count as updated, because what belongs to them has changed."""
-        with self._lock:
-            for id_ in ids:
-                if id_ in self._result.documents:
-                    self._kinds.add(id_, "updated")
+        self._touched.extend(ids)
 
     def take(self) -> DDPModelChanges[M] | None:
-        with self._taking:
-            return self._take()
-
-    def _take(self) -> DDPModelChanges[M] | None:
         with self._lock:
-            if not self.is_filled:
-                return None
-            kinds, self._kinds = self._kinds, Kinds()
-            documents, order = dict(self._result.documents), list(self._result.order)
-            is_initial, self._is_initial = self._is_initial, False
-        changed = [*kinds.of("inserted"), *kinds.of("updated")]
-        found = [{**documents[id_], "_id": id_} for id_ in changed]
+            touched = [self._touched.popleft() for _ in range(len(self._touched))]
+            batch = self.source.take() or Batch(False, [])
+            place(batch.steps, self._order)
+            changed: dict[Any, None] = {}
+            deleted = []
+            for step in batch.steps:
+                if step.new < 0:
+                    del self._documents[step.id]
+                    deleted.append(step.id)
+                elif step.document is not None:
+                    self._documents[step.id] = step.document
+                    changed[step.id] = None
+            changed.update((id_, None) for id_ in touched if id_ in self._documents)
+            return self._changes(batch.is_initial, list(changed), deleted)
+
+    def _changes(
+        self, is_initial: bool, changed: list[Any], gone: list[Any]
+    ) -> DDPModelChanges[M] | None:
+        found = [self._documents[id_] for id_ in changed]
         objects: dict[Any, M] = dict(self._fitting(self._model, found))
         inserted = [one for id_, one in objects.items() if id_ not in self._known]
         updated = [one for id_, one in objects.items() if id_ in self._known]
-        gone = [*kinds.of("deleted"), *(id_ for id_ in changed if id_ not in objects)]
+        gone += [id_ for id_ in changed if id_ not in objects]
         deleted = [id_ for id_ in gone if id_ in self._known]
         if not (inserted or updated or deleted or is_initial):
             return None
         self._known.difference_update(deleted)
         self._known.update(objects)
-        ids = [id_ for id_ in order if id_ in self._known]
+        ids = [id_ for id_ in self._order if id_ in self._known]
         return DDPModelChanges(is_initial, inserted, updated, deleted, ids)
 
     @property
     def is_filled(self) -> bool:
-        is_beginning = self._has_begun and self._is_initial
-        return self._is_whole and (bool(self._kinds) or is_beginning)
+        return bool(self._touched) or super().is_filled
 
 
 class ObjectFeed(Feed[DDPObjectChanges]):
