@@ -18,7 +18,8 @@
  * it, and its _free frees it; _free accepts NULL. An object keeps the handles it was created
  * with alive, so they can be freed in any order. After its _free a handle must not be used,
  * and no other thread may be inside a call on it. The only exceptions are rt_loop_dispatch()
- * and rt_loop_run(), which end when their loop is freed.
+ * and rt_loop_run(), which end when their loop is freed, and rt_ddp_feed_receive(), which ends
+ * when its feed is freed.
  *
  * Input. Text is UTF-8 and NUL-terminated, unless a length follows it. Functions copy their
  * arguments, or no longer need them when they return. Every argument is checked. A NULL for a
@@ -8067,9 +8068,9 @@ rt_status rt_ddp_get_user(rt_ddp *ddp, rt_ddp_document_fn fn, void *user);
 
 /*
  * Chapter: ddp feeds. Changes of a live query's result that a program takes when it wants to. A
- * program that falls behind misses nothing: it takes the difference between the result that it
- * knows and the present one, and each document is in it once. What waits never takes more memory
- * than these two results.
+ * slow program misses nothing: it takes the difference between the result that it knows and the
+ * present one, and each document is in it once. The changes that wait never take more memory than
+ * these two results.
  */
 
 /**
@@ -8157,7 +8158,7 @@ typedef struct rt_ddp_feed_change {
   size_t cleared_length;
   /**
    * The id of the document that follows, as EJSON text, if the document is new or has moved; "" at
-   * the end. It is there when the changes are applied one after the other.
+   * the end. Applied one after the other, the changes always find that document in the list.
    */
   const char *before;
   /** Its length in bytes. */
@@ -8178,7 +8179,7 @@ typedef struct rt_ddp_batch {
    * on, then insert those that are new or moved in their order, then replace those that changed.
    */
   const rt_ddp_feed_change *changes;
-  /** How many there are; 0 if nothing was found at first. */
+  /** Their number; 0 if the first result is empty. */
   size_t change_count;
 } rt_ddp_batch;
 

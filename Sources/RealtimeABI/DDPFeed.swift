@@ -4,9 +4,9 @@ import Engine
 import Wire
 
 // Chapter: ddp feeds. Changes of a live query's result that a program takes when it wants to. A
-// program that falls behind misses nothing: it takes the difference between the result that it
-// knows and the present one, and each document is in it once. What waits never takes more memory
-// than these two results.
+// slow program misses nothing: it takes the difference between the result that it knows and the
+// present one, and each document is in it once. The changes that wait never take more memory than
+// these two results.
 
 /// The changes of a live query's result, from `rt_ddp_feed_new`. It keeps its client's memory
 /// alive, so that the two may be freed in any order. Since 0.1.

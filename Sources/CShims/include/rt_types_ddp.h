@@ -195,7 +195,7 @@ typedef struct rt_ddp_feed_change {
   /// Its length in bytes.
   size_t cleared_length;
   /// The id of the document that follows, as EJSON text, if the document is new or has moved; "" at
-  /// the end. It is there when the changes are applied one after the other.
+  /// the end. Applied one after the other, the changes always find that document in the list.
   const char *before;
   /// Its length in bytes.
   size_t before_length;
@@ -213,7 +213,7 @@ typedef struct rt_ddp_batch {
   /// others by their new ones. Remove those that are gone or moved from the end of the old result
   /// on, then insert those that are new or moved in their order, then replace those that changed.
   const rt_ddp_feed_change *changes;
-  /// How many there are; 0 if nothing was found at first.
+  /// Their number; 0 if the first result is empty.
   size_t change_count;
 } rt_ddp_batch;
 

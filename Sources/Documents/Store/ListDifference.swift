@@ -1,7 +1,7 @@
 internal import Wire
 
-/// A list of entries, in one of the forms in which it is kept. Not generic: its user's code would
-/// be there once for each form.
+/// A list of entries, in one of the forms in which it is kept. It is not a protocol, because the
+/// code that uses it would then be compiled once for each form.
 enum EntryList {
     case live(LiveList)
     case entries([LiveEntry])

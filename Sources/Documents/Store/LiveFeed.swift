@@ -12,8 +12,8 @@ package struct LiveBatch: Sendable {
 }
 
 /// The changes of a live query's result that its reader has not taken yet. It takes all of them as
-/// one, so none is lost however slow it is, and what waits never takes more memory than the result
-/// that the reader knows and the present one.
+/// one, so none is lost however slow it is. They never take more memory than the result that the
+/// reader knows and the present one.
 package struct LiveFeed: Sendable {
     /// The present result.
     private var result: [Found] = []

@@ -3,8 +3,8 @@ import Session
 import Synchronization
 package import Wire
 
-/// The changes of a live query's result, for a reader that takes them when it wants to. A reader
-/// that falls behind misses nothing: see `LiveFeed`. Any thread.
+/// The changes of a live query's result, for a reader that takes them when it wants to. A slow
+/// reader misses nothing: see `LiveFeed`. Any thread.
 package final class DDPFeed: Sendable {
     package let client: DDPConnection
     private let collection: String
@@ -16,7 +16,7 @@ package final class DDPFeed: Sendable {
         _ client: DDPConnection, _ query: Query, in collection: String
     ) throws(RealtimeError) {
         let end = DDPFeedEnd(DDPFeedSource())
-        // Its end needs the lock that the source has meanwhile.
+        // Released after `begin`, because its end takes the source's lock.
         defer { withExtendedLifetime(end) {} }
         let id = try end.source.begin { () throws(RealtimeError) in
             try client.observe(query, in: collection) { change, _ in end.source.report(change) }

@@ -20,7 +20,8 @@ enum HeaderPreface {
         it, and its _free frees it; _free accepts NULL. An object keeps the handles it was created
         with alive, so they can be freed in any order. After its _free a handle must not be used,
         and no other thread may be inside a call on it. The only exceptions are rt_loop_dispatch()
-        and rt_loop_run(), which end when their loop is freed.
+        and rt_loop_run(), which end when their loop is freed, and rt_ddp_feed_receive(), which ends
+        when its feed is freed.
 
         Input. Text is UTF-8 and NUL-terminated, unless a length follows it. Functions copy their
         arguments, or no longer need them when they return. Every argument is checked. A NULL for a
