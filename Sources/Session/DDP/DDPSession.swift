@@ -32,8 +32,7 @@ package struct DDPSession: ActionMachine, Sendable {
 
     /// Changed by `enter`, which reports it.
     var stage = Stage.offline
-    private var actions: [Action] = []
-    private var firstAction = 0
+    private var actions = ActionQueue<Action>()
     private var lastSocket: UInt64 = 0
     private var jitter: DDPJitter
 
@@ -245,46 +244,31 @@ package struct DDPSession: ActionMachine, Sendable {
 
     /// The next action. Actions that became pointless since they were queued are left out.
     package mutating func nextAction() -> Action? {
-        while true {
-            if firstAction == actions.count {
-                actions.removeAll(keepingCapacity: actions.capacity <= 1024)
-                firstAction = 0
-                return nil
-            }
-            let action = actions[firstAction]
-            firstAction += 1
+        while let action = actions.next() {
             if isWanted(action) { return action }
         }
+        return nil
     }
 
     /// Whether `nextAction` may return one.
-    package var hasActions: Bool { firstAction < actions.count }
+    package var hasActions: Bool { !actions.isEmpty }
 
     mutating func act(_ action: Action) { actions.append(action) }
 
     /// Takes back an attempt that the driver has not begun yet, and its announcement.
     /// - Returns: false if there is none.
     mutating func withdrawAttempt() -> Bool {
-        guard case .dialing(let number) = stage,
-            let index = actions[firstAction...].firstIndex(where: { action in
-                if case .connect(number) = action { true } else { false }
-            })
-        else { return false }
-        actions.remove(at: index)
-        if index > firstAction, case .status(let change) = actions[index - 1],
-            change.status == .connecting
-        {
-            actions.remove(at: index - 1)
+        guard case .dialing(let number) = stage else { return false }
+        return actions.withdraw { action in
+            if case .connect(number) = action { true } else { false }
+        } announcedBy: { action in
+            if case .status(let change) = action { change.status == .connecting } else { false }
         }
-        return true
     }
 
     /// How many bytes of messages the socket has not been given yet.
     var pendingBytes: Int {
-        actions[firstAction...].reduce(0) { count, action in
-            guard case .send(_, let text) = action else { return count }
-            return count + text.count
-        }
+        actions.sum { action in if case .send(_, let text) = action { text.count } else { 0 } }
     }
 
     mutating func log(_ text: @autoclosure () -> String) {

@@ -37,7 +37,7 @@ package struct PushInterestsSession: ActionMachine, Sendable {
     private var registration: UInt64?
     private var current: UInt64?
     private var attempts: Attempts
-    private var actions: [Action] = []
+    private var actions = ActionQueue<Action>()
     private var lastNumber: UInt64 = 0
 
     package init(key: String, baseURL: String = PushInterestsRequest.defaultBaseURL) {
@@ -153,7 +153,5 @@ package struct PushInterestsSession: ActionMachine, Sendable {
         if let due = attempts.wakeUp, due <= now { begin() }
     }
 
-    package mutating func nextAction() -> Action? {
-        actions.isEmpty ? nil : actions.removeFirst()
-    }
+    package mutating func nextAction() -> Action? { actions.next() }
 }

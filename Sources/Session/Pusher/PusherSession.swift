@@ -46,8 +46,7 @@ package struct PusherSession: ActionMachine, Sendable {
     /// Why no attempt follows; nil if one does, or if the application disconnected.
     package internal(set) var failure: RealtimeError?
 
-    private var actions: [Action] = []
-    private var firstAction = 0
+    private var actions = ActionQueue<Action>()
     private var lastNumber: UInt64 = 0
 
     // The attempt and its socket.
@@ -212,16 +211,12 @@ package struct PusherSession: ActionMachine, Sendable {
     /// The next action. Actions that became pointless since they were queued are left out.
     package mutating func nextAction() -> Action? {
         while true {
-            if firstAction == actions.count {
-                actions.removeAll(keepingCapacity: true)
-                firstAction = 0
+            if actions.isEmpty {
                 if !sentRooms.isEmpty { sentRooms = [] }
                 // All channels that need an authorization by now share their requests.
                 requestAuthorizations()
-                if actions.isEmpty { return nil }
             }
-            let action = actions[firstAction]
-            firstAction += 1
+            guard let action = actions.next() else { return nil }
             guard isWanted(action) else { continue }
             if case .authorize(let request) = action { requests[request.number]?.isMade = true }
             return action
@@ -229,7 +224,7 @@ package struct PusherSession: ActionMachine, Sendable {
     }
 
     /// Whether `nextAction` may return one.
-    package var hasActions: Bool { firstAction < actions.count }
+    package var hasActions: Bool { !actions.isEmpty }
 
     mutating func act(_ action: Action) {
         actions.append(secrets.isEmpty ? action : action.redacted(by: secrets))
@@ -237,9 +232,8 @@ package struct PusherSession: ActionMachine, Sendable {
 
     /// How many bytes of messages the socket has not been given yet.
     var pendingBytes: Int {
-        actions[firstAction...].reduce(0) { count, action in
-            guard case .send(_, let message) = action else { return count }
-            return count + message.count
+        actions.sum { action in
+            if case .send(_, let message) = action { message.count } else { 0 }
         }
     }
 

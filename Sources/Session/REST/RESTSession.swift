@@ -56,8 +56,7 @@ package struct RESTSession: ActionMachine, Sendable {
     var counted: [ID] = []
     var alarms = Alarms()
     private(set) var lastID: ID = 0
-    private var actions: [Action] = []
-    private var firstAction = 0
+    private var actions = ActionQueue<Action>()
     private var isClosed = false
     /// The most requests of a client that have not ended, including those that do not count against
     /// the queue's capacity.
@@ -291,18 +290,7 @@ package struct RESTSession: ActionMachine, Sendable {
 
     // MARK: Helpers
 
-    package mutating func nextAction() -> Action? {
-        guard firstAction < actions.count else { return nil }
-        // Swapped out, because a copy would duplicate its content.
-        var action = Action.authorize(nil)
-        swap(&action, &actions[firstAction])
-        firstAction += 1
-        if firstAction == actions.count {
-            actions.removeAll(keepingCapacity: true)
-            firstAction = 0
-        }
-        return action
-    }
+    package mutating func nextAction() -> Action? { actions.next() }
 
     mutating func act(_ action: consuming Action) { actions.append(action) }
 

@@ -36,7 +36,7 @@ package struct SockJSSession: ActionMachine {
     private let name: String
     private let unsentLimit: Int
     private var phase = Phase.new
-    private var actions: [Action] = []
+    private var actions = ActionQueue<Action>()
     private var isPolling = false
     private var isPaused = false
     /// The next frame will be requested when the pause ends.
@@ -65,9 +65,7 @@ package struct SockJSSession: ActionMachine {
         self.unsentLimit = unsentLimit
     }
 
-    package mutating func nextAction() -> Action? {
-        actions.isEmpty ? nil : actions.removeFirst()
-    }
+    package mutating func nextAction() -> Action? { actions.next() }
 
     // MARK: The user
 

@@ -115,8 +115,7 @@ package struct SpreadbotSession: ActionMachine, Sendable {
     var tokens: SpreadbotTokens
     var cursor: SpreadbotCursor
     var sends = SpreadbotSends()
-    private var actions: [Action] = []
-    private var firstAction = 0
+    private var actions = ActionQueue<Action>()
     private var lastNumber: UInt64 = 0
 
     /// The transport in use, an index into `configuration.transports`.
@@ -405,24 +404,11 @@ package struct SpreadbotSession: ActionMachine, Sendable {
 
     // MARK: Actions
 
-    package mutating func nextAction() -> Action? {
-        guard firstAction < actions.count else { return nil }
-        let action = actions[firstAction]
-        firstAction += 1
-        if firstAction == actions.count {
-            actions.removeAll(keepingCapacity: true)
-            firstAction = 0
-        }
-        return action
-    }
+    package mutating func nextAction() -> Action? { actions.next() }
 
     mutating func act(_ action: Action) { actions.append(action) }
 
     /// Removes an action that was not begun yet.
     /// - Returns: false if there was none.
-    mutating func withdraw(_ isMeant: (Action) -> Bool) -> Bool {
-        let index = actions[firstAction...].firstIndex(where: isMeant)
-        if let index { actions.remove(at: index) }
-        return index != nil
-    }
+    mutating func withdraw(_ isMeant: (Action) -> Bool) -> Bool { actions.withdraw(isMeant) }
 }

@@ -1,0 +1,47 @@
+/// What a machine has decided and its driver has not begun yet, in order.
+struct ActionQueue<Action: Sendable>: Sendable {
+    /// Those that were taken are nil: to copy one would retain what is in it.
+    private var actions: [Action?] = []
+    private var first = 0
+    /// The storage of a longer queue is given back.
+    private static var keptCapacity: Int { 1024 }
+
+    var isEmpty: Bool { first == actions.count }
+
+    mutating func append(_ action: consuming Action) { actions.append(action) }
+
+    mutating func next() -> Action? {
+        guard first < actions.count else { return nil }
+        let action = actions[first].take()
+        first += 1
+        if isEmpty {
+            actions.removeAll(keepingCapacity: actions.capacity <= Self.keptCapacity)
+            first = 0
+        }
+        return action
+    }
+
+    /// Removes an action that was not begun, and the one before it if that announces it.
+    /// - Returns: false if there was none.
+    mutating func withdraw(
+        _ isMeant: (Action) -> Bool, announcedBy announces: (Action) -> Bool = { _ in false }
+    ) -> Bool {
+        guard let index = actions[first...].firstIndex(where: { $0.map(isMeant) ?? false })
+        else { return false }
+        actions.remove(at: index)
+        if index > first, actions[index - 1].map(announces) ?? false {
+            actions.remove(at: index - 1)
+        }
+        return true
+    }
+
+    mutating func removeAll(where isMeant: (Action) -> Bool) {
+        actions.removeAll { $0.map(isMeant) ?? true }
+        first = 0
+    }
+
+    /// The sum over all actions that were not begun.
+    func sum(_ count: (Action) -> Int) -> Int {
+        actions[first...].reduce(0) { $0 + ($1.map(count) ?? 0) }
+    }
+}
