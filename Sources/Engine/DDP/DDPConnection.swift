@@ -10,7 +10,7 @@ package import Wire
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class DDPConnection:
-    ActionDriver<DDPSharedSession, DDPClientConfiguration, DDPHandlers>, @unchecked Sendable
+    ClientDriver<DDPSharedSession, DDPClientConfiguration, DDPHandlers>, @unchecked Sendable
 {
     /// The same as `session`, which belongs to the loop's owner as a variable.
     let shared: DDPSharedSession
@@ -26,8 +26,6 @@ package final class DDPConnection:
     @exclusivity(unchecked) var choice = DDPTransportChoice(mayFallBack: true)
     /// The server has confirmed the connection of the socket.
     var isConfirmed = false
-    var reachability: Reachability?
-    var hasBegun = false
 
     package convenience init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
@@ -43,12 +41,10 @@ package final class DDPConnection:
     /// Why the file for the token does not have the present one; nil if it has. Any thread.
     package var tokenFault: RealtimeError? { shared.locked { shared.tokenFault } }
 
-    // MARK: ActionDriver
+    // MARK: ClientDriver
 
     override class var kind: String { "client" }
     override class var begun: String { "the client is used" }
-
-    override var mayAct: Bool { !isClosed }
 
     override func willReachTime() { noteSentBytes() }
 
@@ -64,22 +60,50 @@ package final class DDPConnection:
         shared.locked { shared.session.wantsLog = wantsLog }
     }
 
-    /// Pauses are for programs that cannot keep up: calls are sent, but nothing is received.
-    override func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
-        try checkOpen()
-        if gate.pause(pause) { loop.perform { [self] in pauseChanged() } }
+    override func setUp() { choice = DDPTransportChoice(mayFallBack: configuration.mayFallBack) }
+
+    override func noteNetwork() {
+        let isReachable = isReachable
+        if isReachable { choice.networkChanged() }
+        shared.locked {
+            shared.session.networkChanged(isReachable: isReachable, now: Loop.now())
+        }
     }
 
-    override func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
-        try checkOpen()
-        if gate.resume(pause) { loop.perform { [self] in pauseChanged() } }
+    /// Pauses the socket once the connection is confirmed, or continues. Pauses are for programs
+    /// that cannot keep up: calls are sent, but nothing is received.
+    override func pauseChanged() {
+        let isConnected = shared.locked {
+            guard shared.session.status == .connected else { return false }
+            shared.session.setPaused(isPaused)
+            return true
+        }
+        if isConnected { socket?.setPaused(isPaused) }
     }
 
-    /// Nothing is reported once the loop is freed.
-    override func loopClosed() {
-        gate.close()
-        closeNow()
+    /// The end.
+    override func closeNow() {
+        keepLastDocuments()
+        sendLast()
+        // So that the server does not keep the session.
+        dropSocket(saying: shared.locked { shared.session.hasGreeted } ? DDPWriter.disconnect : nil)
+        shared.removeAll(DDPSession(configuration.session))
+        let oldStubs = shared.locked { DDPSendable(exchange(&stubs, with: [:])) }
+        withExtendedLifetime(oldStubs) {}
+        super.closeNow()
     }
+
+    package override func close() {
+        // A stub has the lock.
+        guard !shared.isOwned else {
+            if !loop.isForked, gate.close() { loop.enqueue { [self] in closeNow() } }
+            return
+        }
+        super.close()
+    }
+
+    /// Not later: a program may end before the loop turns again.
+    override func closing() { keepLastDocuments() }
 
     // MARK: Using the machine; any thread
 
@@ -87,7 +111,7 @@ package final class DDPConnection:
     private func prepare() {
         guard !shared.isPrepared else { return }
         shared.isPrepared = true
-        _ = options.start()
+        start()
         let options = options.read { $0.pointee }
         let token = keptToken(options, sharedHandlers.current.value) ?? nil
         shared.session = DDPSession(
@@ -113,19 +137,11 @@ package final class DDPConnection:
         _ body: (DDPSharedSession) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let isInside = shared.isOwned
-        defer { if !isInside { wake() } }
+        // Never with the lock: a stub's outermost call does it at its end.
+        defer { if !isInside { onLoop {} } }
         return try reading { shared throws(Failure) in
             shared.takeContext()
             return try body(shared)
-        }
-    }
-
-    /// Runs on the loop's thread, never with the lock: a stub's outermost call does it at its end.
-    private func wake() {
-        loop.perform { [self] in
-            guard !isClosed else { return }
-            if !hasBegun { begin() }
-            schedule()
         }
     }
 
@@ -316,19 +332,6 @@ package final class DDPConnection:
     func change<Result: Sendable, Failure: Error>(
         _ body: (DDPSharedSession) throws(Failure) -> Result
     ) throws(Failure) -> Result { try changing(body) }
-
-    // MARK: The end
-
-    /// Frees the client. No callback begins after this has returned; on the loop's thread one may
-    /// still be running.
-    package func close() {
-        guard !loop.isForked, gate.close() else { return }
-        // A stub has the lock.
-        if shared.isOwned { return loop.enqueue { [self] in closeNow() } }
-        // Not later: a program may end before the loop turns again.
-        keepLastDocuments()
-        loop.perform { [self] in closeNow() }
-    }
 }
 
 /// A handler that is only called on the loop's thread.

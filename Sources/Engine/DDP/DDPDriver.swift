@@ -4,31 +4,10 @@ import Session
 import Wire
 
 // The work of a Meteor client on its loop's thread: its sockets, and its session's actions.
-extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
-    func begin() {
-        hasBegun = true
-        takeConfiguration()
-        takeHandlers()
-        choice = DDPTransportChoice(mayFallBack: configuration.mayFallBack)
-        reachability = chosenReachability
-        reachability?.add(self)
-        setResident(true)
-        reachabilityChanged()
-    }
-
-    private var isReachable: Bool {
+extension DDPConnection: DDPSocketOwner {
+    var isReachable: Bool {
         let (address, network) = (configuration.address.webSocket, configuration.network)
         return reachability?.isReachable(address, by: network) ?? true
-    }
-
-    func reachabilityChanged() {
-        guard !isClosed else { return }
-        let isReachable = isReachable
-        if isReachable { choice.networkChanged() }
-        shared.locked {
-            shared.session.networkChanged(isReachable: isReachable, now: Loop.now())
-        }
-        schedule()
     }
 
     func noteSentBytes() {
@@ -79,7 +58,7 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         }
     }
 
-    private func dropSocket(saying last: [UInt8]? = nil) {
+    func dropSocket(saying last: [UInt8]? = nil) {
         socket?.drop(saying: last)
         socket = nil
     }
@@ -139,19 +118,6 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
         guard !isClosed else { return }
         lost(socketNumber, end)
         act()
-    }
-
-    /// Pauses the socket once the connection is confirmed, or continues.
-    func pauseChanged() {
-        let isPaused = gate.isPaused
-        let isConnected = shared.locked {
-            guard shared.session.status == .connected else { return false }
-            shared.session.setPaused(isPaused)
-            return true
-        }
-        guard isConnected else { return }
-        socket?.setPaused(isPaused)
-        schedule()
     }
 
     private func lost(_ number: UInt64, _ end: DDPSocketEnd) {
@@ -255,22 +221,8 @@ extension DDPConnection: DDPSocketOwner, ReachabilityObserver {
 
     // MARK: The end
 
-    func closeNow() {
-        keepLastDocuments()
-        sendLast()
-        // So that the server does not keep the session.
-        dropSocket(saying: shared.locked { shared.session.hasGreeted } ? DDPWriter.disconnect : nil)
-        disarm()
-        reachability?.remove(self)
-        shared.removeAll(DDPSession(configuration.session))
-        let oldStubs = shared.locked { DDPSendable(exchange(&stubs, with: [:])) }
-        withExtendedLifetime(oldStubs) {}
-        dropHandlers()
-        setResident(false)
-    }
-
     /// Passes on what the application has called, and the socket has not been given yet.
-    private func sendLast() {
+    func sendLast() {
         let unanswered = shared.locked { shared.calls.count }
         if unanswered > 0 {
             let name = configuration.address.webSocket.displayName

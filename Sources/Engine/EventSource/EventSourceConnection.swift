@@ -12,7 +12,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
 {
     // Any thread.
     let listeners = EventSourceListeners()
-    private let shared = Mutex(Shared())
+    private let shared = Mutex(PublishedState())
     /// True if ids are kept only when the caller confirms them.
     private let confirms = Atomic<Bool>(false)
 
@@ -57,7 +57,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     }
 
     /// State that the caller may read at any time.
-    struct Shared {
+    struct PublishedState {
         var lastEventID = ""
         var origin = ""
         var reconnectionTime: Int64 = 0
@@ -129,7 +129,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         shared.withLock { $0.idLocation } ?? options.read { IDLocation($0.pointee) }
     }
 
-    func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
+    func publish(_ change: (inout PublishedState) -> Void) { shared.withLock { change(&$0) } }
 
     override func optionsChanged(_ configuration: EventSourceConfiguration) {
         publish {

@@ -20,7 +20,7 @@ package struct PushHandlers: EndpointHandlers, @unchecked Sendable {
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class PushInterests:
-    ActionDriver<PushInterestsSession, PusherConfiguration, PushHandlers>, @unchecked Sendable
+    ClientDriver<PushInterestsSession, PusherConfiguration, PushHandlers>, @unchecked Sendable
 {
     // Any thread.
     private let registeredID = Mutex<String?>(nil)
@@ -29,7 +29,6 @@ package final class PushInterests:
     private var client: RESTClient?
     /// The client's numbers of requests, by the session's.
     private var requests: [UInt64: UInt64] = [:]
-    private var hasBegun = false
 
     init(_ configuration: PusherConfiguration, on loop: Loop) {
         super.init(
@@ -37,11 +36,9 @@ package final class PushInterests:
             configuration, on: loop)
     }
 
-    // MARK: ActionDriver
+    // MARK: ClientDriver
 
     override class var kind: String { "push registration" }
-
-    override var mayAct: Bool { !isClosed }
 
     override func performNext() -> Bool {
         guard let action = session.nextAction() else { return false }
@@ -49,9 +46,12 @@ package final class PushInterests:
         return true
     }
 
-    override func loopClosed() {
-        gate.close()
-        closeNow()
+    override func closeNow() {
+        // The client's handlers retain this object.
+        client?.close()
+        client = nil
+        requests = [:]
+        super.closeNow()
     }
 
     // MARK: Use; any thread
@@ -63,6 +63,7 @@ package final class PushInterests:
     /// - Parameter platform: such as `apns`.
     package func register(token: [UInt8], platform: String) throws(RealtimeError) {
         try checkOpen()
+        start()
         onLoop { [self] in session.register(token: token, platform: platform) }
     }
 
@@ -70,21 +71,8 @@ package final class PushInterests:
     /// made one after the other.
     package func call(_ call: PushInterestsSession.Call) throws(RealtimeError) {
         try checkOpen()
+        start()
         onLoop { [self] in session.call(call) }
-    }
-
-    private func onLoop(_ work: @escaping () -> Void) {
-        _ = options.start()
-        loop.perform { [self] in
-            guard !isClosed else { return }
-            if !hasBegun {
-                hasBegun = true
-                takeHandlers()
-                setResident(true)
-            }
-            work()
-            schedule()
-        }
     }
 
     // MARK: The loop's thread
@@ -146,22 +134,6 @@ package final class PushInterests:
         guard !isClosed else { return }
         session.answered(number, result, now: Loop.now())
         schedule()
-    }
-
-    /// Ends it: nothing more is reported. Any thread.
-    func close() {
-        guard !loop.isForked, gate.close() else { return }
-        loop.perform { [self] in closeNow() }
-    }
-
-    private func closeNow() {
-        disarm()
-        // The client's handlers retain this object.
-        client?.close()
-        client = nil
-        requests = [:]
-        dropHandlers()
-        setResident(false)
     }
 }
 

@@ -23,11 +23,11 @@ package final class PusherChannelHandle: Sendable {
     package let number: UInt64
     /// nil once it is unsubscribed or the connection is freed.
     private let owner: Mutex<(any PusherChannelOwner)?>
-    private let shared = Mutex(Shared())
+    private let shared = Mutex(PublishedState())
     let bindings = PusherBindings<PusherChannelHandle>()
 
     /// What the caller may read at any time.
-    struct Shared {
+    struct PublishedState {
         var state = PusherChannelState.idle
         var subscriptionCount: Int?
         var members = PusherMembers.none
@@ -55,7 +55,7 @@ package final class PusherChannelHandle: Sendable {
     /// The members of a presence channel; empty while it is not subscribed.
     package var members: PusherMembers { shared.withLock { $0.members } }
 
-    func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
+    func publish(_ change: (inout PublishedState) -> Void) { shared.withLock { change(&$0) } }
 
     // MARK: Use
 

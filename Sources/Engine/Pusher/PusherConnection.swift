@@ -8,11 +8,11 @@ package import Wire
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class PusherConnection:
-    ActionDriver<PusherSession, PusherConfiguration, PusherHandlers>, PusherChannelOwner,
+    ClientDriver<PusherSession, PusherConfiguration, PusherHandlers>, PusherChannelOwner,
     PusherAuthorizationOwner, @unchecked Sendable
 {
     // Any thread.
-    private let shared = Mutex(Shared())
+    private let shared = Mutex(PublishedState())
     private let registry = Mutex(Registry())
     private let lastBinding = Atomic<UInt64>(0)
     /// The client events that are not sent yet.
@@ -30,15 +30,13 @@ package final class PusherConnection:
     @exclusivity(unchecked) var channels: [UInt64: PusherChannelHandle] = [:]
     /// The numbers of these channels.
     var numbers: [String: UInt64] = [:]
-    var reachability: Reachability?
-    var hasBegun = false
     /// Makes the requests for authorization.
     var authorizer: RESTClient?
     /// The client's numbers of requests, by the session's.
     var authorizations: [UInt64: UInt64] = [:]
 
     /// State that the caller may read at any time.
-    struct Shared {
+    struct PublishedState {
         var state = PusherState.disconnected
         /// A connection is, or was, wanted.
         var wasWanted = false
@@ -74,11 +72,9 @@ package final class PusherConnection:
         super.init(PusherSession(configuration), configuration, on: loop)
     }
 
-    // MARK: ActionDriver
+    // MARK: ClientDriver
 
     override class var begun: String { "the connection is used" }
-
-    override var mayAct: Bool { !isClosed }
 
     override var isEstablished: Bool {
         !isClosed && shared.withLock { $0.state == .connected && $0.disconnects == 0 }
@@ -97,15 +93,43 @@ package final class PusherConnection:
         publishState()
     }
 
+    override func setUp() { session = PusherSession(configuration) }
+
+    override func noteNetwork() {
+        noteSentBytes()
+        session.networkChanged(isOnline: isReachable, now: Loop.now(), random: randomFraction())
+        let reported = shared.withLock { exchange(&$0.reportedNetwork, with: nil) }
+        if let reported { session.hostReportsNetwork(isReachable: reported, now: Loop.now()) }
+    }
+
+    override func publishState() {
+        guard !isClosed else { return }
+        publish {
+            $0.state = session.state
+            if session.state != .disconnected { $0.wasWanted = true }
+            $0.socketID = session.socketID
+            $0.reconnectAttempts = session.reconnectAttempts
+            $0.userID = session.userID
+        }
+        switch session.state {
+        case .connected: settleOpenings(nil)
+        case .disconnected:
+            let closed = RealtimeError(.closed, "the connection was disconnected")
+            settleOpenings(session.failure ?? closed)
+        case .connecting, .disconnecting, .reconnecting: break
+        }
+    }
+
+    /// Pauses the socket once the connection is confirmed, or continues.
+    override func pauseChanged() {
+        guard session.state == .connected else { return }
+        if isPaused { try? socket?.webSocket.pause() } else { try? socket?.webSocket.resume() }
+        session.setPaused(isPaused, now: Loop.now())
+    }
+
     override func takeHandlers() {
         super.takeHandlers()
         session.wantsLog = handlers.debug != nil
-    }
-
-    /// Nothing is reported once the loop is freed.
-    override func loopClosed() {
-        gate.close()
-        closeNow()
     }
 
     // MARK: State; any thread
@@ -143,7 +167,7 @@ package final class PusherConnection:
         try options.read { options throws(RealtimeError) in try options.pointee.urlText }
     }
 
-    func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
+    func publish(_ change: (inout PublishedState) -> Void) { shared.withLock { change(&$0) } }
 
     // MARK: Connecting; any thread
 
@@ -196,9 +220,6 @@ package final class PusherConnection:
         }
     }
 
-    /// What the program has reported before the connection was used; nil for nothing.
-    var reportedNetwork: Bool? { shared.withLock { $0.reportedNetwork } }
-
     /// The caller knows that the network is back.
     package func retryNow() throws(RealtimeError) { try networkChanged(isReachable: true) }
 
@@ -216,18 +237,6 @@ package final class PusherConnection:
         }
         onLoop { [self] in session.configureRetries(max: max, gap: gap) }
     }
-
-    override func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
-        try checkOpen()
-        if gate.pause(pause) { onLoop { [self] in pauseChanged() } }
-    }
-
-    override func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
-        try checkOpen()
-        if gate.resume(pause) { onLoop { [self] in pauseChanged() } }
-    }
-
-    var isPaused: Bool { gate.isPaused }
 
     // MARK: Channels; any thread
 
@@ -407,22 +416,6 @@ package final class PusherConnection:
 
     // MARK: The end
 
-    /// Marks the connection as used: the next job on the loop begins it.
-    func start() { _ = options.start() }
-
-    /// Runs on the loop's thread, after `begin` once the connection is used. Its actions follow in
-    /// the loop's turn.
-    func onLoop(_ work: @escaping () -> Void) {
-        loop.perform { [self] in
-            guard !isClosed else { return }
-            // Another thread's job may run before that of the thread that called `start`.
-            if !hasBegun, wasStarted { begin() }
-            work()
-            publishState()
-            schedule()
-        }
-    }
-
     /// Passes on the answer to a request for authorization. Any thread.
     func authorized(_ number: UInt64, _ outcome: PusherAuthorizationOutcome) {
         guard !loop.isForked else { return }
@@ -431,13 +424,24 @@ package final class PusherConnection:
         }
     }
 
-    /// Frees the connection. No callback begins after this has returned; on the loop's thread one
-    /// may still be running.
-    package func close() {
-        guard !loop.isForked, gate.close() else { return }
-        publish { $0 = Shared() }
+    override func closing() {
+        publish { $0 = PublishedState() }
         // Now, because handles retain the connection, and the loop may end before `closeNow` runs.
         endHandles()
-        loop.perform { [self] in closeNow() }
+    }
+
+    override func closeNow() {
+        dropSocket()
+        authorizer?.close()
+        pushIfUsed?.close()
+        // The client's handlers retain this object.
+        authorizer = nil
+        authorizations = [:]
+        batch.removeAll()
+        (channels, numbers) = ([:], [:])
+        // Without the keys of channels.
+        session = PusherSession(configuration)
+        super.closeNow()
+        endHandles()
     }
 }

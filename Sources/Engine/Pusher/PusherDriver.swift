@@ -3,54 +3,15 @@ import Wire
 
 // The work of a Pusher connection on its loop's thread: its socket and its session's actions.
 // Events are in PusherDelivery.swift, requests in PusherRequests.swift.
-extension PusherConnection: ReachabilityObserver {
-    func begin() {
-        hasBegun = true
-        takeConfiguration()
-        session = PusherSession(configuration)
-        takeHandlers()
-        reachability = chosenReachability
-        reachability?.add(self)
-        setResident(true)
-        session.networkChanged(isOnline: isReachable, now: Loop.now(), random: 0)
-        if let isReachable = reportedNetwork {
-            session.hostReportsNetwork(isReachable: isReachable, now: Loop.now())
-        }
-    }
-
-    private var isReachable: Bool {
+extension PusherConnection {
+    var isReachable: Bool {
         guard let url = session.url ?? (try? configuration.url(isSecure: configuration.usesTLS))
         else { return true }
         return reachability?.isReachable(url, by: configuration.network) ?? true
     }
 
-    func reachabilityChanged() {
-        guard !isClosed else { return }
-        noteSentBytes()
-        session.networkChanged(isOnline: isReachable, now: Loop.now(), random: randomFraction())
-        act()
-    }
-
     /// To be called before the session may send a ping.
     func noteSentBytes() { session.sentBytes = socket?.webSocket.sentBytes ?? SentBytes() }
-
-    func publishState() {
-        guard !isClosed else { return }
-        publish {
-            $0.state = session.state
-            if session.state != .disconnected { $0.wasWanted = true }
-            $0.socketID = session.socketID
-            $0.reconnectAttempts = session.reconnectAttempts
-            $0.userID = session.userID
-        }
-        switch session.state {
-        case .connected: settleOpenings(nil)
-        case .disconnected:
-            let closed = RealtimeError(.closed, "the connection was disconnected")
-            settleOpenings(session.failure ?? closed)
-        case .connecting, .disconnecting, .reconnecting: break
-        }
-    }
 
     func subscribeNow(_ handle: PusherChannelHandle, _ answer: PusherAuthorizationAnswer?) {
         // Another thread may have unsubscribed meanwhile.
@@ -115,7 +76,7 @@ extension PusherConnection: ReachabilityObserver {
     }
 
     /// The socket's handlers retain it, so drop even one that could not start.
-    private func dropSocket() {
+    func dropSocket() {
         publish { $0.webSocket = nil }
         socket?.drop()
         socket = nil
@@ -170,32 +131,5 @@ extension PusherConnection: ReachabilityObserver {
             PusherSocketEnd(
                 error: RealtimeError(
                     .bufferFull, "\(server) does not read: more than \(limit) MiB wait for it")))
-    }
-
-    /// Pauses the socket once the connection is confirmed, or continues.
-    func pauseChanged() {
-        guard session.state == .connected else { return }
-        if isPaused { try? socket?.webSocket.pause() } else { try? socket?.webSocket.resume() }
-        session.setPaused(isPaused, now: Loop.now())
-    }
-
-    // MARK: The end
-
-    func closeNow() {
-        dropSocket()
-        disarm()
-        reachability?.remove(self)
-        authorizer?.close()
-        pushIfUsed?.close()
-        // The client's handlers retain this object.
-        authorizer = nil
-        authorizations = [:]
-        batch.removeAll()
-        (channels, numbers) = ([:], [:])
-        // Without the keys of channels.
-        session = PusherSession(configuration)
-        dropHandlers()
-        endHandles()
-        setResident(false)
     }
 }

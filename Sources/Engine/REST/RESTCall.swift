@@ -2,7 +2,7 @@ package import Session
 import Wire
 
 /// Performs the actions that follow from an exchange: the client.
-package typealias RESTDriver = ActionDriver<RESTSession, RESTConfiguration, RESTClientHandlers>
+package typealias RESTDriver = ClientDriver<RESTSession, RESTConfiguration, RESTClientHandlers>
 
 /// One request with its exchanges, one after the other. Created on any thread, used on the loop's.
 ///

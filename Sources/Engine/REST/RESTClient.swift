@@ -17,9 +17,6 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
     /// Outstanding requests, by the number that their caller knows, and by the session's id.
     @exclusivity(unchecked) var calls: [UInt64: RESTCall] = [:]
     @exclusivity(unchecked) var callsByID: [RESTSession.ID: RESTCall] = [:]
-    /// The session has taken over the options.
-    @exclusivity(unchecked) var hasBegun = false
-    @exclusivity(unchecked) var reachability: Reachability?
     /// `reachability.changes` when the session last checked what is reachable.
     @exclusivity(unchecked) var knownChanges = 0
     @exclusivity(unchecked) var handles: CurlHandles
@@ -36,7 +33,7 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
         super.init(RESTSession(initial), initial, on: loop)
     }
 
-    // MARK: ActionDriver
+    // MARK: ClientDriver
 
     override class var kind: String { "client" }
     override class var begun: String { "the first request is sent" }
@@ -49,9 +46,34 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
 
     override func noteNetwork() { askReachability() }
 
+    /// Completions run even at the end.
+    override var mayAct: Bool { true }
+
+    override func setUp() {
+        handles = CurlHandles(configuration.network, on: loop)
+        session = RESTSession(configuration)
+        session.setCredential(takeInitialCredential() ?? configuration.authorization)
+    }
+
+    override func takeHandlers() {
+        super.takeHandlers()
+        session.renewsCredentials = handlers.credentials != nil
+    }
+
     override func acted() { if calls.isEmpty { setResident(false) } }
 
-    override func loopClosed() { closeNow() }
+    /// Ends all requests: their terminal callbacks have run when this returns. Also called when the
+    /// loop is freed, because no callback may begin after that.
+    override func closeNow() {
+        // A request that another thread submits after this must find the session closed.
+        hasBegun = true
+        session.close()
+        // Even inside a callback, all completions run before this returns.
+        performAll()
+        act()
+        handles.removeAll()
+        super.closeNow()
+    }
 
     // MARK: Any thread
 
@@ -121,7 +143,7 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
         _ request: RESTRequest, _ handlers: RESTHandlers,
         _ assigned: (UInt64) -> Void = { _ in }
     ) -> UInt64 {
-        _ = options.start()
+        start()
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         handlers.assigned?(number)
         assigned(number)
@@ -151,12 +173,5 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
     package func resumeBody(_ number: UInt64) throws(RealtimeError) {
         try loop.checkUsable()
         loop.perform { [self] in calls[number]?.resumeBody() }
-    }
-
-    /// Ends all requests. On the loop's thread, and while no thread runs the loop, their terminal
-    /// callbacks have run when this returns. Otherwise they run in the loop's next turn.
-    package func close() {
-        guard !loop.isForked, gate.close() else { return }
-        loop.perform { [self] in closeNow() }
     }
 }

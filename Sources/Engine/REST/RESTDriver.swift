@@ -2,21 +2,7 @@ import Session
 import Wire
 
 // The work of a REST client on its loop's thread.
-extension RESTClient: ReachabilityObserver {
-    /// Called with the first request that arrives here, or at the end.
-    private func begin() {
-        guard !hasBegun else { return }
-        hasBegun = true
-        takeHandlers()
-        takeConfiguration()
-        handles = CurlHandles(configuration.network, on: loop)
-        session = RESTSession(configuration)
-        session.renewsCredentials = handlers.credentials != nil
-        session.setCredential(takeInitialCredential() ?? configuration.authorization)
-        reachability = chosenReachability
-        reachability?.add(self)
-    }
-
+extension RESTClient {
     func submit(_ call: RESTCall) {
         begin()
         // Changes that were reported before this request apply to it.
@@ -31,11 +17,6 @@ extension RESTClient: ReachabilityObserver {
 
     private func isReachable(_ url: HTTPURL) -> Bool {
         reachability?.isReachable(url, by: configuration.network) ?? true
-    }
-
-    func reachabilityChanged() {
-        askReachability()
-        act()
     }
 
     func askReachability() {
@@ -75,17 +56,5 @@ extension RESTClient: ReachabilityObserver {
         case .ready: session.authorized(true, now: Loop.now())
         case .later: return
         }
-    }
-
-    /// Also called when the loop is freed: no callback may begin after that, so all run now.
-    func closeNow() {
-        // A request that another thread submits after this must find the session closed.
-        hasBegun = true
-        session.close()
-        // Even inside a callback, all completions run before this returns.
-        performAll()
-        act()
-        handles.removeAll()
-        reachability?.remove(self)
     }
 }

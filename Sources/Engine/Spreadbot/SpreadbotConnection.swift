@@ -8,18 +8,16 @@ package import Wire
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class SpreadbotConnection:
-    ActionDriver<SpreadbotSession, SpreadbotConfiguration, SpreadbotHandlers>, @unchecked Sendable
+    ClientDriver<SpreadbotSession, SpreadbotConfiguration, SpreadbotHandlers>, @unchecked Sendable
 {
     // Any thread.
-    private let shared = Mutex(Shared())
+    private let shared = Mutex(PublishedState())
     private let lastNumber = Atomic<UInt64>(0)
     private let lastEpoch = Atomic<UInt64>(0)
 
     // The loop's owner only.
     @exclusivity(unchecked) var leg: SpreadbotLeg?
     var probe: SpreadbotLeg?
-    var reachability: Reachability?
-    var hasBegun = false
     /// Numbers of establishments whose end was not reported yet, and of the last one that was.
     var epochs: [UInt64] = []
     package internal(set) var endedEpoch: UInt64 = 0
@@ -41,7 +39,7 @@ package final class SpreadbotConnection:
     var results: [SpreadbotSend.ID: RESTResult] = [:]
     /// Callbacks for the end of a single send; called before the sent handler.
     var completions: [UInt64: (SpreadbotSent) -> Void] = [:]
-    /// Sends that an earlier run left in the outbox, until `begin`.
+    /// Sends that an earlier run left in the outbox, until `setUp`.
     var leftSends: [SpreadbotSend] = []
     /// Stores sends until the server has them. Any thread once it is set.
     private(set) var outbox: OutboxFile?
@@ -52,7 +50,7 @@ package final class SpreadbotConnection:
     @exclusivity(unchecked) var eventText: ContiguousArray<UInt8> = [0]
 
     /// State that the caller may read at any time.
-    struct Shared {
+    struct PublishedState {
         var state = SpreadbotState.disconnected
         var isClosing = false
         /// It is, or was, established.
@@ -80,11 +78,9 @@ package final class SpreadbotConnection:
         super.init(SpreadbotSession(configuration), configuration, on: loop)
     }
 
-    // MARK: ActionDriver
+    // MARK: ClientDriver
 
     override class var begun: String { "the connection is used" }
-
-    override var mayAct: Bool { !isClosed }
 
     override func performNext() -> Bool {
         guard let action = session.nextAction() else { return false }
@@ -92,12 +88,53 @@ package final class SpreadbotConnection:
         return true
     }
 
-    override func acted() { publishState() }
+    override func setUp() {
+        session = SpreadbotSession(configuration)
+        for send in leftSends { session.restore(send) }
+        leftSends = []
+    }
 
-    /// Nothing is reported once the loop is freed.
-    override func loopClosed() {
-        gate.close()
-        closeNow()
+    override func noteNetwork() {
+        session.networkChanged(isOnline: isReachable, now: Loop.now(), random: randomFraction())
+    }
+
+    override func publishState() {
+        guard !isClosed else { return }
+        var isNew = false
+        publish {
+            isNew = $0.state != session.state
+            $0.state = session.state
+            $0.isClosing = session.isClosing
+            if session.state != .disconnected { $0.wasEstablished = true }
+            $0.phase = session.phase
+            $0.transport = session.transport
+            $0.lastEventID = session.lastEventID
+            $0.accessToken = session.accessToken
+            $0.refreshToken = session.refreshToken
+        }
+        if isNew { stateChanged() }
+    }
+
+    override func pauseChanged() { if isPaused { pauseNow() } else { resumeNow() } }
+
+    override func closing() {
+        publish { ($0.state, $0.phase, $0.transport) = (.disconnected, .none, nil) }
+        stateChanged()
+        // Closed now, so that another connection can open it.
+        outbox?.close()
+    }
+
+    override func closeNow() {
+        dropLeg()
+        dropProbe()
+        sender?.close()
+        refresher?.close()
+        leaveClients()
+        super.closeNow()
+        reportEnd(isOver: true)
+        abandonSends()
+        // The sender's handlers retain this object.
+        (sender, refresher) = (nil, nil)
     }
 
     // MARK: State; any thread
@@ -135,12 +172,10 @@ package final class SpreadbotConnection:
             : options.read { ($0.pointee.accessToken, $0.pointee.refreshToken) }
     }
 
-    func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
+    func publish(_ change: (inout PublishedState) -> Void) { shared.withLock { change(&$0) } }
 
     /// The establishment that current events belong to. The loop's owner only.
     package var currentEpoch: UInt64 { epochs.last ?? endedEpoch }
-
-    var isPaused: Bool { gate.isPaused }
 
     // MARK: Use; any thread
 
@@ -175,11 +210,12 @@ package final class SpreadbotConnection:
         }
         onLoop { [self] in
             if let ended {
-                guard let epoch = epochs.last, !isClosed else { return ended() }
+                guard let epoch = epochs.last else { return ended() }
                 endObservers.append((epoch, ended))
             }
             session.disconnect(now: Loop.now())
-            schedule()
+        } ifClosed: {
+            ended?()
         }
     }
 
@@ -189,10 +225,8 @@ package final class SpreadbotConnection:
         try checkOpen()
         guard wasStarted else { return }
         onLoop { [self] in
-            guard !isClosed else { return }
             leg?.retryNow()
             session.retryNow(Loop.now())
-            schedule()
         }
     }
 
@@ -211,7 +245,6 @@ package final class SpreadbotConnection:
             session.setTokens(access: access, refresh: refresh, now: Loop.now())
             // Requests made after this call carry them.
             setCredential(session.credential)
-            schedule()
         }
     }
 
@@ -282,14 +315,11 @@ package final class SpreadbotConnection:
         let send = SpreadbotSend(
             number: number, kind: kind, payload: payload, path: path, key: key, entry: entry)
         onLoop { [self] in
-            guard !isClosed else {
-                let error = RealtimeError(.closed, "the connection was freed")
-                done?(SpreadbotSent(number: number, error: error, result: nil))
-                return
-            }
             if let done { completions[number] = done }
             session.submit(send, now: Loop.now())
-            schedule()
+        } ifClosed: {
+            let error = RealtimeError(.closed, "the connection was freed")
+            done?(SpreadbotSent(number: number, error: error, result: nil))
         }
     }
 
@@ -300,47 +330,6 @@ package final class SpreadbotConnection:
     /// on a frame that was passed to the WebSocket.
     package func cancel(_ number: UInt64) throws(RealtimeError) {
         try checkOpen()
-        onLoop { [self] in
-            session.cancel(number)
-            schedule()
-        }
-    }
-
-    override func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
-        try checkOpen()
-        if gate.pause(pause) { onLoop { [self] in pauseNow() } }
-    }
-
-    override func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
-        try checkOpen()
-        if gate.resume(pause) { onLoop { [self] in resumeNow() } }
-    }
-
-    /// Marks the connection as used: the next job on the loop begins it.
-    func start() { _ = options.start() }
-
-    /// Runs on the loop's thread, after `begin` once the connection is used.
-    func onLoop(_ work: @escaping () -> Void) {
-        loop.perform { [self] in
-            // Another thread's job may run before that of the thread that called `start`.
-            let begins = !hasBegun && wasStarted
-            if begins { begin() }
-            work()
-            guard begins, !isClosed else { return }
-            session.pump()
-            schedule()
-        }
-    }
-
-    /// Frees the connection. No callback begins after this has returned; on the loop's thread one
-    /// may still be running.
-    package func close() {
-        guard !loop.isForked else { return }
-        guard gate.close() else { return }
-        publish { ($0.state, $0.phase, $0.transport) = (.disconnected, .none, nil) }
-        stateChanged()
-        // Closed now, so that another connection can open it.
-        outbox?.close()
-        loop.perform { [self] in closeNow() }
+        onLoop { [self] in session.cancel(number) }
     }
 }

@@ -5,34 +5,14 @@ import Wire
 
 // The work of a Spreadbot connection on its loop's thread: its legs and their events, and its
 // session's actions. Frames are in SpreadbotFrames.swift, requests in SpreadbotRequests.swift.
-extension SpreadbotConnection: ReachabilityObserver {
-    func begin() {
-        hasBegun = true
-        guard !isClosed else { return }
-        takeHandlers()
-        takeConfiguration()
-        session = SpreadbotSession(configuration)
-        reachability = chosenReachability
-        reachability?.add(self)
-        setResident(true)
-        session.networkChanged(isOnline: isReachable, now: Loop.now(), random: 0)
-        for send in leftSends { session.restore(send) }
-        leftSends = []
-        publishState()
-    }
-
+extension SpreadbotConnection {
     func establishNow(_ path: String, _ epoch: UInt64) {
-        guard !isClosed else { return }
         // An establishment that is replaced while it is active has no end of its own.
         if session.state != .disconnected { _ = epochs.popLast() }
         epochs.append(epoch)
         pathText = ContiguousArray(path.utf8) + [0]
         session.establish(path: path, now: Loop.now())
         takeID()
-        // We may be inside the previous `disconnected` handler; publish now so that it already sees
-        // `.connecting`.
-        publishState()
-        schedule()
     }
 
     /// Publishes the session's cursor, after a change that no message caused.
@@ -42,32 +22,8 @@ extension SpreadbotConnection: ReachabilityObserver {
         publish { $0.lastEventID = cursor }
     }
 
-    private var isReachable: Bool {
+    var isReachable: Bool {
         reachability?.isReachable(configuration.base, by: configuration.network) ?? true
-    }
-
-    func reachabilityChanged() {
-        guard !isClosed else { return }
-        session.networkChanged(
-            isOnline: isReachable, now: Loop.now(), random: randomFraction())
-        act()
-    }
-
-    func publishState() {
-        guard !isClosed else { return }
-        var isNew = false
-        publish {
-            isNew = $0.state != session.state
-            $0.state = session.state
-            $0.isClosing = session.isClosing
-            if session.state != .disconnected { $0.wasEstablished = true }
-            $0.phase = session.phase
-            $0.transport = session.transport
-            $0.lastEventID = session.lastEventID
-            $0.accessToken = session.accessToken
-            $0.refreshToken = session.refreshToken
-        }
-        if isNew { stateChanged() }
     }
 
     func perform(_ action: SpreadbotSession.Action) {
@@ -179,12 +135,12 @@ extension SpreadbotConnection: ReachabilityObserver {
     }
 
     /// The leg's handlers retain it, so drop even a leg that could not start.
-    private func dropLeg() {
+    func dropLeg() {
         leg?.drop()
         leg = nil
     }
 
-    private func dropProbe() {
+    func dropProbe() {
         probe?.drop()
         probe = nil
     }
@@ -343,22 +299,6 @@ extension SpreadbotConnection: ReachabilityObserver {
         try? connection.close(code: 1000, reason: "")
     }
 
-    func closeNow() {
-        dropLeg()
-        dropProbe()
-        disarm()
-        reachability?.remove(self)
-        sender?.close()
-        refresher?.close()
-        leaveClients()
-        dropHandlers()
-        reportEnd(isOver: true)
-        abandonSends()
-        setResident(false)
-        // The sender's handlers retain this object.
-        (sender, refresher) = (nil, nil)
-    }
-
     /// Reports the end of a send, once.
     private func end(_ send: SpreadbotSend, _ sent: SpreadbotSent) {
         if let entry = send.entry, !send.isReported { outbox?.remove(entry) }
@@ -367,14 +307,14 @@ extension SpreadbotConnection: ReachabilityObserver {
     }
 
     /// - Parameter isOver: true if nothing more follows.
-    private func reportEnd(isOver: Bool = false) {
+    func reportEnd(isOver: Bool = false) {
         let ended = endObservers.filter { isOver || $0.epoch <= endedEpoch }
         endObservers.removeAll { isOver || $0.epoch <= endedEpoch }
         for observer in ended { observer.notify() }
     }
 
     /// Completes the sends that callers wait for. Durable ones stay in the outbox.
-    private func abandonSends() {
+    func abandonSends() {
         outbox?.close()
         let waiting = completions
         completions = [:]

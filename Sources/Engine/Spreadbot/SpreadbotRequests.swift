@@ -95,7 +95,11 @@ extension SpreadbotConnection {
         let token = tokens.access
         if !token.isEmpty { try client.setCredential(HeaderField.bearerAuthorization(token)) }
         start()
-        onLoop { [self] in join(client) }
+        onLoop { [self] in
+            join(client)
+            // If this is the first use, sends of an earlier run begin.
+            session.pump()
+        }
         return client
     }
 
