@@ -26,6 +26,10 @@ import Testing
         // Nothing to wait for.
         try loader.whenReady { log.add("empty \($0 == nil)") }
         #expect(log.text == "empty true" && loader.isReady)
+        log.lines.withLock { $0 = [] }
+        // As Meteor iOS's own.
+        try loader.whenReady { log.add("empty true") }
+        #expect(log.text == "empty true")
 
         try loader.add("all")
         #expect(!loader.isReady)

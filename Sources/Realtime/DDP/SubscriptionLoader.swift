@@ -61,12 +61,26 @@ public final class SubscriptionLoader: Sendable {
         isolation: isolated (any Actor)? = #isolation,
         @_inheritActorContext _ handler: @escaping @Sendable @isolated(any) (DDPError?) -> Void
     ) throws(RealtimeError) {
-        let handler = Handler(escaping: handler)
+        try whenReady(Handler(escaping: handler), isolation)
+    }
+
+    /// Sets a handler that does not look at errors.
+    public func whenReady(
+        isolation: isolated (any Actor)? = #isolation,
+        @_inheritActorContext _ handler: @escaping @Sendable @isolated(any) () -> Void
+    ) throws(RealtimeError) {
+        let handler = Handler(handler)
+        try whenReady(Handler(handler.isolation) { _ in handler.call() }, isolation)
+    }
+
+    private func whenReady(
+        _ handler: Handler<@Sendable (DDPError?) -> Void>, _ caller: (any Actor)?
+    ) throws(RealtimeError) {
         let call: @Sendable (DDPError?) -> Void = { [gate, dispatcher = client.dispatcher] error in
             dispatcher.run(on: handler.isolation, gate: gate) { handler.call(error) }
         }
         guard try client.engine.whenReady(number, call) else { return }
-        if let owner = handler.isolation, owner === isolation {
+        if let owner = handler.isolation, owner === caller {
             handler.call(error)
         } else {
             call(error)
