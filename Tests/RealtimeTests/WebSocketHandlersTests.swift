@@ -4,6 +4,38 @@ import Testing
 
 private let server = EchoServer.shared
 
+/// Code of a user interface: without a word about actors in its handlers.
+@MainActor private final class Screen {
+    var rows: [String] = []
+    private var socket: WebSocket?
+    private let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
+
+    func show(_ url: String) throws {
+        let handlers = WebSocket.Handlers(
+            open: { _ in self.add("open") },
+            message: { kind, bytes in
+                self.add("\(kind) \(bytes.byteCount)")
+                try? self.socket?.beginClose()
+            },
+            close: { closing in self.add("\(closing.code)") })
+        // Elsewhere, unless a closure says where it belongs.
+        var options = WebSocket.Options()
+        options.executor = .loop
+        socket = try WebSocket(url, options: options, handlers: handlers)
+        try socket?.start()
+    }
+
+    private func add(_ row: String) {
+        rows.append(row)
+        continuation.yield()
+    }
+
+    func wait(_ count: Int) async {
+        if rows.count >= count { return }
+        for await _ in changes where rows.count >= count { return }
+    }
+}
+
 @Suite(.timeLimit(.minutes(5))) struct WebSocketHandlersTests {
     @Test func handlersCanBeReplacedAtAnyTime() async throws {
         let notes = Mutex<[String]>([])
@@ -122,6 +154,13 @@ private let server = EchoServer.shared
         }
         let message = inPieces ? "text 5 true true" : "text 5"
         #expect(rows == ["open", message, "pong", "\(CloseCode.normal)"])
+    }
+
+    @Test @MainActor func handlersOfAMainActorClassRunThere() async throws {
+        let screen = Screen()
+        try screen.show(server.url("count/1"))
+        await screen.wait(3)
+        #expect(screen.rows == ["open", "text 1", "\(CloseCode.normal)"])
     }
 
     /// Messages are copied, so they are whole however late the handler runs.

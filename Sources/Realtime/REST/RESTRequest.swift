@@ -77,7 +77,8 @@ extension REST {
         /// attempt, if there was one, without its body. Also called once each time that the request
         /// begins to wait for a network; `delay` is then nil. It runs on the main actor, on the
         /// actor to which it is isolated, or where the client's `Options.executor` says, perhaps
-        /// after the request's end was reported elsewhere.
+        /// after the request's end was reported elsewhere. A closure that uses properties of the
+        /// main actor says so: `{ @MainActor cause, delay, attempt in … }`.
         public var onRetry:
             (
                 @Sendable @isolated(any) (

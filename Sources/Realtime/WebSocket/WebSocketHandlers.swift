@@ -36,7 +36,36 @@ extension WebSocket {
         /// A pong answered one of the connection's pings after this time.
         public var pong: (@Sendable @isolated(any) (Duration) -> Void)?
 
-        public init() {}
+        /// Sets handlers. In main-actor code, for example in a view, closures that are passed here
+        /// run on the main actor and use its properties directly, and those in an actor's code run
+        /// on that actor. A closure that is assigned to a property later needs a word for that:
+        /// `handlers.message = { @MainActor kind, bytes in … }`.
+        public init(
+            @_inheritActorContext open: (@Sendable @isolated(any) (Opened) -> Void)? = nil,
+            @_inheritActorContext message: (
+                @Sendable @isolated(any) (MessageKind, RawSpan) -> Void
+            )? = nil,
+            @_inheritActorContext piece: (
+                @Sendable @isolated(any) (MessageKind, RawSpan, _ isFirst: Bool, _ isLast: Bool) ->
+                    Void
+            )? = nil,
+            @_inheritActorContext error: (@Sendable @isolated(any) (ErrorEvent) -> Void)? = nil,
+            @_inheritActorContext reconnect: (
+                @Sendable (_ attempt: Int, _ next: inout NextAttempt) async -> Bool
+            )? = nil,
+            @_inheritActorContext close: (@Sendable @isolated(any) (Closing) -> Void)? = nil,
+            @_inheritActorContext drained: (@Sendable @isolated(any) () -> Void)? = nil,
+            @_inheritActorContext pong: (@Sendable @isolated(any) (Duration) -> Void)? = nil
+        ) {
+            self.open = open
+            self.message = message
+            self.piece = piece
+            self.error = error
+            self.reconnect = reconnect
+            self.close = close
+            self.drained = drained
+            self.pong = pong
+        }
     }
 }
 
