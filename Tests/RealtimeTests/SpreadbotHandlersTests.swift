@@ -9,7 +9,7 @@ import Testing
     private let (calls, continuation) = AsyncStream.makeStream(of: Void.self)
 
     init(_ executor: Spreadbot.Executor?) throws {
-        var config = Spreadbot.Configuration(baseURL: StreamServer.shared.url(""))
+        var config = Spreadbot.Configuration.patient(StreamServer.shared.url(""))
         if let executor { config.executor = executor }
         spreadbot = try Spreadbot(config: config)
     }
@@ -79,7 +79,7 @@ private actor Counter {
     }
 
     @Test func handlersRunOnTheMainActorByDefault() async throws {
-        let spreadbot = Spreadbot(config: ["baseURL": StreamServer.shared.url("")])
+        let spreadbot = try Spreadbot(config: .patient(StreamServer.shared.url("")))
         let (calls, continuation) = AsyncStream.makeStream(of: String.self)
         // Without isolation: each traps elsewhere.
         spreadbot.onOpen { transport, _, _ in

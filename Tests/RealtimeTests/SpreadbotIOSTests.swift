@@ -14,7 +14,7 @@ import Testing
     init() {
         bot = Spreadbot(config: [
             "baseURL": StreamServer.shared.url(""), "transports": ["webSocket"], "maxRounds": 3,
-            "log": false,
+            "answerTimeout": 0, "pingInterval": 0, "log": false,
         ])
         rest = SpreadbotREST(config: ["baseURL": RESTServer.shared.url])
     }
