@@ -111,6 +111,48 @@ struct ReleaseTests {
         await #expect(throws: (any Error).self) { try await closed.getData(path: "a") }
     }
 
+    private let refusing = RESTServer.shared.url + "/status/404"
+
+    private func eventSource() async throws -> Held {
+        let probe = Probe()
+        var options = EventSource.Options()
+        options.executor = .loop
+        let source = try EventSource(refusing, options: options, start: false)
+        source.onOpen { _ = (source, probe) }
+        source.onMessage { _, _, _ in _ = (source, probe) }
+        source.addEventListener("a") { _, _, _ in _ = (source, probe) }
+        let states = source.states
+        try source.start()
+        for await state in states where state == .closed { break }
+        return Held(object: source, probe: probe)
+    }
+
+    /// Also if nobody handles the error.
+    @Test func anEventSourceThatFailsReleasesWhatItsHandlersCapture() async throws {
+        let held = try await eventSource()
+        try await settle()
+        #expect(held.object == nil && held.probe == nil)
+    }
+
+    private func longPoll() async throws -> Held {
+        let probe = Probe()
+        var options = LongPoll.Options()
+        options.executor = .loop
+        let poll = try LongPoll(refusing, options: options, start: false)
+        poll.onOpen { _ in _ = (poll, probe) }
+        poll.onMessage { _ in _ = (poll, probe) }
+        let states = poll.states
+        try poll.start()
+        for await state in states where state == .closed { break }
+        return Held(object: poll, probe: probe)
+    }
+
+    @Test func aLongPollThatFailsReleasesWhatItsHandlersCapture() async throws {
+        let held = try await longPoll()
+        try await settle()
+        #expect(held.object == nil && held.probe == nil)
+    }
+
     private func meteorClient() throws -> Held {
         let probe = Probe()
         let client = try DDPClient("ws://127.0.0.1:1")

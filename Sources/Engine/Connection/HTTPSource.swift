@@ -443,6 +443,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         options.take()
         loop.disarm(timer)
         reachability?.remove(self)
-        if unreported == nil || isClosed { dropHandlers() }
+        // The error stays for a handler that is set later.
+        dropHandlers()
     }
 }
