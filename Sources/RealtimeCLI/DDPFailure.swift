@@ -80,11 +80,7 @@ struct DDPUnreachable: Error {
                     ?? false
             default: false
             }
-        guard isAnotherServer else {
-            // The session's own limit for a connection, which the message does not name.
-            let isSilent = error.message.contains(" did not answer within")
-            return error.code == .timeout && isSilent ? RealtimeError.slowAdvice : error.advice
-        }
+        guard isAnotherServer else { return error.advice }
         return "Is it a Meteor server, and is the path right? Its WebSocket is expected at"
             + " \(address.webSocket), and SockJS beside it."
     }

@@ -11,13 +11,14 @@ enum FlagNames {
         ("upgradeInterval", "--upgrade"), ("maxRounds", "--max-rounds"), ("port", "--port"),
         ("option max_document_bytes", nil),
         ("answerTimeout", nil), ("authTimeout", nil), ("clientEventQueue", nil),
-        ("idleTimeout", nil), ("maxAttempts", nil), ("maxBodyBytes", nil), ("maxCallRepeats", nil),
-        ("maxEventBytes", nil),
+        ("heartbeatTimeout", nil), ("idleTimeout", nil), ("maxAttempts", nil),
+        ("maxBodyBytes", nil), ("maxCallRepeats", nil), ("maxEventBytes", nil),
         ("maxHeaderBytes", nil), ("maxInflateRatio", nil), ("maxLineBytes", nil),
         ("maxMessageBytes", nil), ("maxNameBytes", nil), ("maxReconnects", nil),
         ("maxRedirects", nil), ("allowInsecureRedirects", nil), ("maxUnsentBytes", nil),
         ("offlineQueue", nil), ("pongTimeout", nil), ("queueCapacity", nil),
-        ("queueTime", nil), ("reconnectAttemptsMax", nil), ("sendLimitBytes", nil),
+        ("queueTime", nil), ("reconnectAttemptsMax", nil), ("responseTimeout", nil),
+        ("sendLimitBytes", nil),
     ]
 
     static func put(into message: String) -> String {

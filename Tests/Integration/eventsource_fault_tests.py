@@ -127,7 +127,7 @@ async def test_stalled(begin: bytes) -> None:
         exchange.hold()
 
     async with watching(script, response_timeout=0.1) as (watch, _):
-        await watch.loses("RT_ERROR_TIMEOUT", "did not answer within 100 ms")
+        await watch.loses("RT_ERROR_TIMEOUT", "did not answer within 100 ms (response_timeout)")
 
 
 async def test_stalled_handshake() -> None:
@@ -140,6 +140,7 @@ async def test_stalled_handshake() -> None:
             error = await errors.get()
             expect(error.error.name == "RT_ERROR_TIMEOUT" and not error.fatal, f"{error}")
             expect(isinstance(error.error, TimeoutError), f"{error}")
+            expect("within 100 ms (connect_timeout)" in error.error.message, f"{error}")
 
 
 async def test_idle() -> None:
@@ -150,7 +151,7 @@ async def test_idle() -> None:
 
     async with watching(script, idle_timeout=0.1) as (watch, _):
         await watch.data("x")
-        await watch.loses("RT_ERROR_TIMEOUT", "sent nothing for 100 ms")
+        await watch.loses("RT_ERROR_TIMEOUT", "sent nothing for 100 ms (idle_timeout)")
         await watch.data("x")
 
 

@@ -397,6 +397,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
             return
         }
         #expect(told.error.code == .timeout)
+        #expect(told.error.message.hasSuffix("within 2 s (responseTimeout)"))
         #expect(!told.isFatal)
     }
 
@@ -416,6 +417,7 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
             return
         }
         #expect(told.error.code == .timeout)
+        #expect(told.error.message.hasSuffix("sent nothing for 5 s (idleTimeout)"))
         #expect(driver.session.state == .connecting)
     }
 

@@ -8,12 +8,15 @@ struct OptionOwnerTests {
         #expect(OptionOwner.rest.mention(.queueTime) == " (queueTime)")
         #expect(OptionOwner.eventsource.mention(.retryUnsafe) == " (retryUnsafe)")
         #expect(OptionOwner.ddp.mention(.maxDocumentBytes) == " (maxDocumentBytes)")
+        #expect(OptionOwner.eventsource.mention(.responseTimeout) == " (responseTimeout)")
+        #expect(OptionOwner.ddp.mention(.heartbeatTimeout) == " (heartbeatTimeout)")
         #expect(OptionOwner.pusher.mention(.reconnectLimits) == " (reconnectAttemptsMax)")
     }
 
     @Test func anOptionThatTheObjectDoesNotHaveIsNotNamed() {
         #expect(OptionOwner.pusher.mention(.attemptTimeout) == "")
         #expect(OptionOwner.ddp.mention(.maxInflateRatio) == "")
+        #expect(OptionOwner.longpoll.mention(.responseTimeout) == "")
         for limit in OptionOwner.Limit.allCases where limit != .maxAttempts {
             #expect(OptionOwner.backoff.mention(limit) == "")
         }

@@ -265,6 +265,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         dropTransfer()
         var options = HTTPTransferOptions()
         options.connectTimeout = configuration.http.connectTimeout
+        options.owner = configuration.owner
         options.decodes = configuration.http.compression
         options.mayEndInCoding = Self.mayEndInCoding
         options.offersHTTP2 = configuration.http.http2
@@ -380,14 +381,6 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     /// own.
     final func log(_ level: LogLevel, _ line: @autoclosure () -> String) {
         Log.write(isLeg ? .debug : level, line())
-    }
-
-    /// The credentials of the last request, and those that are set now.
-    private var sentSecrets: SentSecrets {
-        var secrets = SentSecrets(configuration.headers.all, configuration.url)
-        if let request = session?.request { secrets.add(SentSecrets(request.fields, request.url)) }
-        secrets.add(configuration.network)
-        return secrets
     }
 
     final func report(_ failure: HTTPSourceFailure) {

@@ -30,4 +30,12 @@ extension HTTPSource {
             if !isClosed, session?.retryNow(Loop.now()) == true { updateTimer() }
         }
     }
+
+    /// The credentials of the last request, and those that are set now.
+    var sentSecrets: SentSecrets {
+        var secrets = SentSecrets(configuration.headers.all, configuration.url)
+        if let request = session?.request { secrets.add(SentSecrets(request.fields, request.url)) }
+        secrets.add(configuration.network)
+        return secrets
+    }
 }

@@ -117,7 +117,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         _ owner: any HTTPTransferOwner
     ) {
         self.handle = handle
-        dialing = Dialing(limit: options.connectTimeout)
+        dialing = Dialing(options)
         reportsProgress = options.reportsProgress
         body.isSecret = options.isSecret
         mayEndInCoding = options.mayEndInCoding

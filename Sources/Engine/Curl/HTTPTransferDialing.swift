@@ -8,6 +8,7 @@ extension HTTPTransfer {
         let started = Loop.now()
         /// The limit from the start to an established connection, including TLS; zero for none.
         let limit: Duration
+        private let owner: OptionOwner
         /// libcurl has asked for a socket.
         var isWanted = false
         var dial: CurlDial?
@@ -18,7 +19,13 @@ extension HTTPTransfer {
         /// libcurl may repeat a request itself a few times, each time by a new connection.
         static let mostDials = 8
 
-        init(limit: Duration) { self.limit = limit }
+        init(_ options: borrowing HTTPTransferOptions) {
+            limit = options.connectTimeout
+            owner = options.owner
+        }
+
+        /// The limit, and the option that sets it.
+        var limitText: String { limit.readable + owner.mention(.connectTimeout) }
     }
 
     /// Called by libcurl.
@@ -46,14 +53,9 @@ extension HTTPTransfer {
 
     /// The limit on connecting was reached.
     func dialTimeReached() {
-        let dial = dialing.dial
-        let delay = dial?.connecting?.delay ?? ""
-        dial?.leave(self)
-        dialFailed(
-            RealtimeError(
-                .timeout,
-                "cannot connect to \(handle.route): timed out"
-                    + (delay.isEmpty ? "" : " (\(delay))")))
+        let error = late(dialing.limitText)
+        dialing.dial?.leave(self)
+        dialFailed(error)
     }
 
     /// The error for an attempt whose time ended before there was a connection.

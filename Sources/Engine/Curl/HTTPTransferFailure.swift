@@ -1,4 +1,5 @@
 import CShims
+import Glibc
 import Session
 import Wire
 
@@ -30,6 +31,11 @@ extension HTTPTransfer {
                 RealtimeError(
                     .connectionLost, "\(route) refused the request on its HTTP/2 connection"),
                 precedesRequest: true)
+        }
+        if isConnecting, result == CURLE_OPERATION_TIMEDOUT, dialing.limit > .zero,
+            shim_curl_os_error(easy) != ETIMEDOUT
+        {
+            return HTTPFailure(late(dialing.limitText), precedesRequest: true)
         }
         let error = CurlFailure.error(
             result, handle.errorText, of: easy, on: route, isConnecting: isConnecting)

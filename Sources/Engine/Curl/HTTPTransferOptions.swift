@@ -1,7 +1,11 @@
+import Wire
+
 /// The options of an exchange, besides its request.
 struct HTTPTransferOptions {
     /// The limit from the start to an established connection, including TLS; zero for none.
     var connectTimeout: Duration = .zero
+    /// Whose `connectTimeout` this is, for errors.
+    var owner = OptionOwner.rest
     /// Offers the content codings that can be decoded, and decodes the response.
     var decodes = true
     /// Accepts a body that is complete by its framing, but ends inside its content coding: a server

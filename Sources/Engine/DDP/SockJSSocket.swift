@@ -132,6 +132,7 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
             request.lay(over: owner?.fields(configuration, for: url) ?? [])
             var options = HTTPTransferOptions()
             options.connectTimeout = configuration.session.connectTimeout
+            options.owner = .ddp
             options.decodes = configuration.compression
             options.offersHTTP2 = configuration.http2
             options.prefersSharing = options.offersHTTP2 && url.isSecure

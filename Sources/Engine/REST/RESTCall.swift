@@ -76,6 +76,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         let policy = self.request.policy
         var options = HTTPTransferOptions()
         options.connectTimeout = policy.connectTimeout
+        options.owner = policy.owner
         // A decoder would keep what it has decoded.
         options.decodes = http.compression && !handlers.isSecret
         options.isSecret = handlers.isSecret

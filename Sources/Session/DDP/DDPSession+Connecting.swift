@@ -202,7 +202,8 @@ extension DDPSession {
             stage == .greeting(number)
             ? "opened the connection, but did not answer as a Meteor server" : "did not answer"
         act(.drop(number))
-        let limit = configuration.connectTimeout.readable
+        let limit =
+            configuration.connectTimeout.readable + OptionOwner.ddp.mention(.connectTimeout)
         lose(RealtimeError(.timeout, "\(configuration.server) \(what) within \(limit)"), now)
     }
 
@@ -293,7 +294,9 @@ extension DDPSession {
             case .ping: send(DDPWriter.ping, now)
             case .lost:
                 act(.drop(connection))
-                let limit = configuration.heartbeatTimeout.readable
+                let limit =
+                    configuration.heartbeatTimeout.readable
+                    + OptionOwner.ddp.mention(.heartbeatTimeout)
                 lose(
                     RealtimeError(
                         .timeout, "\(configuration.server) did not answer a ping within \(limit)"),

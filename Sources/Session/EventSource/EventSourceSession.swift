@@ -342,18 +342,24 @@ package struct EventSourceSession: HTTPSourceSession {
                 return .nothing
             }
             return .failed(
-                timedOut("did not answer within", configuration.responseTimeout, now, random))
+                timedOut(
+                    "did not answer within", configuration.responseTimeout, .responseTimeout, now,
+                    random))
         case .open:
-            return .failed(timedOut("sent nothing for", configuration.idleTimeout, now, random))
+            return .failed(
+                timedOut(
+                    "sent nothing for", configuration.idleTimeout, .idleTimeout, now, random))
         case .waiting: return .begin
         case .idle, .authorizing, .closed: return .nothing
         }
     }
 
     private mutating func timedOut(
-        _ what: String, _ limit: Duration, _ now: Instant, _ random: Double
+        _ what: String, _ limit: Duration, _ option: OptionOwner.Limit, _ now: Instant,
+        _ random: Double
     ) -> HTTPSourceFailure {
-        let error = RealtimeError(.timeout, "\(name) \(what) \(limit.readable)")
+        let mention = configuration.owner.mention(option)
+        let error = RealtimeError(.timeout, "\(name) \(what) \(limit.readable)\(mention)")
         guard configuration.mayRepeat else { return fail(unrepeated(error)) }
         return end(error, status: 0, now: now, random: random, asked: .zero)
     }

@@ -68,6 +68,8 @@ package protocol HTTPSourceConfiguration: RequestHeaders, Sendable {
     var url: HTTPURL { get set }
     var network: NetworkConfiguration { get }
     var http: HTTPOptions { get }
+    /// Whose options errors name.
+    var owner: OptionOwner { get }
 }
 
 /// The end of an attempt, as reported to the user (docs/eventsource.md, C12).

@@ -21,6 +21,7 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
         case clientEventQueue = "client_event_queue"
         case connectTimeout = "connect_timeout_ms"
         case deadline = "deadline_ms"
+        case heartbeatTimeout = "heartbeat_timeout_ms"
         case idleTimeout = "idle_timeout_ms"
         case maxAttempts = "max_attempts"
         case maxBodyBytes = "max_body_bytes"
@@ -41,6 +42,7 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
         case queueCapacity = "queue_capacity"
         case queueTime = "queue_ttl_ms"
         case reconnectLimits = "reconnect_limits"
+        case responseTimeout = "response_timeout_ms"
         case retryUnsafe = "retry_unsafe"
         case sendLimit = "send_limit_bytes"
     }
@@ -67,7 +69,9 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
         case .authTimeout, .clientEventQueue, .reconnectLimits: self == .pusher
         case .answerTimeout: self == .spreadbot
         case .maxAttempts: self == .backoff
-        case .maxCallRepeats, .maxDocumentBytes, .maxUnsentBytes: self == .ddp
+        case .heartbeatTimeout, .maxCallRepeats, .maxDocumentBytes, .maxUnsentBytes:
+            self == .ddp
+        case .responseTimeout: self == .eventsource
         }
     }
 

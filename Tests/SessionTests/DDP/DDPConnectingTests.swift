@@ -52,16 +52,17 @@ struct DDPConnectingTests {
         }
         model.session.connect(now: model.now)
         model.pass(.seconds(10))
-        #expect(model.errors() == ["example.org:443 did not answer within 10 s"])
+        #expect(model.errors() == ["example.org:443 did not answer within 10 s (connectTimeout)"])
         model.session.connect(now: model.now)
         _ = model.done()
         model.open()
         model.pass(.seconds(10))
         let silent = "opened the connection, but did not answer as a Meteor server within 10 s"
-        #expect(model.errors() == ["example.org:443 \(silent)"])
+        #expect(model.errors() == ["example.org:443 \(silent) (connectTimeout)"])
         model.connect()
         model.pass(.seconds(40))
-        #expect(model.errors() == ["example.org:443 did not answer a ping within 15 s"])
+        let lost = "example.org:443 did not answer a ping within 15 s (heartbeatTimeout)"
+        #expect(model.errors() == [lost])
         model.connect()
         model.end(DDPSocketEnd(closeCode: 1008, reason: "Go away"))
         #expect(model.errors() == ["example.org:443 closed the connection with code 1008: Go away"])
