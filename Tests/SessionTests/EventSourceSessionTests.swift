@@ -433,4 +433,13 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         driver.session.setPaused(false, now: driver.now + .seconds(1))
         #expect(driver.session.wakeUp == driver.now + .seconds(5))
     }
+
+    @Test func linesOfTheLogSayWhenTheNextAttemptFollows() {
+        let error = RealtimeError(.store, "the file is full")
+        let line = HTTPSourceFailure(error: error, retryIn: .seconds(2), attempt: 3).line
+        #expect(line.hasPrefix("the file is full; attempt 3 in 2 s"))
+        // Nothing has ended.
+        #expect(HTTPSourceFailure(error: error).line == "the file is full")
+        #expect(HTTPSourceFailure(error: error, attempt: 1, isFatal: true).line == error.message)
+    }
 }

@@ -38,9 +38,9 @@ extension EventSource {
         public var lastEventID: String?
         /// A file that keeps the last event id between runs. Any number of sources and processes
         /// may share it. It is written at most once a second and at close. A file with other
-        /// content, owned by another user or writable by others, or a symbolic link, is refused
-        /// (`.store`) and not changed. An event counts as processed when the iteration asks for the
-        /// next one; otherwise it comes again.
+        /// content, owned by another user or writable by others, or a symbolic link, is refused and
+        /// not changed; `onError` reports that (`.store`, not fatal), and no id is kept. An event
+        /// counts as processed when the iteration asks for the next one; otherwise it comes again.
         public var idFile: String?
         /// This program's file for `idFile`; see `EventSource.IDFile.standard`. nil if it cannot be
         /// used; the log says why.

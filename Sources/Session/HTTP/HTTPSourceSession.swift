@@ -105,9 +105,9 @@ package struct HTTPSourceFailure: Sendable {
         return failure
     }
 
-    /// For the log: the error, and when the next attempt follows.
+    /// For the log: the error, and when the next attempt follows, if one does.
     package var line: String {
-        guard !isFatal else { return error.message }
+        guard retryIn != nil || attempt > 0, !isFatal else { return error.message }
         let when = retryIn.map { $0.fromNow } ?? "when there is a network again"
         return "\(error.message); attempt \(attempt) \(when)"
     }
