@@ -389,6 +389,11 @@ void rt_loop_free(rt_loop *loop);
  * event loop (epoll, poll, asyncio, GLib, libuv) for reading; never read, write or close it. It
  * does not change while the loop exists. Any thread.
  *
+ * Edge-triggered hosts (EPOLLET, Go's netpoll, mio, Tokio) are supported: call `rt_loop_dispatch`
+ * with 0 once for each event. If that call returns while work is left, because a turn is limited,
+ * there is another event. If it returned RT_ERROR_BUSY, there is another event when the thread that
+ * runs the loop has returned.
+ *
  * Returns: the descriptor, or a negative `rt_status`.
  * Since 0.1.
  */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/crypto.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -23,6 +24,7 @@ _Static_assert(SHIM_EPOLL_IN == EPOLLIN && SHIM_EPOLL_OUT == EPOLLOUT, "epoll's 
 _Static_assert(SHIM_EPOLL_ERROR == EPOLLERR, "epoll's own number");
 _Static_assert(SHIM_EPOLL_HANG_UP == EPOLLHUP, "epoll's own number");
 _Static_assert(SHIM_EPOLL_ONCE == EPOLLONESHOT, "epoll's own numbers");
+_Static_assert(SHIM_EPOLL_PEER_ENDED == EPOLLRDHUP, "epoll's own number");
 
 /* Most programs have no such function: the count spares them the look at the thread's own. */
 static atomic_uint locked_functions;
@@ -59,6 +61,10 @@ int shim_epoll_modify(int epoll, int fd, uint32_t events, uint64_t token) {
 
 int shim_epoll_remove(int epoll, int fd) { return control(epoll, EPOLL_CTL_DEL, fd, 0, 0); }
 
+int shim_epoll_add_signal(int epoll, int fd, uint64_t token) {
+  return control(epoll, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLET, token);
+}
+
 enum { BATCH = 128 };
 
 int shim_epoll_wait(int epoll, shim_ready *ready, int capacity, int timeout_ms) {
@@ -94,12 +100,6 @@ int shim_timerfd_set(int fd, uint64_t nanoseconds) {
   return timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
-void shim_counter_drain(int fd) {
-  uint64_t count;
-  while (read(fd, &count, sizeof count) < 0 && errno == EINTR) {
-  }
-}
-
 void shim_eventfd_signal(int fd) {
   // The caller may be a signal handler, which must not change errno for the code it interrupted.
   const int saved = errno;
@@ -107,6 +107,11 @@ void shim_eventfd_signal(int fd) {
   while (write(fd, &one, sizeof one) < 0 && errno == EINTR) {
   }
   errno = saved;
+}
+
+bool shim_is_readable(int fd) {
+  struct pollfd watched = {.fd = fd, .events = POLLIN};
+  return poll(&watched, 1, 0) > 0;
 }
 
 uint64_t shim_monotonic_nanoseconds(void) {

@@ -39,13 +39,18 @@ public func rt_loop_free(_ loop: rt_loop?) {
 /// and may be readable once more when a cancelled timer would have been due. Add it to the host's
 /// event loop (epoll, poll, asyncio, GLib, libuv) for reading; never read, write or close it. It
 /// does not change while the loop exists. Any thread. Since 0.1.
+///
+/// Edge-triggered hosts (EPOLLET, Go's netpoll, mio, Tokio) are supported: call `rt_loop_dispatch`
+/// with 0 once for each event. If that call returns while work is left, because a turn is limited,
+/// there is another event. If it returned RT_ERROR_BUSY, there is another event when the thread
+/// that runs the loop has returned.
 /// - Returns: the descriptor, or a negative `rt_status`.
 @_cdecl("rt_loop_fd")
 public func rt_loop_fd(_ loop: rt_loop?) -> Int32 {
     borderValue { () throws(RealtimeError) in
         let loop = try LoopHandle.borrow(loop).loop
         try loop.checkNotForked()
-        return loop.descriptor
+        return loop.hostDescriptor
     }
 }
 

@@ -20,6 +20,7 @@ enum {
   SHIM_EPOLL_OUT = 4,
   SHIM_EPOLL_ERROR = 8,
   SHIM_EPOLL_HANG_UP = 16,
+  SHIM_EPOLL_PEER_ENDED = 1 << 13,
   SHIM_EPOLL_ONCE = 1 << 30
 };
 
@@ -32,6 +33,8 @@ int shim_epoll_create(void);
 int shim_epoll_add(int epoll, int fd, uint32_t events, uint64_t token);
 int shim_epoll_modify(int epoll, int fd, uint32_t events, uint64_t token);
 int shim_epoll_remove(int epoll, int fd);
+/// Watches an eventfd or timerfd edge-triggered: each signal is reported once, without being read.
+int shim_epoll_add_signal(int epoll, int fd, uint64_t token);
 /// Fills up to `capacity` entries. Returns how many; 0 after a timeout or signal; -1 with errno.
 int shim_epoll_wait(int epoll, shim_ready *ready, int capacity, int timeout_ms);
 
@@ -42,9 +45,9 @@ int shim_eventfd_create(void);
 int shim_timerfd_create(void);
 /// Sets an absolute time on the monotonic clock; 0 disarms.
 int shim_timerfd_set(int fd, uint64_t nanoseconds);
-/// Resets the counter of an eventfd or timerfd by reading it.
-void shim_counter_drain(int fd);
 void shim_eventfd_signal(int fd);
+/// Whether `fd` is readable now.
+bool shim_is_readable(int fd);
 uint64_t shim_monotonic_nanoseconds(void);
 
 /// send() without SIGPIPE.

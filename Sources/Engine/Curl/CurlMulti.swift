@@ -268,6 +268,8 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         var running: Int32 = 0
         if socket != CURL_SOCKET_BAD { sockets.reported(socket) }
         isActing = true
+        // libcurl does not say whether it has read all that there was.
+        loop.mayBeReady = true
         _ = curl_multi_socket_action(multi, socket, mask, &running)
         isActing = false
         if socket != CURL_SOCKET_BAD { sockets.handled(socket) }

@@ -15,15 +15,18 @@ package import Wire
 /// Unchecked because that claim, an atomic, guards the plain fields, which the compiler cannot see.
 package final class Loop: @unchecked Sendable {
     /// The epoll descriptor. It is readable when `dispatch` has work to do.
-    package let descriptor: Int32
+    let descriptor: Int32
     private let timerDescriptor: Int32
-    private let wakeDescriptor: Int32
+    let wakeDescriptor: Int32
 
     // The claim and the job queue; see LoopClaim.swift.
     let owner = Atomic<UInt>(0)
     let jobs = Mutex<[Job]>([])
     let jobCount = Atomic<Int>(0)
-    private let wakePending = Atomic<Bool>(false)
+    let wakePending = Atomic<Bool>(false)
+    // For edge-triggered hosts; see LoopEdge.swift.
+    let isHosted = Atomic<Bool>(false)
+    let missedDispatch = Atomic<Bool>(false)
     let callerTimers = Mutex(CallerTimers())
     let isClosed = Atomic<Bool>(false)
     let stopRequested = Atomic<Bool>(false)
@@ -47,6 +50,10 @@ package final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) private var residents: [ObjectIdentifier: any LoopResident] = [:]
     @exclusivity(unchecked) private var multiplexer: (any LoopMultiplexer)?
     @exclusivity(unchecked) private var isMultiplexerScheduled = false
+    /// True if descriptors may be ready that this turn has not handled.
+    @exclusivity(unchecked) var mayBeReady = false
+    /// True if the source whose turn it is has read all that there was.
+    @exclusivity(unchecked) private var isDrained = false
     private let readyEvents: UnsafeMutablePointer<shim_ready>
     private static let eventsPerTurn: Int32 = 128
 
@@ -66,10 +73,8 @@ package final class Loop: @unchecked Sendable {
         self.init(descriptor: shim_epoll_create())
         let isMade =
             wakeDescriptor >= 0
-            && shim_epoll_add(descriptor, timerDescriptor, PollEvents.readable, Loop.timerToken)
-                == 0
-            && shim_epoll_add(descriptor, wakeDescriptor, PollEvents.readable, Loop.wakeToken)
-                == 0
+            && shim_epoll_add_signal(descriptor, timerDescriptor, Loop.timerToken) == 0
+            && shim_epoll_add_signal(descriptor, wakeDescriptor, Loop.wakeToken) == 0
         guard isMade else { throw Loop.systemError("making a loop's descriptors", errno) }
     }
 
@@ -126,6 +131,7 @@ package final class Loop: @unchecked Sendable {
         let wait = hasScheduled ? 0 : timeout
         let count = shim_epoll_wait(descriptor, readyEvents, Loop.eventsPerTurn, wait)
         guard count >= 0 else { throw Loop.systemError("waiting for events", errno) }
+        mayBeReady = count == Loop.eventsPerTurn
         counters.turns.grow(by: 1)
         counters.events.grow(by: UInt64(count))
         let ready = Int(count) + scheduled.count
@@ -145,18 +151,17 @@ package final class Loop: @unchecked Sendable {
 
     private func handle(_ ready: shim_ready) {
         switch ready.token {
-        case Loop.timerToken:
-            shim_counter_drain(timerDescriptor)
-            timerArmedAt = nil
+        case Loop.timerToken: timerArmedAt = nil
         case Loop.wakeToken:
-            // Drain before the jobs run: a thread that posts from now on wakes us again.
-            shim_counter_drain(wakeDescriptor)
-            // An exchange, because it orders the posting threads' earlier writes before it on every
-            // processor.
+            // Before the jobs run: a thread that posts from now on wakes us again. An exchange,
+            // because it orders the posting threads' earlier writes before it on every processor.
             _ = wakePending.exchange(false, ordering: .sequentiallyConsistent)
         case let token where token & Loop.multiplexerBit != 0:
             multiplexer?.isReady(Int32(truncatingIfNeeded: token), ready.events)
-        case let token: sources[token]?.ready(ready.events)
+        case let token:
+            isDrained = false
+            sources[token]?.ready(ready.events)
+            if !isDrained || ready.events & PollEvents.peerEnded != 0 { mayBeReady = true }
         }
     }
 
@@ -220,18 +225,20 @@ package final class Loop: @unchecked Sendable {
         _ = shim_timerfd_set(timerDescriptor, max(earliest.nanoseconds, 1))
     }
 
-    /// Call before giving up the claim: makes the descriptor readable if anything is scheduled.
+    /// Call before giving up the claim: makes the descriptor readable if there is work.
     func settle() {
-        if hasScheduled { wake() }
         armTimerDescriptor()
+        let wasSignalled = hasScheduled && wake()
+        if mayBeReady, !wasSignalled { renewEdgeIfReady() }
     }
 
     /// Makes the descriptor readable. Any thread. Repeated calls until the next turn have no
     /// effect.
-    func wake() {
-        if !wakePending.exchange(true, ordering: .sequentiallyConsistent) {
-            shim_eventfd_signal(wakeDescriptor)
-        }
+    /// - Returns: whether this call had one.
+    @discardableResult func wake() -> Bool {
+        if wakePending.exchange(true, ordering: .sequentiallyConsistent) { return false }
+        shim_eventfd_signal(wakeDescriptor)
+        return true
     }
 
     // MARK: For objects on the loop; owner only. After the teardown these do nothing: a source
@@ -260,6 +267,10 @@ package final class Loop: @unchecked Sendable {
     func addResident(_ resident: some LoopResident) {
         if !isTornDown { residents[ObjectIdentifier(resident)] = resident }
     }
+
+    /// To be called in a source's `ready` once a read has returned less than it asked for. epoll
+    /// then reports what comes later by itself.
+    func noteDrained() { isDrained = true }
 
     func removeResident(_ resident: some LoopResident) {
         residents[ObjectIdentifier(resident)] = nil
@@ -290,9 +301,16 @@ package final class Loop: @unchecked Sendable {
             } else if old == 0 {
                 shim_epoll_add(descriptor, socket, events, token)
             } else {
-                shim_epoll_modify(descriptor, socket, events, token)
+                modify(socket, events, token)
             }
         guard result == 0 else { throw Loop.systemError("watching a socket", errno) }
+    }
+
+    private func modify(_ socket: Int32, _ events: UInt32, _ token: UInt64) -> Int32 {
+        // If the last turn reported the socket, it counts as ready already, and nothing reports
+        // that it is ready for another event.
+        mayBeReady = true
+        return shim_epoll_modify(descriptor, socket, events, token)
     }
 
     func remove(_ token: UInt64, descriptor socket: Int32) {

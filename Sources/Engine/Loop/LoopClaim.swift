@@ -46,6 +46,7 @@ extension Loop {
     func endCall() {
         settle()
         releaseClaim()
+        repeatMissedDispatch()
         // If `close` ran after this call last checked `isClosed`, it found the loop claimed and
         // left the teardown to us. Both sides are sequentially consistent, so one of them sees the
         // other.
@@ -77,6 +78,7 @@ extension Loop {
         }
         try Loop.checkMayRun()
         guard claim(shim_thread_self() | Loop.dispatching) else {
+            missDispatch()
             throw RealtimeError(.busy, "another thread is running this loop")
         }
     }

@@ -334,7 +334,8 @@ extension WebSocketConnection {
 
     private func updateInterest() {
         guard case .connected(let transport) = link else { return }
-        var events = life.stage == .open && isPaused ? 0 : PollEvents.readable
+        var events =
+            life.stage == .open && isPaused ? 0 : PollEvents.readable | PollEvents.peerEnded
         if watch.isWriteBlocked { events |= PollEvents.writable }
         guard events != watch.events else { return }
         do throws(RealtimeError) {

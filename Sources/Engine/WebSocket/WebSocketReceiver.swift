@@ -43,8 +43,8 @@ extension WebSocketConnection: WebSocketWalker {
                     held.append(UnsafeRawBufferPointer(rebasing: input[used...]))
                     return
                 }
-                if isDrained { return }
-            case .wouldBlock: return
+                if isDrained { return loop.noteDrained() }
+            case .wouldBlock: return loop.noteDrained()
             case .end: return ended(nil)
             case .failed(let why, let isTLS, let number): return ended(why, isTLS: isTLS, number)
             }
@@ -74,8 +74,11 @@ extension WebSocketConnection: WebSocketWalker {
             let now = Loop.now()
             session?.pointee.received(messagesAt: now)
             if let step = session?.pointee.direct(count, now: now) { took(step) }
+            if isDrained { loop.noteDrained() }
             return isDrained ? 0 : count
-        case .wouldBlock: return 0
+        case .wouldBlock:
+            loop.noteDrained()
+            return 0
         case .end: ended(nil)
         case .failed(let why, let isTLS, let number): ended(why, isTLS: isTLS, number)
         }

@@ -25,8 +25,9 @@ public final class Loop: Sendable {
 
     deinit { engine.close() }
 
-    /// Readable when `dispatch` has work to do. For a host's own loop; never read or close it.
-    public var descriptor: Int32 { engine.descriptor }
+    /// Readable when `dispatch` has work to do. For a host's own loop, level- or edge-triggered:
+    /// when a `dispatch` leaves work, this becomes readable anew. Never read or close it.
+    public var descriptor: Int32 { engine.hostDescriptor }
 
     /// Waits up to `timeout` for work (nil: without limit), then does all work that is ready, on
     /// this thread.
