@@ -69,12 +69,12 @@ def no_leaks() -> Iterator[None]:
     assert not registry._entries
     # The thread of a blocking client may still be freeing its loop.
     end = time.monotonic() + PATIENCE_S
-    while (leaked := _loops_since(before)) and time.monotonic() < end:
+    while (leaked := loops_since(before)) and time.monotonic() < end:
         time.sleep(0.001)
     assert not leaked
 
 
-def _loops_since(before: set[str]) -> dict[str, str]:
+def loops_since(before: set[str]) -> dict[str, str]:
     """The descriptors of loops that were not open before."""
     return {
         name: target

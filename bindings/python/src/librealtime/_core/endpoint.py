@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from .abi import rt_status
 from .errors import RealtimeError, check
+from .forgetting import forget
 from .handle import Handle
 from .inbox import Inbox
 from .kind import Kind
@@ -70,6 +71,12 @@ class Endpoint(Calling):
                 _warn(f"unclosed {self._kind.noun} {self!r}", ResourceWarning, source=self)
             finally:
                 self._was_collected()
+
+    def _not_made(self, error: BaseException) -> None:
+        """Called when the constructor has failed: releases what it has made."""
+        self._is_closed = True
+        self._loop_handle = self._handle = None
+        forget(error)
 
     @property
     def opened(self) -> Opened | None:

@@ -47,15 +47,15 @@ class Setup:
         self.names: Collection[str] = ()
 
     def __getattr__(self, name: str) -> Callable[..., None]:
+        # No function of its own: a traceback would keep it, and with it the handle.
+        return functools.partial(self._call, name)
+
+    def _call(self, name: str, *arguments: Any) -> None:
         function: Callable[..., int] = getattr(self._kind, name)
-
-        def call(*arguments: Any) -> None:
-            try:
-                check(function(self._handle, *arguments))
-            except InvalidArgument as error:
-                raise self._named(error, name) from None
-
-        return call
+        try:
+            check(function(self._handle, *arguments))
+        except InvalidArgument as error:
+            raise self._named(error, name) from None
 
     def _named(self, error: InvalidArgument, function: str) -> Exception:
         """What C refuses, such as a URL, with the name of the parameter that has it."""

@@ -88,7 +88,8 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
         self._prepare_awaiting(Reactor.current(), 0, 0)
         try:
             super()._begin(url, given)
-        except BaseException:
+        except BaseException as error:
+            self._not_made(error)
             self._reactor.release_when_idle()
             raise
         self._reactor.add(self)

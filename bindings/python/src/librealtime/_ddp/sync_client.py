@@ -77,8 +77,12 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
 
     def _begin(self, url: str, given: Given) -> None:
         self._prepare_driving()
-        super()._begin(url, given)
-        self._live_by_itself()
+        try:
+            super()._begin(url, given)
+            self._live_by_itself()
+        except BaseException as error:
+            self._not_made(error)
+            raise
 
     def _join(self) -> Handle:
         return new_loop()

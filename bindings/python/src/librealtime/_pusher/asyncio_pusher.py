@@ -57,7 +57,8 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         self._prepare_awaiting(Reactor.current(), *queue_limits(given))
         try:
             super()._begin(key, given)
-        except BaseException:
+        except BaseException as error:
+            self._not_made(error)
             self._reactor.release_when_idle()
             raise
         self._reactor.add(self)

@@ -47,8 +47,12 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
         plain(given["prepare_authorization"], "prepare_authorization")
         self._prepare_driving()
         self._guard = self._lock
-        super()._begin(key, given)
-        self._live_by_itself()
+        try:
+            super()._begin(key, given)
+            self._live_by_itself()
+        except BaseException as error:
+            self._not_made(error)
+            raise
 
     def _join(self) -> Handle:
         return new_loop()

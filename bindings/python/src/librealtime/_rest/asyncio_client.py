@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from .._core.abi import rt_credentials
+from .._core.forgetting import forget
 from .._core.handle import Handle
 from .._core.loader import lib
 from .._core.reactor import Reactor, elsewhere
@@ -176,7 +177,11 @@ class RESTClient(BaseRESTClient[Answer, Stream]):
         reactor = self._reactor
         if reactor is not None and asyncio.get_running_loop() is not reactor.loop:
             raise elsewhere("client")
-        return super()._live()
+        try:
+            return super()._live()
+        except BaseException as error:
+            forget(error)
+            raise
 
     async def _request(self, method: str, path: str, options: RequestKeywords) -> RESTResponse:
         call = self._start(method, path, RequestOptions.of(options, "request"), False)

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from .._core.driven import Driven
+from .._core.forgetting import forget
 from .._core.handle import Handle, new_loop
 from . import callbacks
 from .call import Call, StreamedAnswer
@@ -67,7 +68,11 @@ class RESTClient(Driven, BaseRESTClient[RESTResponse, Stream]):
     def _prepare(self) -> None:
         self._loop_handle: Handle | None = None
         self._prepare_driving()
-        self._live()
+        try:
+            self._live()
+        except BaseException as error:
+            forget(error)
+            raise
 
     def _join(self) -> Handle:
         loop = new_loop()

@@ -24,7 +24,8 @@ class AsyncSource(Awaiting, BaseSource[T]):
         self._prepare_awaiting(Reactor.current(), *queue_limits(given))
         try:
             super()._begin(url, given)
-        except BaseException:
+        except BaseException as error:
+            self._not_made(error)
             self._reactor.release_when_idle()
             raise
         self._reactor.add(self)

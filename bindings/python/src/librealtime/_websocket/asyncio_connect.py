@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Generator
 from typing import Any
 
+from .._core.forgetting import forget
 from .._core.reactor import Reactor
 from .asyncio_connection import Connection
 from .connector import Connector
@@ -25,7 +26,8 @@ class connect(Connector):  # noqa: N801
         reactor = Reactor.current()
         try:
             connection = Connection(reactor, self._url, self._given)
-        except BaseException:
+        except BaseException as error:
+            forget(error)
             reactor.release_when_idle()
             raise
         return await connection._open()

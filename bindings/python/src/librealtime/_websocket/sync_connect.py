@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from .._core.forgetting import forget
 from .._core.handle import Handle, new_loop
 from .._core.wheel import Wheel
 from .connector import Connector
@@ -29,19 +30,24 @@ class reconnect(Connector):  # noqa: N801
         retries = self._retries()
         # One loop for all connections: each new one would read the system's certificates again.
         loop, wheel = new_loop(), Wheel()
-        while True:
-            try:
-                connection = self._connect(loop, wheel)
-            except Exception as error:
-                time.sleep(retries.after_failure(error))
-                continue
-            opened_at = time.monotonic()
-            try:
-                yield connection
-            finally:
-                lasted, end = time.monotonic() - opened_at, connection._own_end()
-                connection.close()
-            time.sleep(retries.after_end(lasted, end))
+        try:
+            while True:
+                try:
+                    connection = self._connect(loop, wheel)
+                except Exception as error:
+                    forget(error)
+                    time.sleep(retries.after_failure(error))
+                    continue
+                opened_at = time.monotonic()
+                try:
+                    yield connection
+                finally:
+                    lasted, end = time.monotonic() - opened_at, connection._own_end()
+                    connection.close()
+                time.sleep(retries.after_end(lasted, end))
+        finally:
+            # An exception that the program keeps must not keep the loop.
+            del loop
 
     def _connect(self, loop: Handle, wheel: Wheel | None = None) -> Connection:
         return Connection(loop, self._url, self._given, wheel)._open()
@@ -49,7 +55,11 @@ class reconnect(Connector):  # noqa: N801
 
 def _connecting(connector: Callable[P, reconnect]) -> Callable[P, Connection]:
     def connect(*arguments: P.args, **options: P.kwargs) -> Connection:
-        return connector(*arguments, **options)._connect(new_loop())
+        try:
+            return connector(*arguments, **options)._connect(new_loop())
+        except BaseException as error:
+            forget(error)
+            raise
 
     connect.__doc__ = f"""Connects to a WebSocket server: ``with connect(url) as ws``.
 
