@@ -86,6 +86,17 @@ struct SentSecretsTests {
         #expect(secrets.redacted("ada wants text/html of h") == "ada wants text/html of h")
     }
 
+    @Test func theCredentialsOfAQueryAreKnown() throws {
+        let query = "room=the-kitchen&access%5Ftoken=a/b%3dc-1234&api-key=second+key&auth"
+        let url = try HTTPURL(parsing: "wss://h/p?\(query)", as: .webSocket)
+        let secrets = SentSecrets([], url)
+        #expect(secrets.redacted("a/b%3dc-1234 a/b=c-1234 a%2Fb%3Dc-1234") == "… … …")
+        #expect(secrets.redacted("second+key, second key") == "…, …")
+        #expect(secrets.redacted("room=the-kitchen&auth") == "room=the-kitchen&auth")
+        let other = try HTTPURL(parsing: "ws://h/token=x-value", as: .webSocket)
+        #expect(SentSecrets([], other).isEmpty)
+    }
+
     @Test func anErrorAndItsResponseAreRedacted() {
         let head = ResponseHead(
             status: 401, reason: "bad \(token)", fields: [field("X-Echo", token)])

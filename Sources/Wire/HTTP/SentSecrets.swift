@@ -25,7 +25,7 @@ package struct SentSecrets: Sendable {
 
     package init() {}
 
-    /// The credentials among headers, and the password in a URL.
+    /// The credentials among headers, and in a URL.
     package init(_ fields: [HeaderField], _ url: HTTPURL? = nil) {
         for field in fields where SentSecrets.isCredential(field.name) { add(field) }
         add(url)
@@ -76,12 +76,26 @@ package struct SentSecrets: Sendable {
         add(String(decoding: pair[(colon + 1)...], as: UTF8.self))
     }
 
-    /// The password of a URL.
+    /// The password of a URL, and the credentials among the parameters of its query.
     package mutating func add(_ url: HTTPURL?) {
-        guard let url, let password = url.password else { return }
+        guard let url else { return }
+        addQuery(of: url.target)
+        guard let password = url.password else { return }
         add(password)
         if let value = url.basicAuthorization {
             add(HeaderField(name: "Authorization", value: value))
+        }
+    }
+
+    private mutating func addQuery(of target: String) {
+        guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return }
+        for pair in target[target.index(after: mark)...].split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2,
+                SentSecrets.isCredential(String(decoding: formDecoded(parts[0]), as: UTF8.self))
+            else { continue }
+            insert(Array(parts[1].utf8))
+            add(String(decoding: formDecoded(parts[1]), as: UTF8.self))
         }
     }
 
@@ -89,7 +103,7 @@ package struct SentSecrets: Sendable {
         for value in others.values { insert(value) }
     }
 
-    /// Whether the name of a header says that its value is a credential.
+    /// Whether the name of a header or parameter says that its value is a credential.
     package static func isCredential(_ name: String) -> Bool {
         let name = Array(name.lowercased().utf8)
         return credentialWords.contains { word in

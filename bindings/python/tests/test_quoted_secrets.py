@@ -27,7 +27,7 @@ def quote(connection: socket.socket, _: int) -> None:
     while (request := read(connection)) is not None:
         head, _, body = request.partition(b"\r\n\r\n")
         found = re.search(rb"(?im)^authorization: *([^\r]*)", head)
-        said = found[1] if found else b""
+        said = found[1] if found else head.split(b" ")[1]
         text = json.dumps(
             {"error": "invalid_grant", "error_description": (body + b" " + said).decode()}
         ).encode()
@@ -77,7 +77,11 @@ def web_socket(url: str) -> None:
     sync.connect(url.replace("http", "ws"), bearer_token=TOKEN)
 
 
-@pytest.mark.parametrize("ask", [event_source, long_poll, web_socket])
+def query(url: str) -> None:
+    sync.connect(url.replace("http", "ws") + f"/?room=1&access_token={TOKEN}")
+
+
+@pytest.mark.parametrize("ask", [event_source, long_poll, web_socket, query])
 def test_a_refusal(quoting: str, lines: Callable[[], str], ask: Callable[[str], None]) -> None:
     with pytest.raises(librealtime.RealtimeError) as raised:
         ask(quoting)
