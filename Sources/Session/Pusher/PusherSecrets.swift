@@ -35,7 +35,7 @@ extension PusherSession.Action {
         case .failed(var error):
             error.message = secrets.redacted(error.message)
             return .failed(error)
-        case .event(let event, let id) where event.isAboutFailure:
+        case .event(let event, let id) where PusherEvent.isAboutFailure(event.event):
             return .event(event.redacted(by: secrets), id)
         case .subscriptionFailed(let id, let failure):
             return .subscriptionFailed(id, failure.redacted(by: secrets))
@@ -51,8 +51,9 @@ extension PusherEvent {
         "pusher:error", "pusher:signin_error", "pusher:subscription_error",
     ]
 
-    fileprivate var isAboutFailure: Bool {
-        PusherEvent.failures.contains { event.elementsEqual($0.utf8) }
+    /// Whether an event of this name reports a failure.
+    static func isAboutFailure(_ name: some Sequence<UInt8>) -> Bool {
+        failures.contains { name.elementsEqual($0.utf8) }
     }
 }
 

@@ -70,7 +70,7 @@ extension PusherSession {
                 act(.watchlist(event))
                 return .handled
             }
-            return deliver(envelope, nil)
+            return deliver(envelope, name, nil)
         }
         guard let route = channels[channel], !route.isCancelled else {
             log("an event of a channel that is not registered")
@@ -84,14 +84,16 @@ extension PusherSession {
             receivedEncrypted(envelope, route.id)
             return .handled
         }
-        return deliver(envelope, route.id)
+        return deliver(envelope, name, route.id)
     }
 
-    /// Leaves an event to the driver, unless it must wait for earlier actions.
+    /// Leaves an event to the driver, unless it waits for earlier actions, or may quote what was
+    /// sent.
     private mutating func deliver(
-        _ envelope: PusherEnvelope, _ id: ChannelID?
+        _ envelope: PusherEnvelope, _ name: PusherEventName, _ id: ChannelID?
     ) -> PusherReception {
-        guard hasActions else { return .deliver(id) }
+        let mayQuote = name == .otherProtocol && PusherEvent.isAboutFailure(envelope.event)
+        guard hasActions || mayQuote else { return .deliver(id) }
         act(.event(PusherEvent(envelope), id))
         return .handled
     }

@@ -79,4 +79,12 @@ struct PusherSecretsTests {
         let failure = try #require(model.failure)
         #expect(!failure.error.message.contains(token) && !string(failure.body).contains(token))
     }
+
+    /// No known server sends an event of this name, which is one of the library's own.
+    @Test func `neither does a server's event of that name`() throws {
+        let model = try subscribing()
+        _ = model.receive(#"{"event":"pusher:signin_error","data":{"message":"bad \#(token)"}}"#)
+        let event = try #require(model.event)
+        #expect(!string(event.dataBytes).contains(token) && !string(event.message).contains(token))
+    }
 }
