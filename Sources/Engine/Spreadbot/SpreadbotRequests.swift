@@ -17,7 +17,7 @@ extension SpreadbotConnection {
             builder.url = url
             try builder.setBody(send.payload, type: type)
             try builder.setHeader("Idempotency-Key", send.key)
-            builder.policy.needsHeadAlone = send.isMessage
+            builder.policy.setRules(for: send)
             lastPost += 1
             let attempt = lastPost
             builder.handlers.done = { [self] result in

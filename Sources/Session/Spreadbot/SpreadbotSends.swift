@@ -256,3 +256,14 @@ struct SpreadbotSends: Sendable {
         return waiting.remove(at: index)
     }
 }
+
+extension RESTPolicy {
+    /// Sets how a send is posted. It has no deadline, because over a slow link its body may need
+    /// long; each attempt still ends after a time without a byte.
+    package mutating func setRules(for send: SpreadbotSend) {
+        needsHeadAlone = send.isMessage
+        deadline = .zero
+        // The default deadline is as short.
+        retryAfterLimit = .seconds(30)
+    }
+}

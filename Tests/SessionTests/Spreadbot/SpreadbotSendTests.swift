@@ -380,4 +380,31 @@ import Wire
         _ = bot.send()
         #expect(bot.establish() == ["detach", "sent 1 connectionLost", "attach ws"])
     }
+
+    // MARK: The rules of its POST
+
+    private func posted(_ client: RESTClientModel) throws -> RESTSession.ID {
+        let send = SpreadbotSend(number: 1, kind: .binary, payload: [1], key: "k", entry: nil)
+        let id = try client.submit("POST", body: .bytes([1])) { $0.setRules(for: send) }
+        _ = client.done()
+        return id
+    }
+
+    @Test func aPostTakesAsLongAsItsBytesArrive() throws {
+        let client = RESTClientModel()
+        let id = try posted(client)
+        for _ in 0..<100 {
+            #expect(client.pass(.milliseconds(4999)) == [])
+            client.session.sent(id, now: client.now)
+        }
+        #expect(client.pass(.milliseconds(5000)) == ["time out 1"])
+    }
+
+    @Test func aPostDoesNotWaitLongForAServerThatAsksForIt() throws {
+        for (seconds, done) in [(30, []), (31, ["finish 1 httpStatus 503 (1)"])] {
+            let client = RESTClientModel()
+            let id = try posted(client)
+            #expect(client.answer(id, 503, ["Retry-After": "\(seconds)"]) == done)
+        }
+    }
 }
