@@ -4760,8 +4760,8 @@ rt_status rt_spreadbot_set_max_upgrade_interval_ms(rt_spreadbot *spreadbot, int6
 rt_status rt_spreadbot_set_answer_timeout_ms(rt_spreadbot *spreadbot, int64_t time_ms);
 
 /**
- * The time between the pings that keep a WebSocket alive, and the time limit for each pong, after
- * which the connection is lost. Default: 20,000; 0 means no pings.
+ * The time between the pings that keep a WebSocket alive, and how long the server may send nothing
+ * after a ping before the connection is lost. Default: 20,000; 0 means no pings.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.

@@ -247,8 +247,8 @@ public func rt_spreadbot_set_answer_timeout_ms(
     }
 }
 
-/// The time between the pings that keep a WebSocket alive, and the time limit for each pong, after
-/// which the connection is lost. Default: 20,000; 0 means no pings. Since 0.1.
+/// The time between the pings that keep a WebSocket alive, and how long the server may send nothing
+/// after a ping before the connection is lost. Default: 20,000; 0 means no pings. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_ping_interval_ms")
 public func rt_spreadbot_set_ping_interval_ms(

@@ -169,8 +169,8 @@ extension Spreadbot {
         /// server-sent events. A transport that exceeds it is replaced by the next one. nil means
         /// no limit.
         public var answerTimeout: Duration? = .seconds(5)
-        /// The time between the pings that keep a WebSocket alive, and the time limit for each
-        /// pong, after which the connection is lost. nil means no pings.
+        /// The time between the pings that keep a WebSocket alive, and how long the server may send
+        /// nothing after a ping before the connection is lost. nil means no pings.
         public var pingInterval: Duration? = .seconds(20)
         /// The minimum time between the starts of two polls if the server responds at once with
         /// nothing new.

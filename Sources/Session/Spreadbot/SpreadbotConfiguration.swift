@@ -86,8 +86,8 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
     package var answerTimeout: Duration = .seconds(5)
     /// The time limit for a refresh of tokens.
     package static let refreshTimeout = Duration.seconds(30)
-    /// The time between the pings that keep a WebSocket alive, and the time limit for each pong,
-    /// after which the connection is lost.
+    /// The time between the pings that keep a WebSocket alive, and how long the server may send
+    /// nothing after a ping before the connection is lost.
     /// - Option: ping_interval, limit, zero means no pings
     package var pingInterval: Duration = .seconds(20)
     /// The minimum time between the starts of two polls if the server responds at once with nothing

@@ -1583,8 +1583,9 @@ SPREADBOT_OPTIONS = Table(
         "ping_interval_ms",
         20,
         doc=(
-            "The time between the pings that keep a WebSocket alive, and the time limit for each "
-            "pong, after which the connection is lost. Default 20; None means no pings."
+            "The time between the pings that keep a WebSocket alive, and how long the server may "
+            "send nothing after a ping before the connection is lost. Default 20; None means no "
+            "pings."
         ),
     ),
     Delay(
