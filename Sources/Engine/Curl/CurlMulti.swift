@@ -28,6 +28,12 @@ protocol CurlUser: AnyObject {
     func multiClosed()
 }
 
+/// A user that begins in a turn of its own (`CurlMulti.willBegin`).
+protocol CurlBeginner: CurlUser {
+    /// Adds itself to the multi handle, unless it has ended.
+    func begin()
+}
+
 /// libcurl's multi handle on a loop: its sockets are in the loop's epoll, its one timer is in the
 /// loop's heap (`curl_multi_socket_action`).
 ///
@@ -58,6 +64,9 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     /// Users that may keep libcurl busy for long. They continue one at a time, because libcurl
     /// would otherwise read for all of them in any call.
     @exclusivity(unchecked) private var suspended: [any CurlUser] = []
+    /// Users that have a socket and are to begin: one in each call, because servers may answer at
+    /// once and without end, and libcurl would read for all of them in the same call.
+    @exclusivity(unchecked) private var beginning: [any CurlBeginner] = []
     /// True if a call of libcurl took long.
     @exclusivity(unchecked) private var wasBusy = false
     let decoding = DecodingTurns()
@@ -173,7 +182,9 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         // No new transfer can start from here on. A user may remove itself, or others, while it is
         // notified.
         for seat in users.indices { users[seat]?.multiClosed() }
+        for user in beginning { user.multiClosed() }
         users = []
+        beginning = []
         undelivered = []
         postponed = []
         suspended = []
@@ -189,7 +200,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     var progress: ReadyProgress {
         var progress = sockets.progress
         progress.rounds = rounds
-        progress.roundsLeft = UInt64(max(suspended.count, isDue ? 1 : 0))
+        progress.roundsLeft = UInt64(max(suspended.count, beginning.count, isDue ? 1 : 0))
         return progress
     }
 
@@ -201,10 +212,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     /// busy for milliseconds. The rest follow in the next turn, before those that are ready then.
     func handleReady() {
         guard sockets.hasReady else { return }
-        if wasBusy {
-            wasBusy = false
-            for socket in sockets.allReady { suspend(userOf: socket) }
-        }
+        suspendReady()
         let start = Loop.now()
         var begun = start
         while isOpen, !loop.isClosed.load(ordering: .relaxed),
@@ -219,8 +227,16 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
             deliverRecorded()
             schedule()
             begun = Loop.now()
-            if begun - start >= CurlMulti.turnTime { return }
+            // This turn may call libcurl once more, which would read for the rest, too.
+            if begun - start >= CurlMulti.turnTime { return suspendReady() }
         }
+    }
+
+    /// Suspends the users whose sockets are ready, if a call of libcurl took long.
+    private func suspendReady() {
+        guard wasBusy else { return }
+        wasBusy = false
+        for socket in sockets.allReady { suspend(userOf: socket) }
     }
 
     func timeReached(_ now: Instant) {
@@ -235,8 +251,11 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         loop.arm(timer, self, at: time)
     }
 
-    /// Lets users begin that were added, without waiting for the turn.
-    func startAdded() { perform(CURL_SOCKET_BAD, 0) }
+    /// Calls `user.begin()` in this turn of the loop, or in a later one if much is to be done.
+    func willBegin(_ user: any CurlBeginner) {
+        beginning.append(user)
+        schedule()
+    }
 
     private func perform(_ socket: curl_socket_t, _ mask: Int32) {
         guard isOpen else { return }
@@ -313,14 +332,19 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
             if mayContinue { rounds += 1 }
             let resumed = mayContinue && !suspended.isEmpty ? suspended.removeFirst() : nil
             resumed?.resume()
+            let begun = mayContinue && !beginning.isEmpty ? beginning.removeFirst() : nil
+            begun?.begin()
             deliverRecorded()
             decoding.serve()
             finish()
-            guard isOpen, isDue, mayContinue else { break }
+            guard isOpen, isDue || !beginning.isEmpty, mayContinue else { break }
             isDue = false
-            let begun = Loop.now()
+            let actedAt = Loop.now()
             act(CURL_SOCKET_BAD, 0)
-            if noteTime(since: begun), let resumed { suspend(resumed) }
+            if noteTime(since: actedAt) {
+                if let resumed { suspend(resumed) }
+                if let begun { suspend(begun) }
+            }
             mayContinue =
                 rounds < first + CurlMulti.roundsPerTurn && deliveredBytes < Loop.bytesPerTurn
                 && Loop.now() - start < CurlMulti.turnTime
@@ -335,7 +359,8 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         let hasMoreToDecode = decoding.endTurn()
         tls.pointee.number &+= 1
         sockets.settle()
-        let isBusy = sockets.hasReady || !suspended.isEmpty || hasMoreToDecode
+        let isBusy =
+            sockets.hasReady || !suspended.isEmpty || !beginning.isEmpty || hasMoreToDecode
         if isOpen, isBusy || isDue || !undelivered.isEmpty { schedule() }
     }
 

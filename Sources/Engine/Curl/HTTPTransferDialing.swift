@@ -71,6 +71,13 @@ extension HTTPTransfer {
         guard isOpen else { return }
         dialing.dial = nil
         stopTimer()
+        multi.willBegin(self)
+    }
+}
+
+extension HTTPTransfer: CurlBeginner {
+    func begin() {
+        guard isOpen else { return }
         let now = Loop.now()
         if dialing.limit > .zero {
             handle.limitConnecting(to: dialing.started + dialing.limit - now)
@@ -78,7 +85,6 @@ extension HTTPTransfer {
         started = now
         do throws(RealtimeError) {
             try multi.add(self)
-            multi.startAdded()
         } catch {
             dialFailed(error)
         }
