@@ -3,7 +3,7 @@
 #
 # In this mode a noncopyable type can only be destroyed by its own module. So Wire, Documents,
 # Session, Engine and RealtimeABI are compiled as one module; the modules that their files import
-# exist, but are empty. Sources/Embedded has what the mode lacks.
+# exist, but are empty. Sources/Embedded has what the mode lacks or would write out too often.
 #
 # can_be_embedded says whether the toolchain supports it.
 execute_process(

@@ -74,8 +74,8 @@ struct ListDifference {
     ///   - affected: all documents that were taken from the list or put into it.
     ///   - count: how many entries it has now.
     init(_ affected: [LiveQuery.Affected], count: Int) {
-        let old = affected.filter { $0.oldIndex >= 0 }.sorted { $0.oldIndex < $1.oldIndex }
-        let new = affected.filter { $0.newIndex >= 0 }.sorted { $0.newIndex < $1.newIndex }
+        let old = ListDifference.listed(affected) { $0.oldIndex }
+        let new = ListDifference.listed(affected) { $0.newIndex }
         for document in old where document.newIndex < 0 {
             gone.append((document.id, document.oldIndex, document.old?.fields))
         }
@@ -92,6 +92,15 @@ struct ListDifference {
             next = document.newIndex + 1
         }
         unchanged.append(next..<count, to: &items)
+    }
+
+    /// Those that are in a list, in its order. Sorts positions, because documents are large.
+    private static func listed(
+        _ affected: [LiveQuery.Affected], by index: (LiveQuery.Affected) -> Int
+    ) -> [LiveQuery.Affected] {
+        let indexes = affected.map(index)
+        return indexes.indices.filter { indexes[$0] >= 0 }.sorted { indexes[$0] < indexes[$1] }
+            .map { affected[$0] }
     }
 
     /// Walks over the entries that did not change, in the order that they have in both lists.

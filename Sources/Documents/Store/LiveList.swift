@@ -59,7 +59,7 @@ struct LiveList: Sendable {
     /// - Parameter entries: in any order.
     init(_ entries: [LiveEntry], order: LiveOrder) {
         self.order = order
-        fill(entries.sorted { order.precedes($0, $1) })
+        fill(sorted(entries))
     }
 
     /// - Parameter index: less than `count`.
@@ -152,7 +152,7 @@ struct LiveList: Sendable {
     ///   - removed: positions, ascending.
     ///   - inserted: in any order.
     mutating func replace(_ removed: [Int], with inserted: [LiveEntry]) {
-        let inserted = inserted.sorted { order.precedes($0, $1) }
+        let inserted = sorted(inserted)
         var merged: [LiveEntry] = []
         merged.reserveCapacity(count - removed.count + inserted.count)
         var next = 0
@@ -170,6 +170,11 @@ struct LiveList: Sendable {
         }
         merged += inserted[next...]
         fill(merged)
+    }
+
+    /// Sorts positions, because entries are large.
+    private func sorted(_ entries: [LiveEntry]) -> [LiveEntry] {
+        entries.indices.sorted { order.precedes(entries[$0], entries[$1]) }.map { entries[$0] }
     }
 
     private mutating func fill(_ entries: [LiveEntry]) {
