@@ -160,10 +160,13 @@ func filePath(
 func named<Value: RawRepresentable<Int32>>(
     _ value: Int32, _ name: String, _ expected: String
 ) throws(RealtimeError) -> Value {
-    guard let named = Value(rawValue: value) else {
-        throw RealtimeError(.invalidArgument, "\(name) is \(value), \(expected) is expected")
-    }
+    guard let named = Value(rawValue: value) else { throw unexpected(value, name, expected) }
     return named
+}
+
+/// Shared by all enums.
+private func unexpected(_ value: Int32, _ name: String, _ expected: String) -> RealtimeError {
+    RealtimeError(.invalidArgument, "\(name) is \(value), \(expected) is expected")
 }
 
 /// Copies a struct to a caller whose version of it may have fewer or more fields.
