@@ -22,6 +22,11 @@ import Wire
         ("http://host:80/a:b#token=x", "\"http://host:80/a:b#***\""),
         ("http://[2001:db8::1]:99999/p", "\"http://[2001:db8::1]:99999/p\""),
         ("http://m\u{FC}ller.example/p", "\"http://m\u{FC}ller.example/p\""),
+        (
+            "http://\u{939}\u{93F}\u{928}\u{94D}\u{926}\u{940}.example/p",
+            "\"http://\u{939}\u{93F}\u{928}\u{94D}\u{926}\u{940}.example/p\""
+        ),
+        ("http://host\u{FF11}SECRET/p", "\"http://***\""),
         ("localhost:8080/path", "\"localhost:8080/path\""), ("/path", "\"/path\""),
     ])
     func possiblePasswordsAreHidden(text: String, shown: String) {

@@ -76,6 +76,11 @@ private func isAddressByte(_ byte: UInt8) -> Bool {
 
 /// Whether it can be part of a host name, which may be an international one.
 private func isHostScalar(_ scalar: Unicode.Scalar) -> Bool {
-    guard scalar.isASCII else { return scalar.properties.isAlphabetic }
-    return isUnreserved(UInt8(truncatingIfNeeded: scalar.value))
+    if scalar.isASCII { return isUnreserved(UInt8(truncatingIfNeeded: scalar.value)) }
+    switch scalar.properties.generalCategory {
+    case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter,
+        .nonspacingMark, .spacingMark:
+        return true
+    default: return false
+    }
 }
