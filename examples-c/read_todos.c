@@ -21,13 +21,16 @@ int main(int argc, char **argv) {
   rt_ddp_feed *feed = NULL;
   rt_ddp_batch *batch;
   char params[100];
+  rt_call *ready;
   uint64_t number;
   if (argc != 3) fprintf(stderr, "usage: read_todos URL LIST\n");
   if (argc != 3) return 2;
   snprintf(params, sizeof params, "[\"%s\"]", argv[2]);
   check(rt_ddp_new(NULL, argv[1], &ddp));
   check(rt_ddp_start(ddp));
-  check(rt_ddp_subscribe_and_wait(ddp, "todos", params, -1, -1, &number, NULL));
+  check(rt_ddp_subscribe(ddp, "todos", params, -1, NULL, NULL, NULL, &number, &ready));
+  check(rt_call_wait(ready, -1));
+  rt_call_free(ready);
   check(rt_ddp_feed_new(ddp, "todos", NULL, by_text, 0, &feed));
   for (;;) {
     check(rt_ddp_feed_receive(feed, -1, &batch));

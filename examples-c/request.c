@@ -47,7 +47,8 @@ int main(int argc, char **argv) {
       (argc == 3 || check(rt_rest_request_set_body(request, (const uint8_t *)argv[3],
                                                    strlen(argv[3]), "application/json"),
                           "rt_rest_request_set_body")) &&
-      check(rt_rest_request_send(request, on_done, &ending, NULL, NULL), "rt_rest_request_send"))
+      check(rt_rest_request_send(request, on_done, &ending, NULL, NULL, NULL),
+            "rt_rest_request_send"))
     check(rt_loop_run(ending.loop), "rt_loop_run");
   rt_rest_request_free(request);
   rt_rest_free(rest);

@@ -73,16 +73,16 @@ static void on_completed(const rt_ddp_outcome *outcome, void *is_done) {
 
 static void begin(person *one, const char *url, const char *list) {
   char params[50];
-  uint64_t number;
+  uint64_t id;
   snprintf(params, sizeof params, "[\"%s\"]", list);
   check(rt_ddp_new(loop, url, &one->ddp));
   check(rt_ddp_on_status(one->ddp, on_status, one, NULL));
   check(rt_ddp_set_stub(one->ddp, "addTodo", add_todo, NULL, NULL));
   check(rt_ddp_declare(one->ddp, "todos", RT_DDP_IDS_STRINGS));
-  check(rt_ddp_observe(one->ddp, "todos", NULL, NULL, on_change, one, NULL, &number));
+  check(rt_ddp_observe(one->ddp, "todos", NULL, NULL, on_change, one, NULL, &id));
   check(rt_ddp_start(one->ddp));
-  check(rt_ddp_subscribe(one->ddp, "todos", params, -1, on_subscription, NULL, NULL, &number));
-  WAIT_UNTIL(rt_ddp_is_ready(one->ddp, number));
+  check(rt_ddp_subscribe(one->ddp, "todos", params, -1, on_subscription, NULL, NULL, &id, NULL));
+  WAIT_UNTIL(rt_ddp_is_ready(one->ddp, id));
 }
 
 int main(int argc, char **argv) {
@@ -98,7 +98,7 @@ int main(int argc, char **argv) {
 
   puts("-- Ann adds a todo. She sees it before the server has answered.");
   snprintf(params, sizeof params, "[{\"list\":\"%s\",\"text\":\"Buy milk\",\"done\":false}]", list);
-  check(rt_ddp_call(ann.ddp, "addTodo", params, NULL, on_completed, &is_added, NULL));
+  check(rt_ddp_call(ann.ddp, "addTodo", params, NULL, on_completed, &is_added, NULL, NULL));
   WAIT_UNTIL(is_added);
   puts("-- The server has added it, so Ben sees it, too.");
   WAIT_UNTIL(*ben.list);
@@ -106,13 +106,13 @@ int main(int argc, char **argv) {
   puts("-- Ben's connection is lost. He does the todo, and sees that at once.");
   check(rt_ddp_restart(ben.ddp));
   check(rt_ddp_update(ben.ddp, "todos", ben.id, "{\"$set\":{\"done\":true}}", NULL, on_completed,
-                      &is_done, NULL));
+                      &is_done, NULL, NULL));
   WAIT_UNTIL(is_done);
   puts("-- He is connected again, and his change has reached the server.");
   WAIT_UNTIL(strstr(ann.list, "\"done\":true"));
 
   puts("-- Ann removes the todo.");
-  check(rt_ddp_remove(ann.ddp, "todos", ann.id, NULL, on_completed, &is_removed, NULL));
+  check(rt_ddp_remove(ann.ddp, "todos", ann.id, NULL, on_completed, &is_removed, NULL, NULL));
   WAIT_UNTIL(is_removed && !*ben.list);
   rt_ddp_free(ann.ddp), rt_ddp_free(ben.ddp);
   rt_loop_free(loop);

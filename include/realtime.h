@@ -10,16 +10,17 @@
  * Verbs. They mean the same on every connection object: WebSocket, event source, long poll,
  * Spreadbot, Pusher and Meteor. _start begins and never waits. _connect begins if necessary,
  * and waits until the object is open, has failed for good, or timeout_ms has passed. _receive
- * waits for the next message. _retry_now says that the network is back: an attempt that waits
+ * waits for the next message, _receive_batch takes all that are there, _interrupt ends such a
+ * wait of another thread. _retry_now says that the network is back: an attempt that waits
  * is made at once. _restart drops what there is and begins again. _close is the orderly end,
  * and does not wait for the peer; _free ends at once. _get_state returns an rt_state.
  *
  * Handles. A type without fields here (rt_loop, rt_websocket) is a handle. Its _new creates
  * it, and its _free frees it; _free accepts NULL. An object keeps the handles it was created
  * with alive, so they can be freed in any order. After its _free a handle must not be used,
- * and no other thread may be inside a call on it. The only exceptions are rt_loop_dispatch()
- * and rt_loop_run(), which end when their loop is freed, and rt_ddp_feed_receive(), which ends
- * when its feed is freed.
+ * and no other thread may be inside a call on it, except in one that waits: _connect,
+ * _receive, _receive_batch, rt_call_wait(), rt_loop_dispatch() and rt_loop_run(). These end
+ * with RT_ERROR_CLOSED.
  *
  * Input. Text is UTF-8 and NUL-terminated, unless a length follows it. Functions copy their
  * arguments, or no longer need them when they return. Every argument is checked. A NULL for a
@@ -95,6 +96,7 @@
  *   backoff: How often and how soon failed operations are retried.
  *   reachability: Whether there is a network through which a peer can be reached.
  *   views: Structs that callbacks of several objects receive.
+ *   call: Waiting for what is answered later: requests, methods, logins, subscriptions.
  *   websocket: A client connection: RFC 6455 with permessage-deflate (RFC 7692).
  *   websocket options: All are set before rt_websocket_start; the reconnect and credentials
  *     callbacks may set them too, for the attempts that follow.
@@ -135,7 +137,7 @@
  *     `rt_pusher_start`; later they return RT_ERROR_STATE, except `rt_pusher_set_reconnect_limits`.
  *   pusher callbacks: They may be set at any time, from any thread; NULL removes a callback.
  *   pusher use: Connecting, subscribing, and state.
- *   blocking pusher: A call that waits, for programs without an event loop.
+ *   blocking pusher: Calls that wait, for programs without an event loop.
  *   pusher channels: A channel's events, members and state.
  *   pusher authorization: Signing subscriptions and sign-ins by the program's own means.
  *   pusher user: Signing in as a user, the user's own events, and the watchlist.
@@ -152,8 +154,6 @@
  *   ddp calls: Methods of the server, and writes to its collections.
  *   ddp stubs: What a method does to the local documents, until the server has done it.
  *   ddp accounts: The user of a client.
- *   blocking ddp accounts: The calls of the chapter on accounts, as calls that wait; see the
- *     chapter on blocking for `timeout_ms`, `outcome` and the statuses.
  */
 #ifndef REALTIME_H
 #define REALTIME_H
@@ -1182,6 +1182,51 @@ enum {
 typedef rt_credentials (*rt_credentials_fn)(const rt_failure *refusal, void *user);
 
 /*
+ * Chapter: call. Waiting for what is answered later: requests, methods, logins, subscriptions.
+ *
+ * Each function that begins such a call takes a completion (`fn`, `user`, `destroy`) and a last
+ * parameter `out_call`. The completion is called on the loop's thread. With `out_call`, the
+ * function also returns an `rt_call`, by which any thread waits for the answer. Both are optional:
+ * pass NULL. Without a loop of your own (NULL), the library's thread does the work, and a program
+ * needs no callbacks at all. `rt_call_response` and `rt_call_outcome` return the answer.
+ */
+
+/**
+ * A call that was begun, and its answer. It does not keep the object alive, and the call itself
+ * continues when this is freed. Since 0.1.
+ */
+typedef struct rt_call rt_call;
+
+/**
+ * Waits until the call is answered. A thread must drive the object's loop meanwhile; the library's
+ * own loop has one. Several threads may wait for one call, and again. Any thread.
+ *
+ * timeout_ms: 0 does not wait, which callbacks may do, too; -1 waits without limit.
+ * Returns: the answer's status. For a request that is `rt_rest_response_error`, for a Meteor call
+ *   RT_OK or RT_ERROR_METHOD; `rt_last_error` says why. Without an answer: RT_ERROR_TIMEOUT if
+ *   there is none in time, and the call continues; RT_ERROR_CLOSED if the object or its loop was
+ *   freed; RT_ERROR_CANCELLED after `rt_call_interrupt`; RT_ERROR_REENTRANT in a callback of the
+ *   loop, and in a stub; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_call_wait(rt_call *call, int64_t timeout_ms);
+
+/**
+ * Ends the `rt_call_wait` of other threads with RT_ERROR_CANCELLED. If none waits, the next one
+ * that would wait ends at once. The call itself continues. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_call_interrupt(rt_call *call);
+
+/**
+ * Frees a call, also before its answer, which then goes to the completion alone. A thread that
+ * waits for it gets RT_ERROR_CLOSED. NULL is accepted. Any thread. Since 0.1.
+ */
+void rt_call_free(rt_call *call);
+
+/*
  * Chapter: websocket. A client connection: RFC 6455 with permessage-deflate (RFC 7692).
  *
  * The five usual functions, in the order of use: `rt_websocket_new`, `rt_websocket_on_message`,
@@ -2046,9 +2091,9 @@ int64_t rt_websocket_round_trip_us(rt_websocket *websocket);
  * timeout_ms: how long to wait; -1 waits as long as the connection tries, which
  *   `rt_websocket_set_open_timeout_ms` limits.
  * Returns: RT_OK; RT_ERROR_TIMEOUT if it is not open in time, while it keeps trying;
- *   RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_REENTRANT in a callback of its loop;
- *   RT_ERROR_INVALID_ARGUMENT below -1; RT_ERROR_FORKED; another error if the connection failed for
- *   good.
+ *   RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_CANCELLED after `rt_websocket_interrupt`;
+ *   RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_INVALID_ARGUMENT below -1;
+ *   RT_ERROR_FORKED; another error if the connection failed for good.
  * Since 0.1.
  */
 rt_status rt_websocket_connect(rt_websocket *websocket, int64_t timeout_ms);
@@ -2075,19 +2120,59 @@ typedef struct rt_received {
  * to one of them. Messages that were queued before the end, or before a callback was set, can still
  * be taken. Any thread.
  *
- * timeout_ms: how long to wait; 0 does not wait, -1 waits without limit.
+ * timeout_ms: how long to wait; 0 does not wait, and may be used in callbacks; -1 waits without
+ *   limit.
  * out: receives the message; free it with `rt_received_free`. Unchanged on failure.
  * Returns: RT_OK; RT_ERROR_TIMEOUT if no message came in time; RT_ERROR_CLOSED if the connection
  *   was closed in order or freed; otherwise the error that ended it, with RT_ERROR_CONNECTION_LOST
- *   instead of RT_ERROR_TIMEOUT; RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_STATE
- *   without `rt_websocket_connect`, or if there is a message callback; RT_ERROR_INVALID_ARGUMENT;
- *   RT_ERROR_FORKED.
+ *   instead of RT_ERROR_TIMEOUT; RT_ERROR_CANCELLED after `rt_websocket_interrupt`;
+ *   RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_STATE without `rt_websocket_connect`, or
+ *   if there is a message callback; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
  * Since 0.1.
  */
 rt_status rt_websocket_receive(rt_websocket *websocket, int64_t timeout_ms, rt_received **out);
 
 /** Frees a received message. NULL is accepted. Any thread. Since 0.1. */
 void rt_received_free(rt_received *received);
+
+/**
+ * Messages that one call has taken together. They and their texts live until the batch is freed.
+ * Since 0.1.
+ */
+typedef struct rt_received_batch {
+  /** The size of the struct in the library that filled it. */
+  size_t struct_bytes;
+  /** The messages, in the order received. */
+  const rt_received *messages;
+  /** How many there are, at least one. */
+  size_t message_count;
+} rt_received_batch;
+
+/**
+ * Takes all messages that are there as one batch, up to `max`, and waits until there is one:
+ * otherwise like `rt_websocket_receive`, at a lower cost for each. Any thread.
+ *
+ * timeout_ms: as in `rt_websocket_receive`.
+ * max: at least 1.
+ * out: receives the batch; free it with `rt_received_batch_free`. Unchanged on failure.
+ * Returns: as `rt_websocket_receive`.
+ * Since 0.1.
+ */
+rt_status rt_websocket_receive_batch(
+    rt_websocket *websocket, int64_t timeout_ms, size_t max, rt_received_batch **out);
+
+/** Frees a batch with all that is in it. NULL is accepted. Any thread. Since 0.1. */
+void rt_received_batch_free(rt_received_batch *batch);
+
+/**
+ * Ends `rt_websocket_connect` and `rt_websocket_receive` of other threads with RT_ERROR_CANCELLED.
+ * If none of them waits, the next one that would wait ends at once. The connection stays as it is.
+ * Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_interrupt(rt_websocket *websocket);
 
 /*
  * Chapter: eventsource. Server-sent events (HTML §9.2): a stream of events that reconnects.
@@ -2822,9 +2907,9 @@ rt_status rt_eventsource_reset_stored_id(rt_eventsource *eventsource);
  *
  * timeout_ms: how long to wait; 0 does not wait, -1 waits as long as the event source tries.
  * Returns: RT_OK; RT_ERROR_TIMEOUT if the stream is not open in time, while the event source keeps
- *   trying; RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_REENTRANT in a callback of its
- *   loop; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED; another error if the event source failed for
- *   good.
+ *   trying; RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_CANCELLED after
+ *   `rt_eventsource_interrupt`; RT_ERROR_REENTRANT in a callback of its loop;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED; another error if the event source failed for good.
  * Since 0.1.
  */
 rt_status rt_eventsource_connect(rt_eventsource *eventsource, int64_t timeout_ms);
@@ -2842,19 +2927,59 @@ rt_status rt_eventsource_connect(rt_eventsource *eventsource, int64_t timeout_ms
  * can still be taken. An id is stored (`rt_eventsource_set_id_file`) when its event is queued, or,
  * with `rt_eventsource_set_confirms_ids`, when it is confirmed.
  *
- * timeout_ms: how long to wait; 0 does not wait, -1 waits without limit.
+ * timeout_ms: how long to wait; 0 does not wait, and may be used in callbacks; -1 waits without
+ *   limit.
  * out: receives the event; free it with `rt_event_free`. Unchanged on failure.
  * Returns: RT_OK; RT_ERROR_TIMEOUT if no event came in time; RT_ERROR_CLOSED if the event source
  *   was closed or freed; otherwise the error that ended it, with RT_ERROR_CONNECTION_LOST instead
- *   of RT_ERROR_TIMEOUT; RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_STATE if
- *   `rt_eventsource_start` started it, or if `rt_eventsource_on_any` has set a callback;
- *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
+ *   of RT_ERROR_TIMEOUT; RT_ERROR_CANCELLED after `rt_eventsource_interrupt`; RT_ERROR_REENTRANT in
+ *   a callback of its loop; RT_ERROR_STATE if `rt_eventsource_start` started it, or if
+ *   `rt_eventsource_on_any` has set a callback; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
  * Since 0.1.
  */
 rt_status rt_eventsource_receive(rt_eventsource *eventsource, int64_t timeout_ms, rt_event **out);
 
 /** Frees an event or message that a call returned. NULL is accepted. Any thread. Since 0.1. */
 void rt_event_free(rt_event *event);
+
+/**
+ * Events or messages that one call has taken together. They and their texts live until the batch is
+ * freed. Since 0.1.
+ */
+typedef struct rt_event_batch {
+  /** The size of the struct in the library that filled it. */
+  size_t struct_bytes;
+  /** The events, in the order received. */
+  const rt_event *events;
+  /** How many there are, at least one. */
+  size_t event_count;
+} rt_event_batch;
+
+/**
+ * Takes all events that are there as one batch, up to `max`, and waits until there is one:
+ * otherwise like `rt_eventsource_receive`, at a lower cost for each. Any thread.
+ *
+ * timeout_ms: as in `rt_eventsource_receive`.
+ * max: at least 1.
+ * out: receives the batch; free it with `rt_event_batch_free`. Unchanged on failure.
+ * Returns: as `rt_eventsource_receive`.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_receive_batch(
+    rt_eventsource *eventsource, int64_t timeout_ms, size_t max, rt_event_batch **out);
+
+/** Frees a batch with all that is in it. NULL is accepted. Any thread. Since 0.1. */
+void rt_event_batch_free(rt_event_batch *batch);
+
+/**
+ * Ends `rt_eventsource_connect` and `rt_eventsource_receive` of other threads with
+ * RT_ERROR_CANCELLED. If none of them waits, the next one that would wait ends at once. The
+ * connection stays as it is. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_interrupt(rt_eventsource *eventsource);
 
 /*
  * Chapter: event stream parser. The parser for event streams (HTML §9.2.6) by itself, for streams
@@ -3479,8 +3604,9 @@ rt_status rt_longpoll_get_last_event_id(
  *
  * timeout_ms: how long to wait; 0 does not wait, -1 waits as long as the long poll tries.
  * Returns: RT_OK; RT_ERROR_TIMEOUT if the server has not answered in time, while the long poll
- *   keeps trying; RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_REENTRANT in a callback of
- *   its loop; RT_ERROR_INVALID_ARGUMENT, also for a last event id that does not fit the cursor;
+ *   keeps trying; RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_CANCELLED after
+ *   `rt_longpoll_interrupt`; RT_ERROR_REENTRANT in a callback of its loop;
+ *   RT_ERROR_INVALID_ARGUMENT, also for a last event id that does not fit the cursor;
  *   RT_ERROR_FORKED; another error if the long poll failed for good.
  * Since 0.1.
  */
@@ -3498,22 +3624,46 @@ rt_status rt_longpoll_connect(rt_longpoll *longpoll, int64_t timeout_ms);
  * threads wait, each message goes to one of them. Messages that were queued before the end, or
  * before a callback was set, can still be taken.
  *
- * timeout_ms: how long to wait; 0 does not wait, -1 waits without limit.
+ * timeout_ms: how long to wait; 0 does not wait, and may be used in callbacks; -1 waits without
+ *   limit.
  * out: receives the message; free it with `rt_event_free`. Unchanged on failure.
  * Returns: RT_OK; RT_ERROR_TIMEOUT if no message came in time; RT_ERROR_CLOSED if the long poll was
  *   closed or freed; otherwise the error that ended it, with RT_ERROR_CONNECTION_LOST instead of
- *   RT_ERROR_TIMEOUT; RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_STATE if
- *   `rt_longpoll_start` started it, or if there is a message callback; RT_ERROR_INVALID_ARGUMENT;
- *   RT_ERROR_FORKED.
+ *   RT_ERROR_TIMEOUT; RT_ERROR_CANCELLED after `rt_longpoll_interrupt`; RT_ERROR_REENTRANT in a
+ *   callback of its loop; RT_ERROR_STATE if `rt_longpoll_start` started it, or if there is a
+ *   message callback; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
  * Since 0.1.
  */
 rt_status rt_longpoll_receive(rt_longpoll *longpoll, int64_t timeout_ms, rt_event **out);
+
+/**
+ * Takes all messages that are there as one batch, up to `max`, and waits until there is one:
+ * otherwise like `rt_longpoll_receive`, at a lower cost for each. Any thread.
+ *
+ * timeout_ms: as in `rt_longpoll_receive`.
+ * max: at least 1.
+ * out: receives the batch; free it with `rt_event_batch_free`. Unchanged on failure.
+ * Returns: as `rt_longpoll_receive`.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_receive_batch(
+    rt_longpoll *longpoll, int64_t timeout_ms, size_t max, rt_event_batch **out);
+
+/**
+ * Ends `rt_longpoll_connect` and `rt_longpoll_receive` of other threads with RT_ERROR_CANCELLED. If
+ * none of them waits, the next one that would wait ends at once. The connection stays as it is. Any
+ * thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_interrupt(rt_longpoll *longpoll);
 
 /*
  * Chapter: rest. HTTP requests that are retried, wait for the network and keep their order.
  *
  * The five usual functions, in the order of use: `rt_rest_new`, `rt_rest_request_new`,
- * `rt_rest_request_send`, `rt_rest_response_status` and `rt_rest_response_body`.
+ * `rt_rest_request_send`, `rt_call_wait` and `rt_rest_response_body`.
  */
 
 /**
@@ -3532,7 +3682,8 @@ typedef struct rt_rest rt_rest;
 /**
  * Creates a client. Any thread.
  *
- * loop: the client's loop, which it keeps alive.
+ * loop: the client's loop, which it keeps alive; NULL for the library's own, whose thread calls the
+ *   callbacks.
  * base_url: the URL to which request paths are appended, without a query. Its user and password
  *   become a basic Authorization header of all requests to its origin. NULL if all requests have
  *   absolute URLs.
@@ -3978,9 +4129,33 @@ rt_status rt_rest_credentials_ready(rt_rest *rest, bool fresh);
 
 /**
  * The result of a request: a response or a failure. It, and every pointer obtained from it, is
- * valid until the callback returns. Since 0.1.
+ * valid until the callback returns, until its call is freed (`rt_call_response`), or, after
+ * `rt_rest_response_retain`, until it is freed. One thread at a time may use it. Since 0.1.
  */
 typedef struct rt_rest_response rt_rest_response;
+
+/**
+ * Keeps a response, with its body, beyond the callback that received it. Any thread.
+ *
+ * Returns: the same response, which `rt_rest_response_free` frees; NULL for NULL.
+ * Since 0.1.
+ */
+rt_rest_response *rt_rest_response_retain(rt_rest_response *response);
+
+/**
+ * Frees a response that was retained, once for each `rt_rest_response_retain`. NULL is accepted.
+ * Any thread. Since 0.1.
+ */
+void rt_rest_response_free(rt_rest_response *response);
+
+/**
+ * Returns the response to a request. It is valid until the call is freed, or for longer with
+ * `rt_rest_response_retain`; one thread at a time may use it. Any thread.
+ *
+ * Returns: the response; NULL before the answer, and for other calls.
+ * Since 0.1.
+ */
+rt_rest_response *rt_call_response(rt_call *call);
 
 /**
  * The request's result: RT_OK for a status of 200 to 299, and RT_ERROR_HTTP_STATUS for other
@@ -4288,6 +4463,8 @@ rt_status rt_rest_request_on_retry(
  *
  * fn: NULL if the result does not matter.
  * out_id: receives the id for `rt_rest_cancel`; may be NULL.
+ * out_call: receives the call, for `rt_call_wait` and `rt_call_response`; free it with
+ *   `rt_call_free`. NULL if no thread waits.
  * Returns: RT_OK; RT_ERROR_CLOSED after close or on a freed loop; RT_ERROR_INVALID_URL for a query
  *   that does not fit; RT_ERROR_INVALID_ARGUMENT for a HEAD request with a body; RT_ERROR_STATE if
  *   its body source belongs to an unfinished request, or was used and has no `rewind`;
@@ -4296,7 +4473,7 @@ rt_status rt_rest_request_on_retry(
  */
 rt_status rt_rest_request_send(
     rt_rest_request *request, rt_rest_done_fn fn, void *user, rt_destroy_fn destroy,
-    uint64_t *out_id);
+    uint64_t *out_id, rt_call **out_call);
 
 /**
  * The time limit of one attempt, from name resolution to the last byte of its response, including
@@ -5145,9 +5322,10 @@ rt_status rt_spreadbot_get_refresh_token(
  * path: as in `rt_spreadbot_start`.
  * timeout_ms: how long to wait; -1 waits as long as the connection tries.
  * Returns: RT_OK; RT_ERROR_TIMEOUT if it is not connected in time, while it keeps trying;
- *   RT_ERROR_CLOSED if it was disconnected or freed; RT_ERROR_REENTRANT in a callback of its loop;
- *   RT_ERROR_INVALID_URL; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED;
- *   otherwise the error that ended the connection.
+ *   RT_ERROR_CLOSED if it was disconnected or freed; RT_ERROR_CANCELLED after
+ *   `rt_spreadbot_interrupt`; RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_INVALID_URL;
+ *   RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED; otherwise the error that
+ *   ended the connection.
  * Since 0.1.
  */
 rt_status rt_spreadbot_connect(rt_spreadbot *spreadbot, const char *path, int64_t timeout_ms);
@@ -5161,16 +5339,40 @@ rt_status rt_spreadbot_connect(rt_spreadbot *spreadbot, const char *path, int64_
  * received. When several threads wait, each message goes to one of them. Messages that were queued
  * before the end, before a callback was set, or for an earlier path, can still be taken.
  *
- * timeout_ms: how long to wait; 0 does not wait, -1 waits without limit.
+ * timeout_ms: how long to wait; 0 does not wait, and may be used in callbacks; -1 waits without
+ *   limit.
  * out: receives the message; free it with `rt_event_free`. Unchanged on failure.
  * Returns: RT_OK; RT_ERROR_TIMEOUT if no message came in time; RT_ERROR_CLOSED if it was
  *   disconnected or freed; otherwise the error that ended it, with RT_ERROR_CONNECTION_LOST instead
- *   of RT_ERROR_TIMEOUT; RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_STATE without
- *   `rt_spreadbot_connect`, or if there is a message callback; RT_ERROR_INVALID_ARGUMENT;
- *   RT_ERROR_FORKED.
+ *   of RT_ERROR_TIMEOUT; RT_ERROR_CANCELLED after `rt_spreadbot_interrupt`; RT_ERROR_REENTRANT in a
+ *   callback of its loop; RT_ERROR_STATE without `rt_spreadbot_connect`, or if there is a message
+ *   callback; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
  * Since 0.1.
  */
 rt_status rt_spreadbot_receive(rt_spreadbot *spreadbot, int64_t timeout_ms, rt_event **out);
+
+/**
+ * Takes all messages that are there as one batch, up to `max`, and waits until there is one:
+ * otherwise like `rt_spreadbot_receive`, at a lower cost for each. Any thread.
+ *
+ * timeout_ms: as in `rt_spreadbot_receive`.
+ * max: at least 1.
+ * out: receives the batch; free it with `rt_event_batch_free`. Unchanged on failure.
+ * Returns: as `rt_spreadbot_receive`.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_receive_batch(
+    rt_spreadbot *spreadbot, int64_t timeout_ms, size_t max, rt_event_batch **out);
+
+/**
+ * Ends `rt_spreadbot_connect` and `rt_spreadbot_receive` of other threads with RT_ERROR_CANCELLED.
+ * If none of them waits, the next one that would wait ends at once. The connection stays as it is.
+ * Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_interrupt(rt_spreadbot *spreadbot);
 
 /*
  * Chapter: pusher. Pusher Channels: events by named channels over one WebSocket, from Pusher or any
@@ -5620,8 +5822,8 @@ rt_status rt_pusher_set_max_message_bytes(rt_pusher *pusher, size_t bytes);
  */
 
 /**
- * An event of a Pusher connection. Its texts point into the received message, so no NUL follows
- * them; they are never NULL. Since 0.1.
+ * An event of a Pusher connection. Its texts are never NULL. In a callback they point into the
+ * received message, so no NUL follows them. Since 0.1.
  */
 typedef struct rt_pusher_event {
   /** The size of the struct in the library that filled it. */
@@ -6173,7 +6375,7 @@ rt_status rt_pusher_get_url(rt_pusher *pusher, char *buffer, size_t size, size_t
 int32_t rt_pusher_get_reconnect_attempts(rt_pusher *pusher);
 
 /*
- * Chapter: blocking pusher. A call that waits, for programs without an event loop.
+ * Chapter: blocking pusher. Calls that wait, for programs without an event loop.
  */
 
 /**
@@ -6183,12 +6385,76 @@ int32_t rt_pusher_get_reconnect_attempts(rt_pusher *pusher);
  *
  * timeout_ms: how long to wait; 0 does not wait, -1 waits as long as the connection tries.
  * Returns: RT_OK, also if it is connected already; RT_ERROR_TIMEOUT if it is not connected in time,
- *   while it keeps trying; RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_REENTRANT in a
- *   callback of its loop; RT_ERROR_INVALID_URL and RT_ERROR_INVALID_ARGUMENT as `rt_pusher_start`;
- *   RT_ERROR_FORKED; another error if no attempt follows.
+ *   while it keeps trying; RT_ERROR_CLOSED if it was closed or freed; RT_ERROR_CANCELLED after
+ *   `rt_pusher_interrupt`; RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_INVALID_URL and
+ *   RT_ERROR_INVALID_ARGUMENT as `rt_pusher_start`; RT_ERROR_FORKED; another error if no attempt
+ *   follows.
  * Since 0.1.
  */
 rt_status rt_pusher_connect(rt_pusher *pusher, int64_t timeout_ms);
+
+/**
+ * Waits for the next event and returns it: of all channels, as `rt_pusher_on_events` receives them.
+ * From the first call on, events are queued for this one; so make it before you connect, or once
+ * with a timeout of 0, to miss none. The first call connects, unless `rt_pusher_start` or
+ * `rt_pusher_connect` has. Functions that are bound, and other callbacks, are called as usual. The
+ * queue holds 1,024 events, or 8 MiB of them. When it is full, nothing more is read until half of
+ * them are taken. When several threads wait, each event goes to one of them. Another thread must
+ * drive the loop; the library's own loop (NULL) has such a thread. Any thread.
+ *
+ * timeout_ms: how long to wait; 0 does not wait, and may be used in callbacks; -1 waits without
+ *   limit.
+ * out: receives the event, whose texts a NUL follows; free it with `rt_pusher_event_free`.
+ *   Unchanged on failure.
+ * Returns: RT_OK; RT_ERROR_TIMEOUT if no event came in time; RT_ERROR_CLOSED if the connection was
+ *   closed or freed; another error if no attempt follows; RT_ERROR_CANCELLED after
+ *   `rt_pusher_interrupt`; RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_INVALID_URL and
+ *   RT_ERROR_INVALID_ARGUMENT as `rt_pusher_start`; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_pusher_receive(rt_pusher *pusher, int64_t timeout_ms, rt_pusher_event **out);
+
+/** Frees an event that `rt_pusher_receive` returned. NULL is accepted. Any thread. Since 0.1. */
+void rt_pusher_event_free(rt_pusher_event *event);
+
+/**
+ * Events that one call has taken together. They and their texts live until the batch is freed.
+ * Since 0.1.
+ */
+typedef struct rt_pusher_batch {
+  /** The size of the struct in the library that filled it. */
+  size_t struct_bytes;
+  /** The events, in the order received. */
+  const rt_pusher_event *events;
+  /** How many there are, at least one. */
+  size_t event_count;
+} rt_pusher_batch;
+
+/**
+ * Takes all events that are there as one batch, up to `max`, and waits until there is one:
+ * otherwise like `rt_pusher_receive`, at a lower cost for each. Any thread.
+ *
+ * timeout_ms: as in `rt_pusher_receive`.
+ * max: at least 1.
+ * out: receives the batch; free it with `rt_pusher_batch_free`. Unchanged on failure.
+ * Returns: as `rt_pusher_receive`.
+ * Since 0.1.
+ */
+rt_status rt_pusher_receive_batch(
+    rt_pusher *pusher, int64_t timeout_ms, size_t max, rt_pusher_batch **out);
+
+/** Frees a batch with all that is in it. NULL is accepted. Any thread. Since 0.1. */
+void rt_pusher_batch_free(rt_pusher_batch *batch);
+
+/**
+ * Ends `rt_pusher_connect` and `rt_pusher_receive` of other threads with RT_ERROR_CANCELLED. If
+ * none of them waits, the next one that would wait ends at once. The connection stays as it is. Any
+ * thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_pusher_interrupt(rt_pusher *pusher);
 
 /*
  * Chapter: pusher channels. A channel's events, members and state. Unless a comment says otherwise,
@@ -7670,17 +7936,8 @@ rt_status rt_ddp_get_opened(rt_ddp *ddp, rt_opened_fn fn, void *user);
 /*
  * Chapter: blocking ddp. Calls that wait, for programs without an event loop. Another thread must
  * drive the client's loop; the library's own loop (NULL) has such a thread. Callbacks are called as
- * usual, on that thread. The functions do everything at once that those without `_and_wait` do, and
- * then wait; without a connection they wait for one. In a callback of the loop, and in a stub, they
- * do nothing and return RT_ERROR_REENTRANT.
- *
- * `timeout_ms` is how long to wait: 0 does not wait, -1 waits without limit. After RT_ERROR_TIMEOUT
- * a call stays outstanding, and may still run on the server; its outcome is dropped.
- * RT_ERROR_CLOSED means that the client or its loop was freed.
- *
- * `outcome` receives the outcome with RT_OK, and with RT_ERROR_METHOD, which means that the call
- * has failed: its field `error` says why, with the server's error as EJSON text. Free it with
- * `rt_ddp_outcome_free`. It is unchanged with every other status, and may be NULL.
+ * usual, on that thread. `rt_call_wait` waits for methods, logins and subscriptions,
+ * `rt_ddp_feed_receive` for changes.
  */
 
 /**
@@ -7690,109 +7947,30 @@ rt_status rt_ddp_get_opened(rt_ddp *ddp, rt_opened_fn fn, void *user);
  * timeout_ms: -1 waits as long as the client tries.
  * Returns: RT_OK, also if it is connected already; RT_ERROR_TIMEOUT if it is not connected in time,
  *   while it keeps trying: the message names the last failure; RT_ERROR_CLOSED if it was
- *   disconnected or freed; RT_ERROR_REENTRANT; RT_ERROR_STORE and RT_ERROR_INVALID_ARGUMENT as
- *   `rt_ddp_start`; RT_ERROR_FORKED; another error if the client has failed for good.
+ *   disconnected or freed; RT_ERROR_CANCELLED after `rt_ddp_interrupt`; RT_ERROR_REENTRANT;
+ *   RT_ERROR_STORE and RT_ERROR_INVALID_ARGUMENT as `rt_ddp_start`; RT_ERROR_FORKED; another error
+ *   if the client has failed for good.
  * Since 0.1.
  */
 rt_status rt_ddp_connect(rt_ddp *ddp, int64_t timeout_ms);
 
 /**
- * How a method is called. Fill it with zeros, then set `struct_bytes` and what you need. Since 0.1.
- */
-typedef struct rt_ddp_call_options {
-  /** The size of the struct in the program that filled it. */
-  size_t struct_bytes;
-  /** The time limit for the whole call; 0 without limit. */
-  int64_t timeout_ms;
-  /** Which stages are reported: the sum of 1 << stage. 0 means `RT_DDP_STAGE_COMPLETED`. */
-  uint32_t stages;
-  /** Earlier calls are finished before it is sent, and it is finished before later ones are. */
-  bool wait;
-  /**
-   * If the connection is lost before its result, the call fails: it is not sent again, because it
-   * could run twice on the server.
-   */
-  bool no_retry;
-  /** If its stub fails, the call fails, and nothing is sent. */
-  bool throw_stub_errors;
-} rt_ddp_call_options;
-
-/**
- * Calls a method as `rt_ddp_call` does, and waits until it is completed. Any thread.
+ * Returns the outcome of a Meteor call; its `error` says why it failed. The value of a subscription
+ * is null. It is valid until the call is freed. Any thread.
  *
- * options: as in `rt_ddp_call`, without `stages`.
- * outcome: see the beginning of this chapter. A stub's error is one, too, if the options say so.
- * Returns: RT_OK; RT_ERROR_METHOD; RT_ERROR_TIMEOUT; RT_ERROR_CLOSED; RT_ERROR_REENTRANT;
- *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what is not an EJSON
- *   text; RT_ERROR_FORKED.
+ * Returns: the outcome; NULL before the answer, and for other calls.
  * Since 0.1.
  */
-rt_status rt_ddp_call_and_wait(
-    rt_ddp *ddp, const char *method, const char *params, const rt_ddp_call_options *options,
-    int64_t timeout_ms, rt_ddp_outcome **outcome);
+const rt_ddp_outcome *rt_call_outcome(rt_call *call);
 
 /**
- * Inserts a document as `rt_ddp_insert` does, and waits until that is completed. The value is the
- * document's id. Any thread.
+ * Ends the `rt_ddp_connect` of other threads with RT_ERROR_CANCELLED. If none waits, the next one
+ * that would wait ends at once. The connection stays as it is. Any thread.
  *
- * Returns: as `rt_ddp_call_and_wait`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
  * Since 0.1.
  */
-rt_status rt_ddp_insert_and_wait(
-    rt_ddp *ddp, const char *collection, const char *document, const rt_ddp_call_options *options,
-    int64_t timeout_ms, rt_ddp_outcome **outcome);
-
-/**
- * Changes a document as `rt_ddp_update` does, and waits until that is completed. Any thread.
- *
- * Returns: as `rt_ddp_call_and_wait`.
- * Since 0.1.
- */
-rt_status rt_ddp_update_and_wait(
-    rt_ddp *ddp, const char *collection, const char *id, const char *modifier,
-    const rt_ddp_call_options *options, int64_t timeout_ms, rt_ddp_outcome **outcome);
-
-/**
- * Removes a document as `rt_ddp_remove` does, and waits until that is completed. Any thread.
- *
- * Returns: as `rt_ddp_call_and_wait`.
- * Since 0.1.
- */
-rt_status rt_ddp_remove_and_wait(
-    rt_ddp *ddp, const char *collection, const char *id, const rt_ddp_call_options *options,
-    int64_t timeout_ms, rt_ddp_outcome **outcome);
-
-/**
- * Subscribes as `rt_ddp_subscribe` does, and waits until the initial documents are there. Any
- * thread.
- *
- * keep_ms: as in `rt_ddp_subscribe`.
- * out: receives the subscription's number, only with RT_OK. A subscription that is not ready in
- *   time is released, as by `rt_ddp_release_subscription`.
- * outcome: see the beginning of this chapter. The value is null. The error is the one with which
- *   the server has ended the subscription.
- * Returns: as `rt_ddp_call_and_wait`.
- * Since 0.1.
- */
-rt_status rt_ddp_subscribe_and_wait(
-    rt_ddp *ddp, const char *name, const char *params, int64_t keep_ms, int64_t timeout_ms,
-    uint64_t *out, rt_ddp_outcome **outcome);
-
-/**
- * Subscribes to several publications as `rt_ddp_load` does, and waits until they are all ready. Any
- * thread.
- *
- * out: receives the loader's number, only with RT_OK. Otherwise all subscriptions are released.
- * outcome: as in `rt_ddp_subscribe_and_wait`, with the first error.
- * Returns: as `rt_ddp_call_and_wait`.
- * Since 0.1.
- */
-rt_status rt_ddp_load_and_wait(
-    rt_ddp *ddp, const char *publications, int64_t timeout_ms, uint64_t *out,
-    rt_ddp_outcome **outcome);
-
-/** Frees the outcome of a call. NULL is accepted. Any thread. Since 0.1. */
-void rt_ddp_outcome_free(rt_ddp_outcome *outcome);
+rt_status rt_ddp_interrupt(rt_ddp *ddp);
 
 /*
  * Chapter: ddp subscriptions. Which documents the server sends.
@@ -7829,13 +8007,15 @@ typedef void (*rt_ddp_loaded_fn)(const rt_ddp_error *error, void *user);
  *   `rt_ddp_set_unused_subscription_time_ms`.
  * out: receives the subscription's number; give it up with `rt_ddp_release_subscription` or
  *   `rt_ddp_stop_subscription`.
+ * out_call: receives a call that is answered when the subscription is ready, or when the server has
+ *   ended it, for `rt_call_wait`; free it with `rt_call_free`. NULL if no thread waits.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what is
  *   not an EJSON text; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
  * Since 0.1.
  */
 rt_status rt_ddp_subscribe(
     rt_ddp *ddp, const char *name, const char *params, int64_t keep_ms, rt_ddp_subscription_fn fn,
-    void *user, rt_destroy_fn destroy, uint64_t *out);
+    void *user, rt_destroy_fn destroy, uint64_t *out, rt_call **out_call);
 
 /**
  * Returns whether the initial documents of a subscription are there. Any thread.
@@ -7874,12 +8054,13 @@ rt_status rt_ddp_stop_subscription(rt_ddp *ddp, uint64_t subscription);
  *   called in the loop's next turn.
  * fn: called once on the loop's thread, never inside this call.
  * out: receives the loader's number for `rt_ddp_close_loader`.
+ * out_call: as in `rt_ddp_subscribe`, for all of them; with the first error.
  * Returns: as `rt_ddp_subscribe`.
  * Since 0.1.
  */
 rt_status rt_ddp_load(
     rt_ddp *ddp, const char *publications, rt_ddp_loaded_fn fn, void *user, rt_destroy_fn destroy,
-    uint64_t *out);
+    uint64_t *out, rt_call **out_call);
 
 /**
  * Closes a loader: its callback is not called any more, and its subscriptions are released
@@ -8197,8 +8378,9 @@ typedef struct rt_ddp_batch {
  *   without limit. Another thread must drive the client's loop meanwhile.
  * out: receives the batch; free it with `rt_ddp_batch_free`. Unchanged on failure.
  * Returns: RT_OK; RT_ERROR_TIMEOUT if nothing has changed in time; RT_ERROR_CLOSED if the client,
- *   its loop or the feed was freed; RT_ERROR_REENTRANT if it would wait in a callback of the loop
- *   or in a stub; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
+ *   its loop or the feed was freed; RT_ERROR_CANCELLED after `rt_ddp_feed_interrupt`;
+ *   RT_ERROR_REENTRANT if it would wait in a callback of the loop or in a stub;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
  * Since 0.1.
  */
 rt_status rt_ddp_feed_receive(rt_ddp_feed *feed, int64_t timeout_ms, rt_ddp_batch **out);
@@ -8216,6 +8398,15 @@ rt_status rt_ddp_feed_on_change(
     rt_ddp_feed *feed, rt_ddp_feed_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
+ * Ends the `rt_ddp_feed_receive` of other threads with RT_ERROR_CANCELLED. If none waits, the next
+ * one that would wait ends at once. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_feed_interrupt(rt_ddp_feed *feed);
+
+/**
  * Frees the feed and ends its query. Calls that wait return RT_ERROR_CLOSED. On the loop's thread,
  * its callback is not called any more. NULL is accepted. Any thread. Since 0.1.
  */
@@ -8229,6 +8420,27 @@ void rt_ddp_batch_free(rt_ddp_batch *batch);
  */
 
 /**
+ * How a method is called. Fill it with zeros, then set `struct_bytes` and what you need. Since 0.1.
+ */
+typedef struct rt_ddp_call_options {
+  /** The size of the struct in the program that filled it. */
+  size_t struct_bytes;
+  /** The time limit for the whole call; 0 without limit. */
+  int64_t timeout_ms;
+  /** Which stages are reported: the sum of 1 << stage. 0 means `RT_DDP_STAGE_COMPLETED`. */
+  uint32_t stages;
+  /** Earlier calls are finished before it is sent, and it is finished before later ones are. */
+  bool wait;
+  /**
+   * If the connection is lost before its result, the call fails: it is not sent again, because it
+   * could run twice on the server.
+   */
+  bool no_retry;
+  /** If its stub fails, the call fails, and nothing is sent. */
+  bool throw_stub_errors;
+} rt_ddp_call_options;
+
+/**
  * Calls a method of the server. Its stub (`rt_ddp_set_stub`) runs before this returns. Without a
  * connection the call waits for one. Inside a stub, only the stub of the method runs. Any thread.
  *
@@ -8236,6 +8448,8 @@ void rt_ddp_batch_free(rt_ddp_batch *batch);
  * options: NULL for the defaults.
  * fn: receives the stages that the options ask for, otherwise only the last one: on the loop's
  *   thread, except `RT_DDP_STAGE_STUB`, which it receives inside this call. NULL for nobody.
+ * out_call: receives the call, for `rt_call_wait`; free it with `rt_call_free`. NULL if no thread
+ *   waits.
  * Returns: RT_OK; RT_ERROR_METHOD if the stub has failed and the options say so: then nothing is
  *   sent, and `fn` is not called again. Inside a stub it is returned whatever the options say, and
  *   `fn` receives the failure, too. RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
@@ -8245,7 +8459,7 @@ void rt_ddp_batch_free(rt_ddp_batch *batch);
  */
 rt_status rt_ddp_call(
     rt_ddp *ddp, const char *method, const char *params, const rt_ddp_call_options *options,
-    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy, rt_call **out_call);
 
 /**
  * Inserts a document, here and at the server. Declares the collection, with texts as new ids,
@@ -8259,7 +8473,7 @@ rt_status rt_ddp_call(
  */
 rt_status rt_ddp_insert(
     rt_ddp *ddp, const char *collection, const char *document, const rt_ddp_call_options *options,
-    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy, rt_call **out_call);
 
 /**
  * Changes a document, here and at the server. Any thread.
@@ -8273,7 +8487,8 @@ rt_status rt_ddp_insert(
  */
 rt_status rt_ddp_update(
     rt_ddp *ddp, const char *collection, const char *id, const char *modifier,
-    const rt_ddp_call_options *options, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+    const rt_ddp_call_options *options, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy,
+    rt_call **out_call);
 
 /**
  * Removes a document, here and at the server. Any thread.
@@ -8285,7 +8500,7 @@ rt_status rt_ddp_update(
  */
 rt_status rt_ddp_remove(
     rt_ddp *ddp, const char *collection, const char *id, const rt_ddp_call_options *options,
-    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy, rt_call **out_call);
 
 /**
  * Writes several documents, here and at the server, as one: a call for each of them, and one
@@ -8297,13 +8512,15 @@ rt_status rt_ddp_remove(
  *   none is made. A write that fails at the documents, such as an insertion whose id is there, does
  *   not undo the others.
  * fn: as in `rt_ddp_call`, for each write. The outcome's `index` says which one it is.
+ * out_call: as in `rt_ddp_call`, for all writes together. The value of its outcome is null, its
+ *   error that of the first write that failed.
  * Returns: as `rt_ddp_call`. RT_ERROR_METHOD if one has failed here and the options say so: it is
  *   not sent; the others are made nevertheless.
  * Since 0.1.
  */
 rt_status rt_ddp_write(
     rt_ddp *ddp, const char *writes, const rt_ddp_call_options *options, rt_ddp_outcome_fn fn,
-    void *user, rt_destroy_fn destroy);
+    void *user, rt_destroy_fn destroy, rt_call **out_call);
 
 /*
  * Chapter: ddp stubs. What a method does to the local documents, until the server has done it.
@@ -8466,7 +8683,8 @@ rt_status rt_ddp_stub_draw_fraction(rt_ddp_stub *stub, const char *stream, doubl
  * Chapter: ddp accounts. The user of a client. A user who has logged in is logged in again on each
  * new connection, and after a restart if the token is kept (`rt_ddp_set_token_file`). Passwords are
  * sent as digests. The functions cannot be called inside a stub: RT_ERROR_REENTRANT. `fn` is called
- * once, when the call is completed, on the loop's thread, never inside the call.
+ * once, when the call is completed, on the loop's thread, never inside the call. `out_call`
+ * receives the call, for `rt_call_wait`.
  */
 
 /**
@@ -8483,7 +8701,7 @@ rt_status rt_ddp_stub_draw_fraction(rt_ddp_stub *stub, const char *stream, doubl
  */
 rt_status rt_ddp_log_in_with_password(
     rt_ddp *ddp, const char *user_name, const char *password, const char *code,
-    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy, rt_call **out_call);
 
 /**
  * Logs in with the token of a login, its member `token`. Any thread.
@@ -8492,7 +8710,8 @@ rt_status rt_ddp_log_in_with_password(
  * Since 0.1.
  */
 rt_status rt_ddp_log_in_with_token(
-    rt_ddp *ddp, const char *token, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+    rt_ddp *ddp, const char *token, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy,
+    rt_call **out_call);
 
 /**
  * Calls any method that logs a user in: its result is an object with `id` and `token`. Any thread.
@@ -8503,7 +8722,7 @@ rt_status rt_ddp_log_in_with_token(
  */
 rt_status rt_ddp_log_in(
     rt_ddp *ddp, const char *method, const char *params, rt_ddp_outcome_fn fn, void *user,
-    rt_destroy_fn destroy);
+    rt_destroy_fn destroy, rt_call **out_call);
 
 /**
  * Creates a user, and logs in. Any thread.
@@ -8516,7 +8735,8 @@ rt_status rt_ddp_log_in(
  */
 rt_status rt_ddp_create_user(
     rt_ddp *ddp, const char *user_name, const char *email, const char *password,
-    const char *profile, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+    const char *profile, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy,
+    rt_call **out_call);
 
 /**
  * Changes the password of the user who is logged in. Any thread.
@@ -8527,7 +8747,7 @@ rt_status rt_ddp_create_user(
  */
 rt_status rt_ddp_change_password(
     rt_ddp *ddp, const char *old_password, const char *new_password, rt_ddp_outcome_fn fn,
-    void *user, rt_destroy_fn destroy);
+    void *user, rt_destroy_fn destroy, rt_call **out_call);
 
 /**
  * Makes the server send an email with a token for `rt_ddp_reset_password`. Any thread.
@@ -8536,7 +8756,8 @@ rt_status rt_ddp_change_password(
  * Since 0.1.
  */
 rt_status rt_ddp_forgot_password(
-    rt_ddp *ddp, const char *email, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+    rt_ddp *ddp, const char *email, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy,
+    rt_call **out_call);
 
 /**
  * Sets a password with the token of an email, and logs in. Any thread.
@@ -8546,7 +8767,7 @@ rt_status rt_ddp_forgot_password(
  */
 rt_status rt_ddp_reset_password(
     rt_ddp *ddp, const char *token, const char *new_password, rt_ddp_outcome_fn fn, void *user,
-    rt_destroy_fn destroy);
+    rt_destroy_fn destroy, rt_call **out_call);
 
 /**
  * Confirms an email address with the token of an email, and logs in. Any thread.
@@ -8555,7 +8776,8 @@ rt_status rt_ddp_reset_password(
  * Since 0.1.
  */
 rt_status rt_ddp_verify_email(
-    rt_ddp *ddp, const char *token, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+    rt_ddp *ddp, const char *token, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy,
+    rt_call **out_call);
 
 /**
  * Logs the user out: here once the server has. Any thread.
@@ -8563,7 +8785,8 @@ rt_status rt_ddp_verify_email(
  * Returns: as `rt_ddp_log_in_with_password`.
  * Since 0.1.
  */
-rt_status rt_ddp_log_out(rt_ddp *ddp, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+rt_status rt_ddp_log_out(
+    rt_ddp *ddp, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy, rt_call **out_call);
 
 /**
  * Replaces the token of the user who is logged in by a new one, which the client keeps and uses
@@ -8573,7 +8796,8 @@ rt_status rt_ddp_log_out(rt_ddp *ddp, rt_ddp_outcome_fn fn, void *user, rt_destr
  * Returns: as `rt_ddp_log_in_with_password`.
  * Since 0.1.
  */
-rt_status rt_ddp_new_token(rt_ddp *ddp, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+rt_status rt_ddp_new_token(
+    rt_ddp *ddp, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy, rt_call **out_call);
 
 /**
  * Logs all other clients of the user out. This one gets a new token first. Any thread.
@@ -8582,7 +8806,7 @@ rt_status rt_ddp_new_token(rt_ddp *ddp, rt_ddp_outcome_fn fn, void *user, rt_des
  * Since 0.1.
  */
 rt_status rt_ddp_log_out_others(
-    rt_ddp *ddp, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy);
+    rt_ddp *ddp, rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy, rt_call **out_call);
 
 /**
  * Sets the user that stubs see, without a login, for servers with accounts of their own. Any
@@ -8594,123 +8818,6 @@ rt_status rt_ddp_log_out_others(
  * Since 0.1.
  */
 rt_status rt_ddp_set_user_id(rt_ddp *ddp, const char *user_id);
-
-/*
- * Chapter: blocking ddp accounts. The calls of the chapter on accounts, as calls that wait; see the
- * chapter on blocking for `timeout_ms`, `outcome` and the statuses. A login that is not done in
- * time continues (`rt_ddp_is_logging_in`).
- */
-
-/**
- * Logs in with a password, as `rt_ddp_log_in_with_password` does, and waits until that is
- * completed. Any thread.
- *
- * Returns: as `rt_ddp_call_and_wait`, and RT_ERROR_SYSTEM without libcrypto.
- * Since 0.1.
- */
-rt_status rt_ddp_log_in_with_password_and_wait(
-    rt_ddp *ddp, const char *user_name, const char *password, const char *code, int64_t timeout_ms,
-    rt_ddp_outcome **outcome);
-
-/**
- * Logs in with a token, as `rt_ddp_log_in_with_token` does, and waits until that is completed. Any
- * thread.
- *
- * Returns: as `rt_ddp_call_and_wait`.
- * Since 0.1.
- */
-rt_status rt_ddp_log_in_with_token_and_wait(
-    rt_ddp *ddp, const char *token, int64_t timeout_ms, rt_ddp_outcome **outcome);
-
-/**
- * Calls a method that logs a user in, as `rt_ddp_log_in` does, and waits until that is completed.
- * Any thread.
- *
- * Returns: as `rt_ddp_call_and_wait`.
- * Since 0.1.
- */
-rt_status rt_ddp_log_in_and_wait(
-    rt_ddp *ddp, const char *method, const char *params, int64_t timeout_ms,
-    rt_ddp_outcome **outcome);
-
-/**
- * Creates a user and logs in, as `rt_ddp_create_user` does, and waits until that is completed. Any
- * thread.
- *
- * Returns: as `rt_ddp_call_and_wait`, and RT_ERROR_SYSTEM without libcrypto.
- * Since 0.1.
- */
-rt_status rt_ddp_create_user_and_wait(
-    rt_ddp *ddp, const char *user_name, const char *email, const char *password,
-    const char *profile, int64_t timeout_ms, rt_ddp_outcome **outcome);
-
-/**
- * Changes the password, as `rt_ddp_change_password` does, and waits until that is completed. Any
- * thread.
- *
- * Returns: as `rt_ddp_call_and_wait`, and RT_ERROR_SYSTEM without libcrypto.
- * Since 0.1.
- */
-rt_status rt_ddp_change_password_and_wait(
-    rt_ddp *ddp, const char *old_password, const char *new_password, int64_t timeout_ms,
-    rt_ddp_outcome **outcome);
-
-/**
- * Makes the server send an email, as `rt_ddp_forgot_password` does, and waits until it has. Any
- * thread.
- *
- * Returns: as `rt_ddp_call_and_wait`.
- * Since 0.1.
- */
-rt_status rt_ddp_forgot_password_and_wait(
-    rt_ddp *ddp, const char *email, int64_t timeout_ms, rt_ddp_outcome **outcome);
-
-/**
- * Sets a password and logs in, as `rt_ddp_reset_password` does, and waits until that is completed.
- * Any thread.
- *
- * Returns: as `rt_ddp_call_and_wait`, and RT_ERROR_SYSTEM without libcrypto.
- * Since 0.1.
- */
-rt_status rt_ddp_reset_password_and_wait(
-    rt_ddp *ddp, const char *token, const char *new_password, int64_t timeout_ms,
-    rt_ddp_outcome **outcome);
-
-/**
- * Confirms an email address and logs in, as `rt_ddp_verify_email` does, and waits until that is
- * completed. Any thread.
- *
- * Returns: as `rt_ddp_call_and_wait`.
- * Since 0.1.
- */
-rt_status rt_ddp_verify_email_and_wait(
-    rt_ddp *ddp, const char *token, int64_t timeout_ms, rt_ddp_outcome **outcome);
-
-/**
- * Logs the user out, as `rt_ddp_log_out` does, and waits until that is completed. Any thread.
- *
- * Returns: as `rt_ddp_call_and_wait`.
- * Since 0.1.
- */
-rt_status rt_ddp_log_out_and_wait(rt_ddp *ddp, int64_t timeout_ms, rt_ddp_outcome **outcome);
-
-/**
- * Replaces the token of the user who is logged in, as `rt_ddp_new_token` does, and waits until that
- * is completed. Any thread.
- *
- * Returns: as `rt_ddp_call_and_wait`.
- * Since 0.1.
- */
-rt_status rt_ddp_new_token_and_wait(rt_ddp *ddp, int64_t timeout_ms, rt_ddp_outcome **outcome);
-
-/**
- * Logs all other clients of the user out, as `rt_ddp_log_out_others` does, and waits until that is
- * completed. Any thread.
- *
- * Returns: as `rt_ddp_call_and_wait`.
- * Since 0.1.
- */
-rt_status rt_ddp_log_out_others_and_wait(rt_ddp *ddp, int64_t timeout_ms, rt_ddp_outcome **outcome);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,8 @@ import Wire
 /// - Parameter fn: receives the stages that the options ask for, otherwise only the last one: on
 ///   the loop's thread, except `RT_DDP_STAGE_STUB`, which it receives inside this call. NULL for
 ///   nobody.
+/// - Parameter out_call: receives the call, for `rt_call_wait`; free it with `rt_call_free`. NULL
+///   if no thread waits.
 /// - Returns: RT_OK; RT_ERROR_METHOD if the stub has failed and the options say so: then nothing is
 ///   sent, and `fn` is not called again. Inside a stub it is returned whatever the options say, and
 ///   `fn` receives the failure, too. RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
@@ -22,9 +24,16 @@ import Wire
 public func rt_ddp_call(
     _ ddp: rt_ddp?, _ method: UnsafePointer<CChar>?, _ params: UnsafePointer<CChar>?,
     _ options: UnsafePointer<rt_ddp_call_options>?, _ fn: rt_ddp_outcome_fn?,
-    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
+    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?,
+    _ out_call: UnsafeMutablePointer<rt_call?>?
 ) -> rt_status {
-    ddpCallMethod(ddp, method, params, options, .callback(CallbackBox(fn, user, destroy)))
+    let box = CallbackBox(fn, user, destroy)
+    return ddpMethod(ddp, options, box, out_call) {
+        (client, options, handlers) throws(RealtimeError) in
+        let request = DDPRequest(
+            try text(method, "method"), try ejsonArray(params, "params"), options)
+        return try client.call(request, handlers)
+    }
 }
 
 /// Inserts a document, here and at the server. Declares the collection, with texts as
@@ -37,9 +46,15 @@ public func rt_ddp_call(
 public func rt_ddp_insert(
     _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ document: UnsafePointer<CChar>?,
     _ options: UnsafePointer<rt_ddp_call_options>?, _ fn: rt_ddp_outcome_fn?,
-    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
+    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?,
+    _ out_call: UnsafeMutablePointer<rt_call?>?
 ) -> rt_status {
-    ddpInsert(ddp, collection, document, options, .callback(CallbackBox(fn, user, destroy)))
+    let box = CallbackBox(fn, user, destroy)
+    return ddpMethod(ddp, options, box, out_call) {
+        (client, options, handlers) throws(RealtimeError) in
+        try client.insert(
+            text(collection, "collection"), ejson(document, "document"), options: options, handlers)
+    }
 }
 
 /// Changes a document, here and at the server. Any thread. Since 0.1.
@@ -52,9 +67,16 @@ public func rt_ddp_insert(
 public func rt_ddp_update(
     _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ id: UnsafePointer<CChar>?,
     _ modifier: UnsafePointer<CChar>?, _ options: UnsafePointer<rt_ddp_call_options>?,
-    _ fn: rt_ddp_outcome_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
+    _ fn: rt_ddp_outcome_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?,
+    _ out_call: UnsafeMutablePointer<rt_call?>?
 ) -> rt_status {
-    ddpUpdate(ddp, collection, id, modifier, options, .callback(CallbackBox(fn, user, destroy)))
+    let box = CallbackBox(fn, user, destroy)
+    return ddpMethod(ddp, options, box, out_call) {
+        (client, options, handlers) throws(RealtimeError) in
+        try client.update(
+            text(collection, "collection"), id: ejson(id, "id"), ejson(modifier, "modifier"),
+            options: options, handlers)
+    }
 }
 
 /// Removes a document, here and at the server. Any thread. Since 0.1.
@@ -65,9 +87,15 @@ public func rt_ddp_update(
 public func rt_ddp_remove(
     _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ id: UnsafePointer<CChar>?,
     _ options: UnsafePointer<rt_ddp_call_options>?, _ fn: rt_ddp_outcome_fn?,
-    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
+    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?,
+    _ out_call: UnsafeMutablePointer<rt_call?>?
 ) -> rt_status {
-    ddpRemove(ddp, collection, id, options, .callback(CallbackBox(fn, user, destroy)))
+    let box = CallbackBox(fn, user, destroy)
+    return ddpMethod(ddp, options, box, out_call) {
+        (client, options, handlers) throws(RealtimeError) in
+        try client.remove(
+            text(collection, "collection"), id: ejson(id, "id"), options: options, handlers)
+    }
 }
 
 /// Writes several documents, here and at the server, as one: a call for each of them, and one
@@ -79,13 +107,16 @@ public func rt_ddp_remove(
 ///   none is made. A write that fails at the documents, such as an insertion whose id is there,
 ///   does not undo the others.
 /// - Parameter fn: as in `rt_ddp_call`, for each write. The outcome's `index` says which one it is.
+/// - Parameter out_call: as in `rt_ddp_call`, for all writes together. The value of its outcome is
+///   null, its error that of the first write that failed.
 /// - Returns: as `rt_ddp_call`. RT_ERROR_METHOD if one has failed here and the options say so: it
 ///   is not sent; the others are made nevertheless.
 @_cdecl("rt_ddp_write")
 public func rt_ddp_write(
     _ ddp: rt_ddp?, _ writes: UnsafePointer<CChar>?,
     _ options: UnsafePointer<rt_ddp_call_options>?, _ fn: rt_ddp_outcome_fn?,
-    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
+    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?,
+    _ out_call: UnsafeMutablePointer<rt_call?>?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return ddpCall(ddp) { (client) throws(RealtimeError) in
@@ -96,9 +127,13 @@ public func rt_ddp_write(
             given.append(try documentWrite(write, at: index))
         }
         var count = 0
+        let pending = PendingCall.wanted(out_call, on: client.loop)
+        let end = pending.map { writesEnd($0.answerer) }
         let outcomes = try client.write(options: wishes.options) {
             defer { count += 1 }
-            return wishes.handlers(box, index: count)
+            var handlers = wishes.handlers(box, index: count)
+            end?.add(to: &handlers)
+            return handlers
         } _: { _ in
             given
         }
@@ -112,6 +147,7 @@ public func rt_ddp_write(
                 throw error.realtimeError("write \(index) has failed")
             }
         }
+        pending?.export(to: out_call)
     }
 }
 
@@ -139,51 +175,6 @@ private func documentWrite(
         .invalidArgument,
         "writes[\(index)] has not the members insert and document, or update, id and modifier, or"
             + " remove and id")
-}
-
-// Each call has two functions: this chapter's, and one that waits (DDPBlocking.swift).
-
-func ddpCallMethod(
-    _ ddp: rt_ddp?, _ method: UnsafePointer<CChar>?, _ params: UnsafePointer<CChar>?,
-    _ options: UnsafePointer<rt_ddp_call_options>?, _ reply: DDPReply
-) -> rt_status {
-    ddpMethod(ddp, options, reply) { (client, options, handlers) throws(RealtimeError) in
-        let request = DDPRequest(
-            try text(method, "method"), try ejsonArray(params, "params"), options)
-        return try client.call(request, handlers)
-    }
-}
-
-func ddpInsert(
-    _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ document: UnsafePointer<CChar>?,
-    _ options: UnsafePointer<rt_ddp_call_options>?, _ reply: DDPReply
-) -> rt_status {
-    ddpMethod(ddp, options, reply) { (client, options, handlers) throws(RealtimeError) in
-        try client.insert(
-            text(collection, "collection"), ejson(document, "document"), options: options, handlers)
-    }
-}
-
-func ddpUpdate(
-    _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ id: UnsafePointer<CChar>?,
-    _ modifier: UnsafePointer<CChar>?, _ options: UnsafePointer<rt_ddp_call_options>?,
-    _ reply: DDPReply
-) -> rt_status {
-    ddpMethod(ddp, options, reply) { (client, options, handlers) throws(RealtimeError) in
-        try client.update(
-            text(collection, "collection"), id: ejson(id, "id"), ejson(modifier, "modifier"),
-            options: options, handlers)
-    }
-}
-
-func ddpRemove(
-    _ ddp: rt_ddp?, _ collection: UnsafePointer<CChar>?, _ id: UnsafePointer<CChar>?,
-    _ options: UnsafePointer<rt_ddp_call_options>?, _ reply: DDPReply
-) -> rt_status {
-    ddpMethod(ddp, options, reply) { (client, options, handlers) throws(RealtimeError) in
-        try client.remove(
-            text(collection, "collection"), id: ejson(id, "id"), options: options, handlers)
-    }
 }
 
 /// The options of a call, and the stages that it reports.
@@ -235,33 +226,24 @@ struct DDPCallWishes {
     }
 }
 
-/// Where the outcome of a call goes.
-enum DDPReply {
-    case callback(CallbackBox<rt_ddp_outcome_fn>)
-    /// To the calling thread, which waits for it.
-    case wait(_ timeout_ms: Int64, DDPOutcomeOut?)
-}
-
 /// Makes a call: `body` gets its options and handlers.
 private func ddpMethod(
-    _ ddp: rt_ddp?, _ options: UnsafePointer<rt_ddp_call_options>?, _ reply: DDPReply,
+    _ ddp: rt_ddp?, _ options: UnsafePointer<rt_ddp_call_options>?,
+    _ box: CallbackBox<rt_ddp_outcome_fn>, _ out: UnsafeMutablePointer<rt_call?>?,
     _ body: (DDPConnection, DDPCallOptions, DDPCallHandlers) throws(RealtimeError) -> Result<
         DDPCall, DDPError
     >
 ) -> rt_status {
-    switch reply {
-    case .callback(let box):
-        ddpCall(ddp) { (client) throws(RealtimeError) in
-            let wishes = try DDPCallWishes(options)
-            let made = try body(client, wishes.options, wishes.handlers(box))
-            if wishes.wants(.STUB), let function = box.function {
-                show(made.map { $0.value }, .STUB, to: function, box.user)
-            }
-            if case .failure(let error) = made { throw error.realtimeError("the stub has failed") }
+    ddpCall(ddp) { (client) throws(RealtimeError) in
+        let wishes = try DDPCallWishes(options)
+        let pending = PendingCall.wanted(out, on: client.loop)
+        var handlers = wishes.handlers(box)
+        handlers.set(pending?.answerer)
+        let made = try body(client, wishes.options, handlers)
+        if wishes.wants(.STUB), let function = box.function {
+            show(made.map { $0.value }, .STUB, to: function, box.user)
         }
-    case .wait(let timeout, let outcome):
-        ddpWait(ddp, timeout, outcome) { (client, handlers) throws(RealtimeError) in
-            try body(client, DDPCallWishes(options).options, handlers)
-        }
+        if case .failure(let error) = made { throw error.realtimeError("the stub has failed") }
+        pending?.export(to: out)
     }
 }

@@ -60,7 +60,8 @@ public func rt_ddp_feed_new(
 ///   stubs; -1 waits without limit. Another thread must drive the client's loop meanwhile.
 /// - Parameter out: receives the batch; free it with `rt_ddp_batch_free`. Unchanged on failure.
 /// - Returns: RT_OK; RT_ERROR_TIMEOUT if nothing has changed in time; RT_ERROR_CLOSED if the
-///   client, its loop or the feed was freed; RT_ERROR_REENTRANT if it would wait in a callback of
+///   client, its loop or the feed was freed; RT_ERROR_CANCELLED after `rt_ddp_feed_interrupt`;
+///   RT_ERROR_REENTRANT if it would wait in a callback of
 ///   the loop or in a stub; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
 @_cdecl("rt_ddp_feed_receive")
 public func rt_ddp_feed_receive(
@@ -91,6 +92,14 @@ public func rt_ddp_feed_on_change(
         try feed.client.loop.checkNotForked()
         try feed.setHandler(box.function.map { function in { function(box.user) } })
     }
+}
+
+/// Ends the `rt_ddp_feed_receive` of other threads with RT_ERROR_CANCELLED. If none waits, the next
+/// one that would wait ends at once. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+@_cdecl("rt_ddp_feed_interrupt")
+public func rt_ddp_feed_interrupt(_ feed: rt_ddp_feed?) -> rt_status {
+    border { () throws(RealtimeError) in try FeedHandle.borrow(feed).feed.interrupt() }
 }
 
 /// Frees the feed and ends its query. Calls that wait return RT_ERROR_CLOSED. On the loop's thread,

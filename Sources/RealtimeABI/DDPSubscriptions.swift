@@ -24,24 +24,26 @@ public typealias rt_ddp_loaded_fn =
 ///   request; -1 for `rt_ddp_set_unused_subscription_time_ms`.
 /// - Parameter out: receives the subscription's number; give it up with
 ///   `rt_ddp_release_subscription` or `rt_ddp_stop_subscription`.
+/// - Parameter out_call: receives a call that is answered when the subscription is ready, or when
+///   the server has ended it, for `rt_call_wait`; free it with `rt_call_free`. NULL if no thread
+///   waits.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what
 ///   is not an EJSON text; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_ddp_subscribe")
 public func rt_ddp_subscribe(
     _ ddp: rt_ddp?, _ name: UnsafePointer<CChar>?, _ params: UnsafePointer<CChar>?,
     _ keep_ms: Int64, _ fn: rt_ddp_subscription_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?, _ out: UnsafeMutablePointer<UInt64>?
+    _ destroy: rt_destroy_fn?, _ out: UnsafeMutablePointer<UInt64>?,
+    _ out_call: UnsafeMutablePointer<rt_call?>?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return ddpCall(ddp) { (client) throws(RealtimeError) in
         let out = try required(out, "out")
-        var handlers = DDPSubscriptionHandlers()
-        if let function = box.function {
-            handlers.ready = { show(.READY, nil, to: function, box.user) }
-            handlers.stopped = { show(.STOPPED, $0, to: function, box.user) }
-        }
+        let pending = PendingCall.wanted(out_call, on: client.loop)
         out.pointee = try client.subscribe(
-            text(name, "name"), ejsonArray(params, "params"), keep: ddpKeep(keep_ms), handlers)
+            text(name, "name"), ejsonArray(params, "params"), keep: ddpKeep(keep_ms),
+            subscriptionHandlers(box, pending?.answerer))
+        pending?.export(to: out_call)
     }
 }
 
@@ -77,19 +79,21 @@ public func rt_ddp_stop_subscription(_ ddp: rt_ddp?, _ subscription: UInt64) -> 
 ///   is then called in the loop's next turn.
 /// - Parameter fn: called once on the loop's thread, never inside this call.
 /// - Parameter out: receives the loader's number for `rt_ddp_close_loader`.
+/// - Parameter out_call: as in `rt_ddp_subscribe`, for all of them; with the first error.
 /// - Returns: as `rt_ddp_subscribe`.
 @_cdecl("rt_ddp_load")
 public func rt_ddp_load(
     _ ddp: rt_ddp?, _ publications: UnsafePointer<CChar>?, _ fn: rt_ddp_loaded_fn?,
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?,
-    _ out: UnsafeMutablePointer<UInt64>?
+    _ out: UnsafeMutablePointer<UInt64>?, _ out_call: UnsafeMutablePointer<rt_call?>?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return ddpCall(ddp) { (client) throws(RealtimeError) in
         let out = try required(out, "out")
-        out.pointee = try client.load(ddpPublications(publications)) { error in
-            if let function = box.function { show(error, to: function, box.user) }
-        }
+        let pending = PendingCall.wanted(out_call, on: client.loop)
+        out.pointee = try client.load(
+            ddpPublications(publications), loadHandler(box, pending?.answerer))
+        pending?.export(to: out_call)
     }
 }
 
@@ -102,13 +106,40 @@ public func rt_ddp_close_loader(_ ddp: rt_ddp?, _ loader: UInt64) -> rt_status {
     ddpCall(ddp) { (client) throws(RealtimeError) in try client.closeLoader(loader) }
 }
 
+// Of their own, so that handlers alone own the answerer.
+
+private func subscriptionHandlers(
+    _ box: CallbackBox<rt_ddp_subscription_fn>, _ answerer: CallAnswerer?
+) -> DDPSubscriptionHandlers {
+    guard box.function != nil || answerer != nil else { return DDPSubscriptionHandlers() }
+    return DDPSubscriptionHandlers(
+        ready: {
+            if let function = box.function { show(.READY, nil, to: function, box.user) }
+            answerer?.set(CallAnswer(.success(.null)))
+        },
+        stopped: { error in
+            if let function = box.function { show(.STOPPED, error, to: function, box.user) }
+            let end = DDPError(.server, "stopped", reason: "the server has ended it")
+            answerer?.set(CallAnswer(.failure(error ?? end)))
+        })
+}
+
+private func loadHandler(
+    _ box: CallbackBox<rt_ddp_loaded_fn>, _ answerer: CallAnswerer?
+) -> DDPLoadHandler {
+    { error in
+        if let function = box.function { show(error, to: function, box.user) }
+        answerer?.set(CallAnswer(error.map { .failure($0) } ?? .success(.null)))
+    }
+}
+
 /// How long a subscription is kept; nil for the client's option.
-func ddpKeep(_ keep_ms: Int64) throws(RealtimeError) -> Duration? {
+private func ddpKeep(_ keep_ms: Int64) throws(RealtimeError) -> Duration? {
     keep_ms == -1 ? nil : try milliseconds(keep_ms, "keep_ms")
 }
 
 /// Names of publications with their parameters, from C.
-func ddpPublications(
+private func ddpPublications(
     _ publications: UnsafePointer<CChar>?
 ) throws(RealtimeError) -> [(name: String, params: [EJSON])] {
     var wanted: [(name: String, params: [EJSON])] = []

@@ -5,7 +5,7 @@ import Wire
 // Chapter: rest. HTTP requests that are retried, wait for the network and keep their order.
 //
 // The five usual functions, in the order of use: `rt_rest_new`, `rt_rest_request_new`,
-// `rt_rest_request_send`, `rt_rest_response_status` and `rt_rest_response_body`.
+// `rt_rest_request_send`, `rt_call_wait` and `rt_rest_response_body`.
 
 /// A client for HTTP requests. Life cycle: `rt_rest_new`, options, requests (`rt_rest_request_new`,
 /// `rt_rest_request_send`), `rt_rest_close` or `rt_rest_free`.
@@ -19,7 +19,8 @@ import Wire
 public typealias rt_rest = OpaquePointer
 
 /// Creates a client. Any thread. Since 0.1.
-/// - Parameter loop: the client's loop, which it keeps alive.
+/// - Parameter loop: the client's loop, which it keeps alive; NULL for the library's own, whose
+///   thread calls the callbacks.
 /// - Parameter base_url: the URL to which request paths are appended, without a query. Its user and
 ///   password become a basic Authorization header of all requests to its origin. NULL if all
 ///   requests have absolute URLs.
@@ -31,10 +32,11 @@ public func rt_rest_new(
     _ loop: rt_loop?, _ base_url: UnsafePointer<CChar>?, _ out: UnsafeMutablePointer<rt_rest?>?
 ) -> rt_status {
     border { () throws(RealtimeError) in
-        let loop = try LoopHandle.borrow(loop).loop
         let base = try optionalText(base_url, "base_url")
         let out = try required(out, "out")
-        out.pointee = RESTClient.export(try RESTClient(base: base, on: loop))
+        out.pointee = try onLoop(loop) { (loop) throws(RealtimeError) in
+            RESTClient.export(try RESTClient(base: base, on: loop))
+        }
     }
 }
 

@@ -252,6 +252,8 @@ public func rt_rest_request_on_retry(
 /// with the response, a failure, RT_ERROR_CANCELLED or RT_ERROR_CLOSED. Any thread. Since 0.1.
 /// - Parameter fn: NULL if the result does not matter.
 /// - Parameter out_id: receives the id for `rt_rest_cancel`; may be NULL.
+/// - Parameter out_call: receives the call, for `rt_call_wait` and `rt_call_response`; free it with
+///   `rt_call_free`. NULL if no thread waits.
 /// - Returns: RT_OK; RT_ERROR_CLOSED after close or on a freed loop; RT_ERROR_INVALID_URL for a
 ///   query that does not fit; RT_ERROR_INVALID_ARGUMENT for a HEAD request with a body;
 ///   RT_ERROR_STATE if its body source belongs to an unfinished request, or was used and has no
@@ -259,12 +261,15 @@ public func rt_rest_request_on_retry(
 @_cdecl("rt_rest_request_send")
 public func rt_rest_request_send(
     _ request: rt_rest_request?, _ fn: rt_rest_done_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?, _ out_id: UnsafeMutablePointer<UInt64>?
+    _ destroy: rt_destroy_fn?, _ out_id: UnsafeMutablePointer<UInt64>?,
+    _ out_call: UnsafeMutablePointer<rt_call?>?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return builder(request) { (request) throws(RealtimeError) in
-        let id = try request.send(to: box)
+        let pending = PendingCall.wanted(out_call, on: request.client.loop)
+        let id = try request.send(to: box, pending?.answerer)
         out_id?.pointee = id
+        pending?.export(to: out_call)
     }
 }
 

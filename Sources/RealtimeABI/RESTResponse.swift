@@ -6,8 +6,32 @@ import Wire
 // Chapter: rest response. The result of a request.
 
 /// The result of a request: a response or a failure. It, and every pointer obtained from it, is
-/// valid until the callback returns. Since 0.1.
+/// valid until the callback returns, until its call is freed (`rt_call_response`), or, after
+/// `rt_rest_response_retain`, until it is freed. One thread at a time may use it. Since 0.1.
 public typealias rt_rest_response = OpaquePointer
+
+/// Keeps a response, with its body, beyond the callback that received it. Any thread. Since 0.1.
+/// - Returns: the same response, which `rt_rest_response_free` frees; NULL for NULL.
+@_cdecl("rt_rest_response_retain")
+public func rt_rest_response_retain(_ response: rt_rest_response?) -> rt_rest_response? {
+    (try? RESTView.borrow(response)).map { RESTView.export($0) }
+}
+
+/// Frees a response that was retained, once for each `rt_rest_response_retain`. NULL is accepted.
+/// Any thread. Since 0.1.
+@_cdecl("rt_rest_response_free")
+public func rt_rest_response_free(_ response: rt_rest_response?) {
+    RESTView.release(response) { _ in }
+}
+
+/// Returns the response to a request. It is valid until the call is freed, or for longer with
+/// `rt_rest_response_retain`; one thread at a time may use it. Any thread. Since 0.1.
+/// - Returns: the response; NULL before the answer, and for other calls.
+@_cdecl("rt_call_response")
+public func rt_call_response(_ call: rt_call?) -> rt_rest_response? {
+    guard let response = (try? PendingCall.borrow(call))?.answer?.response else { return nil }
+    return OpaquePointer(Unmanaged.passUnretained(response).toOpaque())
+}
 
 /// The request's result: RT_OK for a status of 200 to 299, and RT_ERROR_HTTP_STATUS for other
 /// statuses. If there was no response, or only a part of one: RT_ERROR_RESOLVE, RT_ERROR_CONNECT,
@@ -49,7 +73,8 @@ public func rt_rest_response_reason(_ response: rt_rest_response?) -> UnsafePoin
 public func rt_rest_response_headers(
     _ response: rt_rest_response?, _ out_length: UnsafeMutablePointer<Int>?
 ) -> UnsafePointer<CChar> {
-    view(response, RESTView.empty) {
+    out_length?.pointee = 0
+    return view(response, RESTView.empty) {
         out_length?.pointee = $0.headersLength
         return $0.headers
     }
@@ -71,7 +96,8 @@ public func rt_rest_response_header(
 public func rt_rest_response_body(
     _ response: rt_rest_response?, _ out_length: UnsafeMutablePointer<Int>?
 ) -> UnsafePointer<UInt8> {
-    view(response, UnsafeRawPointer.ofNothing.assumingMemoryBound(to: UInt8.self)) {
+    out_length?.pointee = 0
+    return view(response, UnsafeRawPointer.ofNothing.assumingMemoryBound(to: UInt8.self)) {
         out_length?.pointee = $0.body.count
         return ($0.body.baseAddress ?? .ofNothing).assumingMemoryBound(to: UInt8.self)
     }

@@ -5,12 +5,14 @@ import Wire
 
 // C's view of a response, and C callbacks as engine handlers. Nothing here is exported.
 
-/// A response during a callback. Its texts are created on demand.
+/// A response: during a callback, or for as long as the program retains it. Its texts are created
+/// on demand.
 final class RESTView: Handle {
     static let name = "response"
     var owningLoop: Loop? { nil }
     let outcome: RESTOutcome
-    /// Valid until the callback returns.
+    private let content: RESTBody
+    /// The bytes of `content`.
     let body: UnsafeRawBufferPointer
     let httpVersion: Int32
     private let connection: Shared<Opened>?
@@ -18,9 +20,10 @@ final class RESTView: Handle {
     @exclusivity(unchecked) private var failureView: KeptView<rt_failure>?
     @exclusivity(unchecked) private var texts: [String: UnsafeMutableBufferPointer<CChar>] = [:]
 
-    private init(_ result: RESTResult, _ body: UnsafeRawBufferPointer) {
+    init(_ result: RESTResult) {
         outcome = result.outcome
-        self.body = body
+        content = result.body
+        body = result.body.withBytes { $0 }
         httpVersion = Int32(clamping: result.httpVersion)
         connection = result.connection
     }
@@ -92,15 +95,16 @@ final class RESTView: Handle {
         return copy.baseAddress.map { UnsafePointer($0) } ?? RESTView.empty
     }
 
-    /// Calls `function` with a view, which ends with the call.
+    /// Calls `function` with a view, which ends with the call unless it is retained.
     static func show(
         _ result: RESTResult, to function: (rt_rest_response?) -> Void
     ) {
-        result.body.withBytes { body in
-            let view = RESTView(result, body)
-            withExtendedLifetime(view) {
-                function(OpaquePointer(Unmanaged.passUnretained(view).toOpaque()))
-            }
+        RESTView(result).show(to: function)
+    }
+
+    func show(to function: (rt_rest_response?) -> Void) {
+        withExtendedLifetime(self) {
+            function(OpaquePointer(Unmanaged.passUnretained(self).toOpaque()))
         }
     }
 }
@@ -174,13 +178,17 @@ extension RESTRequestBuilder {
         }
     }
 
-    func send(to box: CallbackBox<rt_rest_done_fn>) throws(RealtimeError) -> UInt64 {
+    func send(
+        to box: CallbackBox<rt_rest_done_fn>, _ answerer: CallAnswerer?
+    ) throws(RealtimeError) -> UInt64 {
         changeHandlers {
             $0.done = { result in
                 // The closure keeps the box even without a function: its user data lives until the
                 // request ends.
-                guard let function = box.function else { return }
-                RESTView.show(result) { function($0, box.user) }
+                guard box.function != nil || answerer != nil else { return }
+                let view = RESTView(result)
+                if let function = box.function { view.show { function($0, box.user) } }
+                answerer?.set(CallAnswer(view))
             }
         }
         defer { changeHandlers { $0.done = nil } }

@@ -67,6 +67,17 @@ static inline void settle(rt_loop *loop) {
   }
 }
 
+/* Whether the thread with this number (gettid) is blocked. */
+static inline bool sleeps(int thread) {
+  char path[64], state = 0;
+  FILE *file;
+  CHECK(snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread) < (int)sizeof path);
+  file = fopen(path, "r");
+  CHECK(file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+  fclose(file);
+  return state == 'S';
+}
+
 /* Counts calls of a destroy function. */
 static inline void count_up(void *user) { ++*(int *)user; }
 

@@ -111,7 +111,7 @@ int main(void) {
   CHECK_OK(rt_rest_set_attempt_timeout_ms(rest, 0));
   CHECK_OK(rt_rest_set_attempts(rest, 1));
   CHECK_OK(rt_rest_request_new(rest, "GET", "/", &get));
-  CHECK_OK(rt_rest_request_send(get, on_done, &ended, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(get, on_done, &ended, NULL, NULL, NULL));
   close(accepted(loop, alive));
   CHECK(!ended);
   by_websocket(loop, network, port, alive);

@@ -94,7 +94,7 @@ static void rest(rt_loop *loop, rt_backoff *backoff) {
   CHECK_OK(rt_rest_set_backoff(rest, backoff));
   CHECK_OK(rt_rest_set_attempts(rest, 4));
   CHECK_OK(rt_rest_request_new(rest, "GET", "path", &request));
-  CHECK_OK(rt_rest_request_send(request, on_done, &s, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(request, on_done, &s, NULL, NULL, NULL));
   rt_rest_request_free(request);
   CHECK_STATUS(rt_rest_set_backoff(rest, NULL), RT_ERROR_STATE);
   TURN_UNTIL(loop, s.done);

@@ -10,7 +10,7 @@ static void the_server_hears_the_end(const char *server) {
   rt_ddp *ddp = new_ddp(&h, loop, server);
   CHECK_OK(rt_ddp_start(ddp));
   TURN_UNTIL(loop, h.connected == 1);
-  CHECK_OK(rt_ddp_call(ddp, "last", NULL, NULL, NULL, NULL, NULL));
+  CHECK_OK(rt_ddp_call(ddp, "last", NULL, NULL, NULL, NULL, NULL, NULL));
   rt_ddp_free(ddp);
   rt_loop_free(loop);
   control(server, "wait", "{'what': 'in', 'msg': 'method', 'name': 'last'}");
@@ -148,7 +148,7 @@ static void subscriptions_are_refused_and_loaded(rt_loop *loop, const char *serv
   rt_ddp *ddp = new_ddp(&h, loop, server);
   make_players(server);
   connect_ddp(&h);
-  CHECK_OK(rt_ddp_subscribe(ddp, "none", "[1]", 0, heard_subscription, &h, NULL, &number));
+  CHECK_OK(rt_ddp_subscribe(ddp, "none", "[1]", 0, heard_subscription, &h, NULL, &number, NULL));
   TURN_UNTIL(loop, h.stopped == 1);
   CHECK(strcmp(h.text, "404;") == 0 && h.ready == 0);
   number = subscribe(&h, "all");
@@ -166,14 +166,14 @@ static void loaders_wait_for_all(rt_loop *loop, const char *server) {
   rt_ddp *ddp = new_ddp(&h, loop, server);
   make_players(server);
   connect_ddp(&h);
-  CHECK_OK(rt_ddp_load(ddp, "[[\"all\"],[\"all\",1]]", loaded, &h, heard_destroyed, &number));
+  CHECK_OK(rt_ddp_load(ddp, "[[\"all\"],[\"all\",1]]", loaded, &h, heard_destroyed, &number, NULL));
   TURN_UNTIL(loop, h.text[0]);
   CHECK(strcmp(h.text, "loaded;") == 0);
   CHECK_OK(rt_ddp_close_loader(ddp, number));
-  CHECK_STATUS(rt_ddp_load(ddp, "[\"all\"]", loaded, &h, heard_destroyed, &number),
+  CHECK_STATUS(rt_ddp_load(ddp, "[\"all\"]", loaded, &h, heard_destroyed, &number, NULL),
                RT_ERROR_INVALID_ARGUMENT);
   h.text[0] = '\0';
-  CHECK_OK(rt_ddp_load(ddp, NULL, loaded, &h, heard_destroyed, &number));
+  CHECK_OK(rt_ddp_load(ddp, NULL, loaded, &h, heard_destroyed, &number, NULL));
   CHECK(h.text[0] == '\0');
   TURN_UNTIL(loop, h.text[0]);
   CHECK(strcmp(h.text, "loaded;") == 0);
@@ -203,7 +203,7 @@ static void rename_stub(rt_ddp_stub *stub, const char *params, size_t length, vo
   CHECK(fraction >= 0 && fraction < 1);
   CHECK_OK(rt_ddp_stub_get_user_id(stub, id, sizeof id, NULL));
   CHECK(strcmp(id, "me") == 0);
-  CHECK_STATUS(rt_ddp_log_out(((heard *)user)->ddp, NULL, NULL, NULL), RT_ERROR_REENTRANT);
+  CHECK_STATUS(rt_ddp_log_out(((heard *)user)->ddp, NULL, NULL, NULL, NULL), RT_ERROR_REENTRANT);
   CHECK_OK(rt_ddp_stub_return(stub, "\"renamed\""));
 }
 
@@ -234,10 +234,11 @@ static void stubs_run_before_the_call_returns(rt_loop *loop, const char *server)
   connect_ddp(&h);
   subscribe(&h, "all");
   options.stages = 1 << (RT_DDP_STAGE_COMPLETED + 1);
-  CHECK_STATUS(rt_ddp_call(ddp, "rename", "[\"a\",\"Cleo\"]", &options, heard_outcome, &h, NULL),
-               RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(
+      rt_ddp_call(ddp, "rename", "[\"a\",\"Cleo\"]", &options, heard_outcome, &h, NULL, NULL),
+      RT_ERROR_INVALID_ARGUMENT);
   options.stages = 1 << RT_DDP_STAGE_STUB | 1 << RT_DDP_STAGE_RESULT | 1 << RT_DDP_STAGE_COMPLETED;
-  CHECK_OK(rt_ddp_call(ddp, "rename", "[\"a\",\"Cleo\"]", &options, heard_outcome, &h, NULL));
+  CHECK_OK(rt_ddp_call(ddp, "rename", "[\"a\",\"Cleo\"]", &options, heard_outcome, &h, NULL, NULL));
   CHECK(strncmp(h.text, "{\"_id\":\"", 8) == 0 && strstr(h.text, "\"name\":\"Eve\"};"));
   CHECK(strstr(h.text, ";{\"_id\":\"a\",\"name\":\"Cleo\"};0:{\"$date\":5};0:null!no;"
                        "0:\"renamed\";"));
@@ -249,7 +250,7 @@ static void stubs_run_before_the_call_returns(rt_loop *loop, const char *server)
   CHECK(strcmp(h.text, "{\"name\":\"Cleo\"};{\"name\":\"Bob\"};") == 0);
   h.text[0] = '\0';
   options.throw_stub_errors = true;
-  CHECK_STATUS(rt_ddp_call(ddp, "broken", NULL, &options, heard_outcome, &h, NULL),
+  CHECK_STATUS(rt_ddp_call(ddp, "broken", NULL, &options, heard_outcome, &h, NULL, NULL),
                RT_ERROR_METHOD);
   CHECK(strcmp(h.text, "0:null!no;") == 0 && strstr(rt_last_error(), "It is broken."));
   CHECK_OK(rt_ddp_set_stub(ddp, "rename", NULL, NULL, NULL));
@@ -269,10 +270,10 @@ static void writes_are_local_and_remote(rt_loop *loop, const char *server) {
   connect_ddp(&h);
   subscribe(&h, "all");
   CHECK_OK(rt_ddp_insert(ddp, "players", "{\"_id\":\"c\",\"name\":\"Cid\"}", &options,
-                         heard_outcome, &h, NULL));
+                         heard_outcome, &h, NULL, NULL));
   CHECK_OK(rt_ddp_update(ddp, "players", "\"c\"", "{\"$set\":{\"name\":\"Coy\"}}", &options,
-                         heard_outcome, &h, NULL));
-  CHECK_OK(rt_ddp_remove(ddp, "players", "\"b\"", NULL, heard_outcome, &h, heard_destroyed));
+                         heard_outcome, &h, NULL, NULL));
+  CHECK_OK(rt_ddp_remove(ddp, "players", "\"b\"", NULL, heard_outcome, &h, heard_destroyed, NULL));
   CHECK(strcmp(h.text, "0:\"c\";0:1;") == 0);
   TURN_UNTIL(loop, h.completed == 1 && h.destroyed == 1);
   h.text[0] = '\0';
@@ -285,8 +286,8 @@ static void writes_are_local_and_remote(rt_loop *loop, const char *server) {
 static void heard_open(void *user) {
   heard *h = user;
   rt_ddp_call_options options = {.struct_bytes = sizeof options, .wait = true};
-  CHECK_OK(rt_ddp_call(h->ddp, "echo", "[\"a\"]", NULL, heard_outcome, h, NULL));
-  CHECK_OK(rt_ddp_call(h->ddp, "echo", "[\"b\"]", &options, heard_outcome, h, NULL));
+  CHECK_OK(rt_ddp_call(h->ddp, "echo", "[\"a\"]", NULL, heard_outcome, h, NULL, NULL));
+  CHECK_OK(rt_ddp_call(h->ddp, "echo", "[\"b\"]", &options, heard_outcome, h, NULL, NULL));
 }
 
 static void calls_of_an_open_connection_go_first(rt_loop *loop, const char *server) {
@@ -297,7 +298,7 @@ static void calls_of_an_open_connection_go_first(rt_loop *loop, const char *serv
   CHECK_STATUS(rt_ddp_on_open(NULL, heard_open, &h, heard_destroyed), RT_ERROR_INVALID_ARGUMENT);
   CHECK(h.destroyed == 1);
   CHECK_OK(rt_ddp_on_open(ddp, heard_open, &h, heard_destroyed));
-  CHECK_OK(rt_ddp_call(ddp, "echo", "[\"c\"]", NULL, heard_outcome, &h, NULL));
+  CHECK_OK(rt_ddp_call(ddp, "echo", "[\"c\"]", NULL, heard_outcome, &h, NULL, NULL));
   connect_ddp(&h);
   TURN_UNTIL(loop, h.completed == 3);
   CHECK(strcmp(h.text, "2:\"a\";2:\"b\";2:\"c\";") == 0);
@@ -389,13 +390,13 @@ static void options_are_checked(rt_loop *loop) {
   CHECK_STATUS(rt_ddp_find(ddp, "players", "{", NULL, heard_document, &h), RT_ERROR_PROTOCOL);
   memset(deep, '[', 200);
   memset(deep + 200, ']', 200);
-  CHECK_STATUS(rt_ddp_call(ddp, "m", deep, NULL, NULL, NULL, NULL), RT_ERROR_PROTOCOL);
+  CHECK_STATUS(rt_ddp_call(ddp, "m", deep, NULL, NULL, NULL, NULL, NULL), RT_ERROR_PROTOCOL);
   CHECK(strstr(rt_last_error(), "nested deeper than 128"));
-  CHECK_STATUS(rt_ddp_call(ddp, "m", "{}", NULL, NULL, &h, heard_destroyed),
+  CHECK_STATUS(rt_ddp_call(ddp, "m", "{}", NULL, NULL, &h, heard_destroyed, NULL),
                RT_ERROR_INVALID_ARGUMENT);
-  CHECK_STATUS(rt_ddp_call(ddp, "m", NULL, &options, NULL, &h, heard_destroyed),
+  CHECK_STATUS(rt_ddp_call(ddp, "m", NULL, &options, NULL, &h, heard_destroyed, NULL),
                RT_ERROR_INVALID_ARGUMENT);
-  CHECK_STATUS(rt_ddp_subscribe(ddp, "s", NULL, -2, NULL, &h, heard_destroyed, &number),
+  CHECK_STATUS(rt_ddp_subscribe(ddp, "s", NULL, -2, NULL, &h, heard_destroyed, &number, NULL),
                RT_ERROR_INVALID_ARGUMENT);
   CHECK(h.destroyed == 3);
   CHECK_STATUS(rt_ddp_start(ddp), RT_ERROR_STORE);

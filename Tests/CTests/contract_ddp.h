@@ -109,7 +109,7 @@ static inline void connect_ddp(heard *h) {
 static inline uint64_t subscribe(heard *h, const char *name) {
   uint64_t number = 0;
   int before = h->ready;
-  CHECK_OK(rt_ddp_subscribe(h->ddp, name, NULL, -1, heard_subscription, h, NULL, &number));
+  CHECK_OK(rt_ddp_subscribe(h->ddp, name, NULL, -1, heard_subscription, h, NULL, &number, NULL));
   CHECK(number > 0);
   TURN_UNTIL(h->loop, h->ready > before);
   CHECK(rt_ddp_is_ready(h->ddp, number) == 1);

@@ -28,7 +28,7 @@ static void users_log_in_and_out(rt_loop *loop, const char *server) {
   CHECK(strcmp(rt_last_error(), "nobody is logged in") == 0);
   connect_ddp(&h);
   CHECK_OK(rt_ddp_create_user(ddp, "ada", "ada@example.org", "secret-1", "{\"age\":36}", heard_end,
-                              &h, NULL));
+                              &h, NULL, NULL));
   CHECK(rt_ddp_is_logging_in(ddp) == 1);
   expect(&h, "ok;");
   CHECK_OK(rt_ddp_get_user_id(ddp, id, sizeof id, NULL));
@@ -36,13 +36,13 @@ static void users_log_in_and_out(rt_loop *loop, const char *server) {
   TURN_UNTIL(loop, rt_ddp_get_user(ddp, heard_document, &h) == RT_OK);
   CHECK(strstr(h.text, id) && strstr(h.text, "\"username\":\"ada\""));
   h.text[0] = '\0';
-  CHECK_OK(rt_ddp_change_password(ddp, "secret-1", "secret-2", heard_end, &h, NULL));
+  CHECK_OK(rt_ddp_change_password(ddp, "secret-1", "secret-2", heard_end, &h, NULL, NULL));
   expect(&h, "ok;");
   memcpy(old, h.token, sizeof old);
-  CHECK_OK(rt_ddp_new_token(ddp, heard_end, &h, NULL));
+  CHECK_OK(rt_ddp_new_token(ddp, heard_end, &h, NULL, NULL));
   expect(&h, "ok;");
   CHECK(h.token[0] && strcmp(h.token, old) != 0);
-  CHECK_OK(rt_ddp_log_out_others(ddp, heard_end, &h, NULL));
+  CHECK_OK(rt_ddp_log_out_others(ddp, heard_end, &h, NULL, NULL));
   expect(&h, "ok;");
   /* Another client begins with the token that was kept. */
   other = new_ddp(&second, loop, server);
@@ -54,21 +54,22 @@ static void users_log_in_and_out(rt_loop *loop, const char *server) {
   TURN_UNTIL(loop, rt_ddp_is_logging_in(other) == 0);
   begin = strstr(second.token, "\"token\":\"") + 9;
   snprintf(token, sizeof token, "%.*s", (int)(strchr(begin, '"') - begin), begin);
-  CHECK_OK(rt_ddp_log_in_with_token(other, token, heard_end, &second, NULL));
+  CHECK_OK(rt_ddp_log_in_with_token(other, token, heard_end, &second, NULL, NULL));
   expect(&second, "ok;");
-  CHECK_OK(rt_ddp_log_out(ddp, heard_end, &h, NULL));
+  CHECK_OK(rt_ddp_log_out(ddp, heard_end, &h, NULL, NULL));
   expect(&h, "ok;");
   CHECK_OK(rt_ddp_get_user_id(ddp, id, sizeof id, NULL));
   CHECK(id[0] == '\0' && h.token[0] == '\0');
-  CHECK_OK(rt_ddp_log_in_with_password(ddp, "ada", "secret-2", NULL, heard_end, &h, NULL));
+  CHECK_OK(rt_ddp_log_in_with_password(ddp, "ada", "secret-2", NULL, heard_end, &h, NULL, NULL));
   expect(&h, "ok;");
   CHECK_OK(rt_ddp_get_user_id(ddp, id, sizeof id, NULL));
   snprintf(again, sizeof again, "{\"id\":\"%s\"}", id);
-  CHECK_OK(rt_ddp_log_in_with_password(ddp, again, "secret-2", NULL, heard_end, &h, NULL));
+  CHECK_OK(rt_ddp_log_in_with_password(ddp, again, "secret-2", NULL, heard_end, &h, NULL, NULL));
   expect(&h, "ok;");
-  CHECK_STATUS(rt_ddp_log_in_with_password(ddp, "{ada", "secret-2", NULL, heard_end, &h, NULL),
-               RT_ERROR_PROTOCOL);
-  CHECK_OK(rt_ddp_log_in(ddp, "login", "[{\"resume\":\"wrong\"}]", heard_end, &h, NULL));
+  CHECK_STATUS(
+      rt_ddp_log_in_with_password(ddp, "{ada", "secret-2", NULL, heard_end, &h, NULL, NULL),
+      RT_ERROR_PROTOCOL);
+  CHECK_OK(rt_ddp_log_in(ddp, "login", "[{\"resume\":\"wrong\"}]", heard_end, &h, NULL, NULL));
   TURN_UNTIL(loop, h.text[0]);
   CHECK(strcmp(h.text, "ok;") != 0);
   rt_ddp_free(other);
@@ -79,13 +80,13 @@ static void tokens_of_emails(rt_loop *loop, const char *server) {
   heard h;
   rt_ddp *ddp = new_ddp(&h, loop, server);
   connect_ddp(&h);
-  CHECK_OK(rt_ddp_forgot_password(ddp, "ada@example.org", heard_end, &h, NULL));
+  CHECK_OK(rt_ddp_forgot_password(ddp, "ada@example.org", heard_end, &h, NULL, NULL));
   expect(&h, "ok;");
-  CHECK_OK(rt_ddp_reset_password(ddp, "wrong", "new", heard_end, &h, NULL));
+  CHECK_OK(rt_ddp_reset_password(ddp, "wrong", "new", heard_end, &h, NULL, NULL));
   TURN_UNTIL(loop, h.text[0]);
   CHECK(strstr(h.text, "oken"));
   h.text[0] = '\0';
-  CHECK_OK(rt_ddp_verify_email(ddp, "wrong", heard_end, &h, NULL));
+  CHECK_OK(rt_ddp_verify_email(ddp, "wrong", heard_end, &h, NULL, NULL));
   TURN_UNTIL(loop, h.text[0]);
   CHECK(strcmp(h.text, "ok;") != 0);
   rt_ddp_free(ddp);
@@ -101,7 +102,7 @@ static void the_token_is_kept_in_a_file(rt_loop *loop, const char *server) {
   ddp = new_ddp(&h, loop, server);
   CHECK_OK(rt_ddp_set_token_file(ddp, file));
   connect_ddp(&h);
-  CHECK_OK(rt_ddp_create_user(ddp, "bob", NULL, "secret", NULL, heard_end, &h, NULL));
+  CHECK_OK(rt_ddp_create_user(ddp, "bob", NULL, "secret", NULL, heard_end, &h, NULL, NULL));
   expect(&h, "ok;");
   CHECK_OK(rt_ddp_get_user_id(ddp, id, sizeof id, NULL));
   rt_ddp_free(ddp);
@@ -110,7 +111,7 @@ static void the_token_is_kept_in_a_file(rt_loop *loop, const char *server) {
   CHECK_OK(rt_ddp_get_user_id(ddp, again, sizeof again, NULL));
   CHECK(strcmp(again, id) == 0);
   connect_ddp(&h);
-  CHECK_OK(rt_ddp_log_out(ddp, heard_end, &h, NULL));
+  CHECK_OK(rt_ddp_log_out(ddp, heard_end, &h, NULL, NULL));
   expect(&h, "ok;");
   rt_ddp_free(ddp);
   ddp = new_ddp(&h, loop, server);

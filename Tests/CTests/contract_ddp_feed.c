@@ -24,15 +24,15 @@ static rt_ddp_feed *new_feed(rt_ddp *ddp, const char *options, rt_ddp_feed_parts
 
 /* Changes of the local documents need no server. */
 static void insert(rt_ddp *ddp, const char *document) {
-  CHECK_OK(rt_ddp_insert(ddp, "players", document, NULL, NULL, NULL, NULL));
+  CHECK_OK(rt_ddp_insert(ddp, "players", document, NULL, NULL, NULL, NULL, NULL));
 }
 
 static void update(rt_ddp *ddp, const char *id, const char *modifier) {
-  CHECK_OK(rt_ddp_update(ddp, "players", id, modifier, NULL, NULL, NULL, NULL));
+  CHECK_OK(rt_ddp_update(ddp, "players", id, modifier, NULL, NULL, NULL, NULL, NULL));
 }
 
 static void erase(rt_ddp *ddp, const char *id) {
-  CHECK_OK(rt_ddp_remove(ddp, "players", id, NULL, NULL, NULL, NULL));
+  CHECK_OK(rt_ddp_remove(ddp, "players", id, NULL, NULL, NULL, NULL, NULL));
 }
 
 static void check_text(const char *text, size_t length) { CHECK(strlen(text) == length); }
@@ -207,6 +207,7 @@ static void the_callback_is_called_once_for_a_batch(rt_loop *loop, const char *s
 static void threads_wait_for_the_server(rt_loop *loop, const char *server) {
   uint64_t all = 0;
   rt_ddp_batch *batch = NULL;
+  rt_call *call = NULL;
   rt_ddp *ddp = new_client(loop, server);
   rt_ddp_feed *feed = new_feed(ddp, NULL, RT_DDP_FEED_DOCUMENTS);
   make_players(server);
@@ -214,7 +215,9 @@ static void threads_wait_for_the_server(rt_loop *loop, const char *server) {
   CHECK_STATUS(rt_ddp_feed_receive(feed, 5, &batch), RT_ERROR_TIMEOUT);
   CHECK(batch == NULL);
   CHECK_OK(rt_ddp_connect(ddp, PATIENCE_MS));
-  CHECK_OK(rt_ddp_subscribe_and_wait(ddp, "all", NULL, -1, PATIENCE_MS, &all, NULL));
+  CHECK_OK(rt_ddp_subscribe(ddp, "all", NULL, -1, NULL, NULL, NULL, &all, &call));
+  CHECK_OK(rt_call_wait(call, PATIENCE_MS));
+  rt_call_free(call);
   CHECK_OK(rt_ddp_feed_receive(feed, PATIENCE_MS, &batch));
   expect_batch(batch, false, 2,
                "\"a\" -1>0{\"_id\":\"a\",\"name\":\"Ada\"}|||;"

@@ -34,7 +34,7 @@ static void writes_of_a_batch_are_one_change(rt_loop *loop, const char *server) 
                         "[{\"insert\":\"players\",\"document\":{\"_id\":\"c\",\"name\":\"Cid\"}},"
                         "{\"update\":\"players\",\"id\":\"a\",\"modifier\":{\"$set\":{\"name\":"
                         "\"Abe\"}}},{\"remove\":\"players\",\"id\":\"b\"}]",
-                        &options, heard_write, &h, heard_destroyed));
+                        &options, heard_write, &h, heard_destroyed, NULL));
   CHECK(strcmp(h.text, "0/0:\"c\";1/0:1;2/0:1;") == 0);
   h.text[0] = '\0';
   TURN_UNTIL(loop, h.completed == 3 && h.destroyed == 1);
@@ -48,35 +48,35 @@ static void faults_of_a_batch_write_nothing(rt_loop *loop, const char *server) {
   heard h;
   uint64_t count;
   rt_ddp *ddp = new_ddp(&h, loop, server);
-  CHECK_STATUS(rt_ddp_write(ddp, NULL, NULL, heard_write, &h, heard_destroyed),
+  CHECK_STATUS(rt_ddp_write(ddp, NULL, NULL, heard_write, &h, heard_destroyed, NULL),
                RT_ERROR_INVALID_ARGUMENT);
-  CHECK_STATUS(rt_ddp_write(ddp, "{}", NULL, heard_write, &h, heard_destroyed),
+  CHECK_STATUS(rt_ddp_write(ddp, "{}", NULL, heard_write, &h, heard_destroyed, NULL),
                RT_ERROR_INVALID_ARGUMENT);
   CHECK_STATUS(rt_ddp_write(ddp,
                             "[{\"insert\":\"players\",\"document\":{}},{\"remove\":\"players\"}]",
-                            NULL, heard_write, &h, heard_destroyed),
+                            NULL, heard_write, &h, heard_destroyed, NULL),
                RT_ERROR_INVALID_ARGUMENT);
   CHECK(strstr(rt_last_error(), "writes[1]"));
   CHECK_STATUS(rt_ddp_write(ddp,
                             "[{\"insert\":\"players\",\"document\":{}},{\"insert\":\"players\","
                             "\"document\":[1]}]",
-                            NULL, heard_write, &h, heard_destroyed),
+                            NULL, heard_write, &h, heard_destroyed, NULL),
                RT_ERROR_INVALID_ARGUMENT);
   CHECK_STATUS(rt_ddp_write(ddp,
                             "[{\"insert\":\"players\",\"document\":{}},{\"remove\":\"players\","
                             "\"id\":{\"$gt\":\"\"}}]",
-                            NULL, heard_write, &h, heard_destroyed),
+                            NULL, heard_write, &h, heard_destroyed, NULL),
                RT_ERROR_INVALID_ARGUMENT);
   /* A selector as an id would reach documents that nobody has named. */
-  CHECK_STATUS(rt_ddp_remove(ddp, "players", "{\"$gt\":\"\"}", NULL, NULL, NULL, NULL),
+  CHECK_STATUS(rt_ddp_remove(ddp, "players", "{\"$gt\":\"\"}", NULL, NULL, NULL, NULL, NULL),
                RT_ERROR_INVALID_ARGUMENT);
-  CHECK_STATUS(rt_ddp_update(ddp, "players", "null", "{\"$set\":{}}", NULL, NULL, NULL, NULL),
+  CHECK_STATUS(rt_ddp_update(ddp, "players", "null", "{\"$set\":{}}", NULL, NULL, NULL, NULL, NULL),
                RT_ERROR_INVALID_ARGUMENT);
-  CHECK_STATUS(rt_ddp_update(ddp, "players", "\"a\"", "5", NULL, NULL, NULL, NULL),
+  CHECK_STATUS(rt_ddp_update(ddp, "players", "\"a\"", "5", NULL, NULL, NULL, NULL, NULL),
                RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_ddp_count(ddp, "players", &count));
   CHECK(count == 0 && h.destroyed == 5 && h.text[0] == '\0');
-  CHECK_OK(rt_ddp_write(ddp, "[]", NULL, heard_write, &h, heard_destroyed));
+  CHECK_OK(rt_ddp_write(ddp, "[]", NULL, heard_write, &h, heard_destroyed, NULL));
   settle(loop);
   CHECK(h.destroyed == 6 && h.text[0] == '\0');
   rt_ddp_free(ddp);
@@ -105,7 +105,7 @@ static void drawing_stub(rt_ddp_stub *stub, const char *params, size_t length, v
   CHECK(fraction >= 0 && fraction < 1);
   CHECK_OK(rt_ddp_write(((heard *)user)->ddp,
                         "[{\"insert\":\"players\",\"document\":{\"_id\":\"z\"}}]", NULL, NULL, NULL,
-                        NULL));
+                        NULL, NULL));
   CHECK_OK(rt_ddp_stub_find(stub, "players", "\"z\"", NULL, heard_document, user));
 }
 
@@ -117,7 +117,7 @@ static void stubs_draw_and_write(rt_loop *loop, const char *server) {
   CHECK_OK(rt_ddp_declare(ddp, "players", RT_DDP_IDS_STRINGS));
   CHECK_OK(rt_ddp_set_stub(ddp, "draw", drawing_stub, &h, NULL));
   connect_ddp(&h);
-  CHECK_OK(rt_ddp_call(ddp, "draw", NULL, NULL, heard_outcome, &h, NULL));
+  CHECK_OK(rt_ddp_call(ddp, "draw", NULL, NULL, heard_outcome, &h, NULL, NULL));
   CHECK(strcmp(h.text, "{\"_id\":\"z\"};") == 0);
   TURN_UNTIL(loop, h.completed == 1);
   rt_ddp_free(ddp);
@@ -137,7 +137,8 @@ static void stubs_inside_each_other_end(rt_loop *loop, const char *server) {
   rt_ddp_call_options options = {.struct_bytes = sizeof options, .throw_stub_errors = true};
   rt_ddp *ddp = new_ddp(&h, loop, server);
   CHECK_OK(rt_ddp_set_stub(ddp, "endless", endless_stub, &h, NULL));
-  CHECK_STATUS(rt_ddp_call(ddp, "endless", NULL, &options, NULL, NULL, NULL), RT_ERROR_METHOD);
+  CHECK_STATUS(rt_ddp_call(ddp, "endless", NULL, &options, NULL, NULL, NULL, NULL),
+               RT_ERROR_METHOD);
   CHECK(h.ready == 50 && h.stopped == 1);
   rt_ddp_free(ddp);
 }
@@ -198,7 +199,7 @@ static void write_three(rt_ddp *ddp) {
                         "[{\"insert\":\"tasks\",\"document\":{}},"
                         "{\"insert\":\"tasks\",\"document\":{}},"
                         "{\"insert\":\"tasks\",\"document\":{}}]",
-                        NULL, NULL, NULL, NULL));
+                        NULL, NULL, NULL, NULL, NULL));
 }
 
 static void callbacks_end_their_own_reports(rt_loop *loop, const char *server) {
@@ -229,10 +230,11 @@ static void callbacks_end_their_own_reports(rt_loop *loop, const char *server) {
 static void write_in_stub(rt_ddp_stub *stub, const char *params, size_t length, void *user) {
   heard *h = user;
   (void)params, (void)length;
-  CHECK_OK(rt_ddp_insert(h->ddp, "fresh", "{\"_id\":\"a\"}", NULL, NULL, NULL, NULL));
+  CHECK_OK(rt_ddp_insert(h->ddp, "fresh", "{\"_id\":\"a\"}", NULL, NULL, NULL, NULL, NULL));
   CHECK_OK(rt_ddp_write(h->ddp, "[{\"insert\":\"new\",\"document\":{\"_id\":\"b\"}}]", NULL, NULL,
-                        NULL, NULL));
-  CHECK_OK(rt_ddp_update(h->ddp, "new", "\"b\"", "{\"$set\":{\"n\":1}}", NULL, NULL, NULL, NULL));
+                        NULL, NULL, NULL));
+  CHECK_OK(rt_ddp_update(h->ddp, "new", "\"b\"", "{\"$set\":{\"n\":1}}", NULL, NULL, NULL, NULL,
+                         NULL));
   CHECK_OK(rt_ddp_stub_return(stub, "1"));
 }
 
@@ -241,7 +243,7 @@ static void stubs_write_to_any_collection(rt_loop *loop, const char *server) {
   heard h;
   rt_ddp *ddp = new_ddp(&h, loop, server);
   CHECK_OK(rt_ddp_set_stub(ddp, "fill", write_in_stub, &h, NULL));
-  CHECK_OK(rt_ddp_call(ddp, "fill", NULL, NULL, NULL, NULL, NULL));
+  CHECK_OK(rt_ddp_call(ddp, "fill", NULL, NULL, NULL, NULL, NULL, NULL));
   CHECK_OK(rt_ddp_find(ddp, "fresh", NULL, NULL, heard_document, &h));
   CHECK_OK(rt_ddp_find(ddp, "new", NULL, NULL, heard_document, &h));
   CHECK(strcmp(h.text, "{\"_id\":\"a\"};{\"_id\":\"b\",\"n\":1};") == 0);
@@ -254,7 +256,7 @@ static void documents_are_checked(rt_loop *loop, const char *server) {
   heard h;
   rt_ddp *ddp = new_ddp(&h, loop, server);
   for (each = 0; each < sizeof wrong / sizeof *wrong; each++)
-    CHECK_STATUS(rt_ddp_insert(ddp, "tasks", wrong[each], NULL, NULL, NULL, NULL),
+    CHECK_STATUS(rt_ddp_insert(ddp, "tasks", wrong[each], NULL, NULL, NULL, NULL, NULL),
                  RT_ERROR_INVALID_ARGUMENT);
   rt_ddp_free(ddp);
 }

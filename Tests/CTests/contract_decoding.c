@@ -108,7 +108,7 @@ static void requests(rt_loop *loop, const char *server, const char *path, bool s
   CHECK_OK(rt_rest_set_attempt_timeout_ms(rest, PATIENCE_MS));
   CHECK_OK(rt_rest_request_new(rest, "GET", path, &request));
   if (streamed) CHECK_OK(rt_rest_request_on_body(request, on_piece, &m, NULL));
-  CHECK_OK(rt_rest_request_send(request, on_done, &m, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(request, on_done, &m, NULL, NULL, NULL));
   rt_rest_request_free(request);
   turn_until_done(loop, &m);
   CHECK(m.status == (streamed ? RT_OK : RT_ERROR_TOO_LARGE));
@@ -129,7 +129,7 @@ static void requests_together(rt_loop *loop, const char *server) {
     rt_rest_request *request;
     CHECK_OK(rt_rest_request_new(rest, "GET", "/bomb/gzip", &request));
     CHECK_OK(rt_rest_request_on_body(request, on_piece, &m[i], NULL));
-    CHECK_OK(rt_rest_request_send(request, on_done, &m[i], NULL, NULL));
+    CHECK_OK(rt_rest_request_send(request, on_done, &m[i], NULL, NULL, NULL));
     rt_rest_request_free(request);
   }
   turn_until_done(loop, &m[0]);

@@ -165,7 +165,7 @@ static void a_response(const char *server) {
   CHECK(snprintf(url, sizeof url, "http%s/explain/%d", server + 2, LARGE) < (int)sizeof url);
   CHECK_OK(rt_rest_new(h.loop, NULL, &rest));
   CHECK_OK(rt_rest_request_new(rest, "GET", url, &request));
-  CHECK_OK(rt_rest_request_send(request, on_done, &length, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(request, on_done, &length, NULL, NULL, NULL));
   while (length == 0) {
     struct epoll_event event;
     CHECK(epoll_wait(h.epoll, &event, 1, PATIENCE_MS) == 1);

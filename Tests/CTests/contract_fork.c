@@ -147,7 +147,7 @@ static void abandoned_while_connecting(void) {
   CHECK_OK(rt_rest_new(loop, url, &rest));
   CHECK_OK(rt_rest_set_network(rest, network));
   CHECK_OK(rt_rest_request_new(rest, "GET", "/", &get));
-  CHECK_OK(rt_rest_request_send(get, on_done, &outcome, NULL, &id));
+  CHECK_OK(rt_rest_request_send(get, on_done, &outcome, NULL, &id, NULL));
   for (turn = 0; turn < 10; turn++) CHECK_OK(rt_loop_dispatch(loop, 10));
 
   fflush(stdout);

@@ -166,7 +166,7 @@ static void rest(peer *p, int credential, bool is_own) {
     CHECK_OK(rt_rest_request_set_header(request, "Expect", "100-continue"));
     CHECK_OK(rt_rest_request_set_body(request, (const uint8_t *)"body", 4, NULL));
   }
-  CHECK_OK(rt_rest_request_send(request, NULL, NULL, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(request, NULL, NULL, NULL, NULL, NULL));
   check_credential(p, credential);
   CHECK((strstr(p->head, "Expect: 100-continue\r\n") != NULL) == is_own);
   rt_rest_request_free(request);

@@ -74,7 +74,7 @@ static void rest(rt_loop *loop) {
   CHECK_OK(rt_rest_set_attempts(rest, 1));
   CHECK_OK(rt_rest_request_new(rest, "GET", "/", &request));
   EACH(rt_rest_request_add_header(request, name, "2"));
-  CHECK_OK(rt_rest_request_send(request, on_done, &done, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(request, on_done, &done, NULL, NULL, NULL));
   TURN_UNTIL(loop, done);
   rt_rest_request_free(request);
   CHECK_OK(rt_rest_request_new(rest, "GET", "/", &request));

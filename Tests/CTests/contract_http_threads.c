@@ -147,7 +147,7 @@ static void no_callback_begins_on_a_freed_loop(void) {
   CHECK_OK(rt_rest_request_new(client, "GET", "/events/4", &request));
   CHECK_OK(rt_rest_request_on_head(request, on_head, &f, NULL));
   CHECK_OK(rt_rest_request_on_body(request, on_body, &f, NULL));
-  CHECK_OK(rt_rest_request_send(request, on_done, &f, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(request, on_done, &f, NULL, NULL, NULL));
   rt_rest_request_free(request);
   run_freed(&f);
   rt_rest_free(client);
@@ -187,7 +187,7 @@ static void a_closed_client_sends_nothing(rt_loop *loop) {
     CHECK_OK(rt_rest_request_new(r.client, "GET", "/gone", &request));
     CHECK(pthread_create(&thread, NULL, close_client, &r) == 0);
     meet(&r);
-    status = rt_rest_request_send(request, on_done, &f, NULL, NULL);
+    status = rt_rest_request_send(request, on_done, &f, NULL, NULL, NULL);
     CHECK(status == RT_OK || status == RT_ERROR_CLOSED);
     rt_rest_request_free(request);
     pthread_join(thread, NULL);

@@ -52,7 +52,7 @@ static void send_to(rt_loop *loop, const char *host, rt_rest **rest, int *done) 
   CHECK_OK(rt_rest_new(loop, url, rest));
   CHECK_OK(rt_rest_set_attempts(*rest, 1));
   CHECK_OK(rt_rest_request_new(*rest, "GET", "", &request));
-  CHECK_OK(rt_rest_request_send(request, on_done, done, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(request, on_done, done, NULL, NULL, NULL));
   rt_rest_request_free(request);
 }
 

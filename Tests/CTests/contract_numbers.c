@@ -45,7 +45,7 @@ static void a_reused_number_is_watched(rt_loop *loop, const char *server, int po
   expected = dup(0);
   close(expected);
   CHECK_OK(rt_rest_request_new(rest, "GET", "/", &request));
-  CHECK_OK(rt_rest_request_send(request, on_done, &ended, NULL, &id));
+  CHECK_OK(rt_rest_request_send(request, on_done, &ended, NULL, &id, NULL));
   rt_rest_request_free(request);
   settle(loop);
   got = dup(0);

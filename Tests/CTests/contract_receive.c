@@ -178,16 +178,6 @@ static void unreceived_messages_are_freed(const char *server) {
   rt_websocket_free(websocket);
 }
 
-static bool sleeps(pid_t thread) {
-  char path[64], state = 0;
-  FILE *file;
-  CHECK(snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread) < (int)sizeof path);
-  file = fopen(path, "r");
-  CHECK(file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
-  fclose(file);
-  return state == 'S';
-}
-
 /* Freeing the connection, or its loop, ends another thread's wait. */
 static void freed_while_one_waits(const char *server, bool frees_loop) {
   rt_loop *loop = new_loop();

@@ -257,16 +257,9 @@ static void *receive_all(void *user) {
   return NULL;
 }
 
-static bool sleeps(receiver *r) {
-  char path[64], state = 0;
+static bool is_blocked(receiver *r) {
   pid_t number = __atomic_load_n(&r->number, __ATOMIC_SEQ_CST);
-  FILE *file;
-  if (number == 0) return false;
-  snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)number);
-  file = fopen(path, "r");
-  CHECK(file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
-  fclose(file);
-  return state == 'S';
+  return number != 0 && sleeps(number);
 }
 
 enum how { CLOSED, FREED, LOOP_FREED };
@@ -285,7 +278,7 @@ static void several_receive(object from, rt_loop *loop, int count, enum how how)
     }
     usleep(1000);
   }
-  for (index = 0; index < 3; index++) while (!sleeps(&receivers[index])) usleep(1000);
+  for (index = 0; index < 3; index++) while (!is_blocked(&receivers[index])) usleep(1000);
   if (how == CLOSED) CHECK_OK(from.close(from.handle));
   if (how == FREED) from.free(from.handle);
   if (how == LOOP_FREED) rt_loop_free(loop);

@@ -69,7 +69,7 @@ static rt_rest *client(rt_loop *loop, const char *server) {
 static uint64_t sent(rt_rest_request *request, ending *e) {
   uint64_t id = 0;
   is_sending = 1;
-  CHECK_OK(rt_rest_request_send(request, on_done, e, on_destroy, &id));
+  CHECK_OK(rt_rest_request_send(request, on_done, e, on_destroy, &id, NULL));
   is_sending = 0;
   CHECK(id != 0 && e->count == 0);
   return id;
@@ -95,7 +95,7 @@ static void options(rt_loop *loop, const char *server) {
   rt_rest *rest = client(loop, server), *none;
   rt_network *network;
   rt_reachability *reachability;
-  CHECK_STATUS(rt_rest_new(NULL, NULL, &none), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_rest_new(loop, NULL, NULL), RT_ERROR_INVALID_ARGUMENT);
   CHECK_STATUS(rt_rest_new(loop, "ws://host/", &none), RT_ERROR_UNSUPPORTED_SCHEME);
   CHECK_STATUS(rt_rest_new(loop, "http://host/?q", &none), RT_ERROR_INVALID_URL);
   CHECK_OK(rt_rest_add_header(rest, "X-Kept", "1"));
@@ -352,7 +352,7 @@ static void a_queue(rt_loop *loop, const char *server) {
     rt_rest_request *request;
     int destroyed_before = e[0].destroyed;
     CHECK_OK(rt_rest_request_new(rest, "GET", server, &request));
-    CHECK_STATUS(rt_rest_request_send(request, on_done, &e[0], on_destroy, NULL),
+    CHECK_STATUS(rt_rest_request_send(request, on_done, &e[0], on_destroy, NULL, NULL),
                  RT_ERROR_CLOSED);
     CHECK(e[0].count == 1 && e[0].destroyed == destroyed_before + 1);
     rt_rest_request_free(request);

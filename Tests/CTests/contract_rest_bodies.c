@@ -56,7 +56,7 @@ static rt_rest_request *request(rt_rest *rest, const char *method, source *s, bo
 
 static void send(rt_rest_request *request, ending *e) {
   memset(e, 0, sizeof *e);
-  CHECK_OK(rt_rest_request_send(request, on_done, e, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(request, on_done, e, NULL, NULL, NULL));
 }
 
 static void over(rt_loop *loop, ending *e, rt_status error) {
@@ -74,7 +74,7 @@ static void again(rt_loop *loop, rt_rest *rest) {
   rt_rest_request *post = request(rest, "POST", &s, true, -1);
   for (index = 0; index < 3; index++) {
     send(post, &e);
-    CHECK_STATUS(rt_rest_request_send(post, on_done, &e, NULL, NULL), RT_ERROR_STATE);
+    CHECK_STATUS(rt_rest_request_send(post, on_done, &e, NULL, NULL, NULL), RT_ERROR_STATE);
     over(loop, &e, RT_OK);
     CHECK(s.rewound == index);
   }
@@ -93,7 +93,7 @@ static void once(rt_loop *loop, rt_rest *rest) {
   rt_rest_request *post = request(rest, "POST", &s, false, 5);
   send(post, &e);
   over(loop, &e, RT_OK);
-  CHECK_STATUS(rt_rest_request_send(post, on_done, &e, NULL, NULL), RT_ERROR_STATE);
+  CHECK_STATUS(rt_rest_request_send(post, on_done, &e, NULL, NULL, NULL), RT_ERROR_STATE);
   CHECK_OK(rt_rest_request_set_body_source(post, 5, on_source, NULL, &other, on_destroy));
   CHECK(s.destroyed == 1);
   send(post, &e);

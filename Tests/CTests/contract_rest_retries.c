@@ -38,7 +38,7 @@ static void run(rt_loop *loop, rt_rest *rest, const char *path, story *s) {
   rt_rest_request *request;
   CHECK_OK(rt_rest_request_new(rest, "GET", path, &request));
   CHECK_OK(rt_rest_request_on_retry(request, on_retry, s, on_destroy));
-  CHECK_OK(rt_rest_request_send(request, on_done, s, NULL, &s->id));
+  CHECK_OK(rt_rest_request_send(request, on_done, s, NULL, &s->id, NULL));
   rt_rest_request_free(request);
   TURN_UNTIL(loop, s->done == 1);
   TURN_UNTIL(loop, s->destroyed == 1);
@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
   CHECK_OK(rt_rest_request_on_retry(request, on_retry, &removed, on_destroy));
   CHECK_OK(rt_rest_request_on_retry(request, NULL, NULL, NULL));
   CHECK(removed.destroyed == 1);
-  CHECK_OK(rt_rest_request_send(request, on_done, &removed, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(request, on_done, &removed, NULL, NULL, NULL));
   rt_rest_request_free(request);
   TURN_UNTIL(loop, removed.done == 1);
   CHECK(removed.retries == 0 && removed.last_attempt == 2);

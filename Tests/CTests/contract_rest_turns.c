@@ -70,7 +70,7 @@ static void begin(turn *t) {
   rt_rest_done_fn done = t->begun < TOGETHER ? on_first : on_second;
   t->begun += 1;
   CHECK_OK(rt_rest_request_new(t->rest, "GET", "/echo", &request));
-  CHECK_OK(rt_rest_request_send(request, done, t, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(request, done, t, NULL, NULL, NULL));
   rt_rest_request_free(request);
 }
 
@@ -133,7 +133,7 @@ static int in_time(rt_loop *loop, const char *server, const char *method, int sl
   CHECK_OK(rt_rest_set_attempt_timeout_ms(rest, ATTEMPT_MS));
   CHECK_OK(rt_rest_set_deadline_ms(rest, ATTEMPT_MS));
   CHECK_OK(rt_rest_request_new(rest, method, "/echo", &request));
-  CHECK_OK(rt_rest_request_send(request, on_end, &e, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(request, on_end, &e, NULL, NULL, NULL));
   rt_rest_request_free(request);
   send_ms = slow_ms;
   while (bytes_sent() <= before && e.count == 0) {
@@ -218,13 +218,13 @@ static void a_delayed_answer_is_delivered(rt_loop *loop, bool pauses) {
     CHECK_OK(rt_rest_request_set_body_source(post, -1, waits, NULL, &sources, NULL));
   }
   CHECK_OK(rt_rest_request_on_head(post, on_head, &heads, NULL));
-  CHECK_OK(rt_rest_request_send(post, on_cancelled, &ended, NULL, &id));
+  CHECK_OK(rt_rest_request_send(post, on_cancelled, &ended, NULL, &id, NULL));
   first = asked(loop, server);
   if (pauses) CHECK_OK(rt_rest_pause(rest, id));
   TURN_UNTIL(loop, pauses || sources == 1);
   settle(loop);
   CHECK_OK(rt_rest_request_new(rest, "GET", "", &get));
-  CHECK_OK(rt_rest_request_send(get, on_cancelled, &ended, NULL, NULL));
+  CHECK_OK(rt_rest_request_send(get, on_cancelled, &ended, NULL, NULL, NULL));
   send_ms = 20;
   second = asked(loop, server);
   send_ms = 0;
@@ -258,7 +258,7 @@ static int64_t send_offline(rt_loop *loop, bool is_fresh) {
   if (!is_fresh) settle(loop);
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
   for (i = 0; i < SENDS; i++) {
-    CHECK_OK(rt_rest_request_send(request, on_cancelled, &ended, NULL, NULL));
+    CHECK_OK(rt_rest_request_send(request, on_cancelled, &ended, NULL, NULL, NULL));
   }
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
   CHECK(ended == 0);

@@ -147,7 +147,7 @@ KIND(ddp, rt_ddp_start(c->ddp), rt_ddp_connect(c->ddp, ms), rt_ddp_retry_now(c->
      rt_ddp_get_state(c->ddp))
 
 static rt_status send_request(client *c) {
-  return rt_rest_request_send(c->request, on_response, c, NULL, NULL);
+  return rt_rest_request_send(c->request, on_response, c, NULL, NULL, NULL);
 }
 
 /* Its requests wait, and not the client. */

@@ -238,7 +238,7 @@ static void send_request(struct victim *victim, unsigned index) {
           "set_body");
   if (option(victim, "stream", NULL))
     check(rt_rest_request_on_body(request, on_body, victim, NULL), "on_body");
-  check(rt_rest_request_send(request, on_done, victim, NULL, NULL), "rt_rest_request_send");
+  check(rt_rest_request_send(request, on_done, victim, NULL, NULL, NULL), "rt_rest_request_send");
   rt_rest_request_free(request);
 }
 
@@ -362,8 +362,9 @@ static void attack_ddp(struct victim *victim, const char *url) {
   check(rt_ddp_on_status(ddp, on_ddp_status, victim, NULL), "on_status");
   check(rt_ddp_on_change(ddp, on_ddp_change, victim, NULL), "on_change");
   uint64_t subscription = 0;
-  check(rt_ddp_subscribe(ddp, "attack", NULL, -1, NULL, NULL, NULL, &subscription), "subscribe");
-  check(rt_ddp_call(ddp, "attack", NULL, NULL, NULL, NULL, NULL), "rt_ddp_call");
+  check(rt_ddp_subscribe(ddp, "attack", NULL, -1, NULL, NULL, NULL, &subscription, NULL),
+        "subscribe");
+  check(rt_ddp_call(ddp, "attack", NULL, NULL, NULL, NULL, NULL, NULL), "rt_ddp_call");
   check(rt_ddp_start(ddp), "rt_ddp_start");
 }
 

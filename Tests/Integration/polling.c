@@ -130,7 +130,7 @@ static void post(char *line) {
   *text++ = '\0';
   check(rt_rest_request_new(rest, "POST", line, &request), line);
   check(rt_rest_request_set_body(request, (const uint8_t *)text, strlen(text), "text/plain"), line);
-  check(rt_rest_request_send(request, on_posted, NULL, NULL, NULL), line);
+  check(rt_rest_request_send(request, on_posted, NULL, NULL, NULL, NULL), line);
   rt_rest_request_free(request);
   posting++;
 }

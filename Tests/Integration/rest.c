@@ -95,7 +95,7 @@ static void send_one(void) {
     must(rt_rest_request_set_body_source(
              request, source_bytes, on_source, on_rewind, call, NULL), "source");
   if (streams) must(rt_rest_request_on_body(request, on_body, call, NULL), "stream");
-  must(rt_rest_request_send(request, on_done, call, free, NULL), "send");
+  must(rt_rest_request_send(request, on_done, call, free, NULL, NULL), "send");
   rt_rest_request_free(request);
   outstanding += 1;
 }

@@ -236,7 +236,7 @@ static void request(char *line) {
   if (body)
     must(rt_rest_request_set_body(made, (const uint8_t *)body, strlen(body), "application/json"),
          "body");
-  must(rt_rest_request_send(made, on_done, NULL, NULL, NULL), "send");
+  must(rt_rest_request_send(made, on_done, NULL, NULL, NULL, NULL), "send");
   rt_rest_request_free(made);
 }
 

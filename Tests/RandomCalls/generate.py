@@ -36,7 +36,8 @@ BATCHES = {
     "rt_pusher_events_fn": ("base", "events", "read_events"),
 }
 #: Structs that calls return in the caller's memory; `STRUCT_free` frees them.
-RECEIVED = {"rt_received", "rt_event", "rt_ddp_outcome", "rt_ddp_batch"}
+RECEIVED = {"rt_received", "rt_event", "rt_pusher_event"}
+RECEIVED |= {"rt_received_batch", "rt_event_batch", "rt_pusher_batch", "rt_ddp_batch"}
 #: Texts for certain parameter names; all others are drawn from `TEXTS`.
 TEXT_KINDS = {
     "url": "URLS",
@@ -251,6 +252,10 @@ class Generator:
                 after.insert(0, "read_text(result);")
             elif length:
                 after.insert(0, "read_bytes(result, length);")
+            elif name == "rt_rest_response_retain":
+                after.insert(0, "rt_rest_response_free(result);")
+            elif result["base"] in VIEWS:  # another thread may read it, too
+                after.insert(0, "(void)result;")
             else:
                 reads = self._read_struct("result", result["base"])
                 after.insert(0, f"if (result) {{ {reads} }}")
@@ -277,7 +282,8 @@ class Generator:
         name, kind = parameter["name"], parameter["type"]
         base, pointers = kind["base"], kind["pointers"]
         if base in VIEWS and pointers == 1:
-            return f"c->{VIEWS[base]}"
+            view = f"c->{VIEWS[base]}"
+            return f"{base}_retain({view})" if whole == f"{base}_free" else view
         if base in self.handles and pointers == 1:
             if whole == f"{base}_free":
                 before.append(f"{base} *{name} = grab(c, KIND_{base});")
@@ -289,7 +295,7 @@ class Generator:
             before.append(f"{base} *made = NULL;")
             after.append(f"keep(c, KIND_{base}, made);")
             return "draw_null(c) ? NULL : &made"
-        if base in RECEIVED:
+        if base in RECEIVED and (pointers == 2 or whole == f"{base}_free"):
             # No handle of this kind is kept.
             if whole == f"{base}_free":
                 return "NULL"

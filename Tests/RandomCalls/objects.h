@@ -50,7 +50,8 @@ static rt_status make_one(struct caller *c, int kind, void **handles) {
     case KIND_rt_pusher_channel:
       return rt_pusher_subscribe(handles[KIND_rt_pusher], draw_text(c, CHANNELS),
                                  (rt_pusher_channel **)out);
-    /* Only callbacks receive these. */
+    /* Only callbacks receive these, or calls return them. */
+    case KIND_rt_call:
     case KIND_rt_pusher_authorization: *out = NULL; return RT_OK;
     default: CONTROL(false, "no rule makes a handle of kind %d", kind);
   }

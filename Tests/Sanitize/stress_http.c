@@ -205,7 +205,7 @@ static void use_client(struct slot *slot, unsigned what) {
         rt_rest_request_set_body(request, (const uint8_t *)"body", 4, "text/plain");
       }
       void *user = give();
-      if (rt_rest_request_send(request, on_done, user, on_destroy, &id) == RT_OK) {
+      if (rt_rest_request_send(request, on_done, user, on_destroy, &id, NULL) == RT_OK) {
         atomic_fetch_add(&asked, 1);
         if (what % 5 == 0) rt_rest_cancel(slot->client, id);
       }

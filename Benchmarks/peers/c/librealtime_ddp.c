@@ -56,7 +56,7 @@ static void on_change(const rt_ddp_change *change, void *user);
 
 static void subscribe(const char *name, rt_ddp_subscription_fn fn) {
   uint64_t number;
-  check(rt_ddp_subscribe(ddp, name, NULL, -1, fn, NULL, NULL, &number));
+  check(rt_ddp_subscribe(ddp, name, NULL, -1, fn, NULL, NULL, &number, NULL));
 }
 
 static void observe(void) {

@@ -33,7 +33,7 @@ static void begin(void) {
   rt_rest_request *request;
   begun++;
   check(rt_rest_request_new(rest, "GET", task.path, &request));
-  check(rt_rest_request_send(request, on_done, NULL, NULL, NULL));
+  check(rt_rest_request_send(request, on_done, NULL, NULL, NULL, NULL));
   rt_rest_request_free(request);
 }
 

@@ -128,6 +128,17 @@ typedef struct rt_event {
   bool had_id;
 } rt_event;
 
+/// Events or messages that one call has taken together. They and their texts live until the batch
+/// is freed. Since 0.1.
+typedef struct rt_event_batch {
+  /// The size of the struct in the library that filled it.
+  size_t struct_bytes;
+  /// The events, in the order received.
+  const rt_event *events;
+  /// How many there are, at least one.
+  size_t event_count;
+} rt_event_batch;
+
 /// The progress of an exchange, in bytes of the bodies on the wire, chunk framing included. It
 /// restarts with each attempt. Since 0.1.
 typedef struct rt_rest_progress {
@@ -201,6 +212,17 @@ typedef struct rt_received {
   /// Its length in bytes.
   size_t length;
 } rt_received;
+
+/// Messages that one call has taken together. They and their texts live until the batch is freed.
+/// Since 0.1.
+typedef struct rt_received_batch {
+  /// The size of the struct in the library that filled it.
+  size_t struct_bytes;
+  /// The messages, in the order received.
+  const rt_received *messages;
+  /// How many there are, at least one.
+  size_t message_count;
+} rt_received_batch;
 
 /// The statistics of a WebSocket since its start, over all its connections, up to the loop's last
 /// turn. Since 0.1.

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// An event of a Pusher connection. Its texts point into the received message, so no NUL follows
-/// them; they are never NULL. Since 0.1.
+/// An event of a Pusher connection. Its texts are never NULL. In a callback they point into the
+/// received message, so no NUL follows them. Since 0.1.
 typedef struct rt_pusher_event {
   /// The size of the struct in the library that filled it.
   size_t struct_bytes;
@@ -38,6 +38,17 @@ typedef struct rt_pusher_event {
   /// The form of the data, an `rt_pusher_data`.
   int32_t data_kind;
 } rt_pusher_event;
+
+/// Events that one call has taken together. They and their texts live until the batch is freed.
+/// Since 0.1.
+typedef struct rt_pusher_batch {
+  /// The size of the struct in the library that filled it.
+  size_t struct_bytes;
+  /// The events, in the order received.
+  const rt_pusher_event *events;
+  /// How many there are, at least one.
+  size_t event_count;
+} rt_pusher_batch;
 
 /// One event of a batch. Offsets are from the batch's base pointer. Since 0.1.
 typedef struct rt_pusher_record {

@@ -32,6 +32,8 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     @exclusivity(unchecked) final var isDeferred = false
     /// True inside that handler.
     @exclusivity(unchecked) final var mayDeferAttempt = false
+    /// The next call that would wait ends.
+    @exclusivity(unchecked) final var isInterrupted = false
     @exclusivity(unchecked) private final var taken: Shared<Configuration>
     @exclusivity(unchecked) private final var takenHandlers: Shared<Handlers>
     /// The blocking calls that wait until the object is open.
@@ -156,6 +158,14 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
 
     final func makeInbox() {
         if inbox == nil { _ = lazyInbox.storeIfNil(Inbox(on: loop)) }
+    }
+
+    /// Ends the blocking calls of other threads with `.cancelled`. If there are none, the next one
+    /// that would wait ends at once. Any thread.
+    package func interrupt() throws(RealtimeError) {
+        try loop.checkNotForked()
+        let hasInterrupted = interruptTakes()
+        loop.perform { [self] in interruptOpenings(hasInterrupted) }
     }
 
     // MARK: State

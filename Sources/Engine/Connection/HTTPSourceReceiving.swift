@@ -22,4 +22,12 @@ extension HTTPSource {
         _ = try startReceiving { () throws(RealtimeError) in try start() }
         return try take(rt_event.self, timeout: timeout)
     }
+
+    /// Like `receive`, for all messages that are there, up to `most`.
+    package func receiveBatch(
+        timeout: Duration?, atMost most: Int
+    ) throws(RealtimeError) -> UnsafeMutableRawPointer {
+        _ = try startReceiving { () throws(RealtimeError) in try start() }
+        return try takeBatch(of: rt_event.self, timeout: timeout, atMost: most)
+    }
 }

@@ -29,6 +29,10 @@ package final class Inbox: @unchecked Sendable {
     private var epoch: UInt64 = 0
     private var end: RealtimeError?
     private var waiting = 0
+    /// How many times waiting threads were interrupted.
+    private var interruptions: UInt64 = 0
+    /// The next wait is interrupted, because no thread waited when it was requested.
+    private var isInterrupted = false
     private let loopInboxes: LoopInboxes?
 
     /// - Parameter loop: when it ends, the inbox ends.
@@ -71,6 +75,26 @@ package final class Inbox: @unchecked Sendable {
             return isFull
         }
     }
+
+    /// Like `put`, for several items at once.
+    func put(_ messages: [ReceivedMemory]) -> Bool {
+        locked {
+            if end != nil {
+                for message in messages { Inbox.free(message.start) }
+                return false
+            }
+            for message in messages {
+                items.append(Item(memory: message.start, bytes: message.textBytes))
+                bytes += message.textBytes
+            }
+            isFull = isFull || items.count - head >= maxItems || bytes >= maxBytes
+            if waiting > 0 { pthread_cond_broadcast(changed) }
+            return isFull
+        }
+    }
+
+    /// How many items it takes until it is full.
+    var room: Int { locked { maxItems - (items.count - head) } }
 
     /// Whether receiving should pause. Check again after pausing, because `take` may have made room
     /// before.
@@ -125,9 +149,10 @@ package final class Inbox: @unchecked Sendable {
     /// - Parameter timeout: nil for no limit.
     package func waitUntilOpen(_ timeout: Duration?) throws(RealtimeError) {
         let error: RealtimeError? = locked {
-            let isOver = wait(timeout) { hasOpened || end != nil }
-            if hasOpened { return nil }
-            return isOver ? end : RealtimeError(.timeout, "there is no connection yet")
+            let failure = wait(timeout, "there is no connection yet") {
+                hasOpened || end != nil
+            }
+            return hasOpened ? nil : failure ?? end
         }
         if let error { throw error }
     }
@@ -139,26 +164,48 @@ package final class Inbox: @unchecked Sendable {
         _ timeout: Duration?
     ) throws(RealtimeError) -> (memory: UnsafeMutableRawPointer, resumes: Bool) {
         let outcome: Result<(UnsafeMutableRawPointer, Bool), RealtimeError> = locked {
-            let isReady = wait(timeout) { head < items.count || end != nil }
-            guard isReady else {
-                return .failure(RealtimeError(.timeout, "no message came in time"))
-            }
-            if head < items.count { return .success(takeFirst()) }
-            let reason = end ?? RealtimeError(.closed, "no more messages come")
-            // `.timeout` would mean that the call's own time is up.
-            let code = reason.code == .timeout ? .connectionLost : reason.code
-            return .failure(RealtimeError(code, reason.message))
+            if let failure = awaitItem(timeout) { return .failure(failure) }
+            let memory = items[head].memory
+            return .success((memory, remove(1)))
         }
         return try outcome.get()
+    }
+
+    /// Like `take`, for all items that are there, up to `most`: takes them as one batch.
+    /// - Parameter structBytes: the size of the struct with which each item begins.
+    package func takeBatch(
+        _ timeout: Duration?, atMost most: Int, structBytes: Int
+    ) throws(RealtimeError) -> (memory: UnsafeMutableRawPointer, resumes: Bool) {
+        let outcome: Result<(UnsafeMutableRawPointer, Bool), RealtimeError> = locked {
+            if let failure = awaitItem(timeout) { return .failure(failure) }
+            let count = min(most, items.count - head)
+            let batch = InboxBatch(count, structBytes: structBytes)
+            for index in 0..<count { batch.set(items[head + index].memory, at: index) }
+            return .success((batch.memory, remove(count)))
+        }
+        return try outcome.get()
+    }
+
+    /// Waits until there is an item.
+    private func awaitItem(_ timeout: Duration?) -> RealtimeError? {
+        let failure = wait(timeout, "no message came in time") {
+            head < items.count || end != nil
+        }
+        if failure != nil || head < items.count { return failure }
+        let reason = end ?? RealtimeError(.closed, "no more messages come")
+        // `.timeout` would mean that the call's own time is up.
+        let code = reason.code == .timeout ? .connectionLost : reason.code
+        return RealtimeError(code, reason.message)
     }
 
     /// Frees memory that `take` returned.
     package static func free(_ memory: UnsafeMutableRawPointer?) { Glibc.free(memory) }
 
-    private func takeFirst() -> (UnsafeMutableRawPointer, Bool) {
-        let item = items[head]
-        head += 1
-        bytes -= item.bytes
+    /// Removes the first items, whose memory was taken.
+    /// - Returns: whether receiving was paused, and should resume.
+    private func remove(_ count: Int) -> Bool {
+        for item in items[head..<head + count] { bytes -= item.bytes }
+        head += count
         if head == items.count {
             items.removeAll(keepingCapacity: true)
             head = 0
@@ -168,14 +215,50 @@ package final class Inbox: @unchecked Sendable {
         }
         let resumes = isFull && items.count - head <= maxItems / 2 && bytes <= maxBytes / 2
         if resumes { isFull = false }
-        return (item.memory, resumes)
+        return resumes
     }
 
     /// How many threads wait. For tests.
     var waitingThreads: Int { locked { waiting } }
 
-    /// Waits, without the lock meanwhile. Returns false if the time is up.
-    private func wait(_ timeout: Duration?, until isReady: () -> Bool) -> Bool {
+    /// Ends the waits of all threads with `.cancelled`. If none waits, the next one that would wait
+    /// ends at once.
+    package func interrupt() {
+        locked { isInterrupted = !endWaits() }
+    }
+
+    /// - Returns: false if no thread waits; then the call has no effect.
+    func interruptWaiting() -> Bool { locked { endWaits() } }
+
+    private func endWaits() -> Bool {
+        guard waiting > 0 else { return false }
+        interruptions += 1
+        pthread_cond_broadcast(changed)
+        return true
+    }
+
+    /// Takes over the interruption of the next wait.
+    func takeInterruption() -> Bool {
+        locked {
+            defer { isInterrupted = false }
+            return isInterrupted
+        }
+    }
+
+    /// The object starts again after an end.
+    func reopen() { locked { end = nil } }
+
+    /// Waits, without the lock meanwhile.
+    /// - Parameter late: the message if the time is up.
+    private func wait(
+        _ timeout: Duration?, _ late: String, until isReady: () -> Bool
+    ) -> RealtimeError? {
+        if isReady() { return nil }
+        if timeout == .zero { return RealtimeError(.timeout, late) }
+        if isInterrupted {
+            isInterrupted = false
+            return Inbox.interrupted
+        }
         var deadline = timespec()
         if let timeout {
             clock_gettime(CLOCK_MONOTONIC, &deadline)
@@ -186,14 +269,20 @@ package final class Inbox: @unchecked Sendable {
         }
         waiting += 1
         defer { waiting -= 1 }
+        let before = interruptions
         while !isReady() {
+            if interruptions != before { return Inbox.interrupted }
             if timeout == nil {
                 pthread_cond_wait(changed, mutex)
-            } else if pthread_cond_timedwait(changed, mutex, &deadline) == ETIMEDOUT {
-                return isReady()
+            } else if pthread_cond_timedwait(changed, mutex, &deadline) == ETIMEDOUT, !isReady() {
+                return RealtimeError(.timeout, late)
             }
         }
-        return true
+        return nil
+    }
+
+    static var interrupted: RealtimeError {
+        RealtimeError(.cancelled, "the wait was interrupted")
     }
 
     private func locked<Result>(_ body: () -> Result) -> Result {

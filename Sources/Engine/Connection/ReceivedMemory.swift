@@ -12,7 +12,7 @@ struct ReceivedMemory {
 
     static var none: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 
-    private init(header: Int, texts: Int, textBytes: Int) {
+    init(header: Int, texts: Int, textBytes: Int) {
         start = shim_grow(nil, header + textBytes + texts)
         end = start + header
         self.textBytes = textBytes
@@ -44,7 +44,7 @@ struct ReceivedMemory {
                 content_type: add(contentType), had_id: hadID))
     }
 
-    private mutating func add<Character>(
+    mutating func add<Character>(
         _ text: UnsafeRawBufferPointer
     ) -> UnsafePointer<Character> {
         let target = end

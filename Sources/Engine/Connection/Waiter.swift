@@ -1,13 +1,14 @@
 import Synchronization
-import Wire
+package import Wire
 
 /// A result that comes once, for a thread that blocks until then. It has its own inbox, so that it
 /// also ends with its loop.
-final class Waiter<Value: Sendable>: Sendable {
+package final class Waiter<Value: Sendable>: Sendable {
     private let inbox: Inbox
     private let value = Mutex<Value?>(nil)
+    fileprivate let isGivenUp = Atomic<Bool>(false)
 
-    init(on loop: Loop) { inbox = Inbox(on: loop) }
+    package init(on loop: Loop) { inbox = Inbox(on: loop) }
 
     /// Has no effect once there is a result.
     fileprivate func set(_ result: Value) {
@@ -15,21 +16,32 @@ final class Waiter<Value: Sendable>: Sendable {
         inbox.opened()
     }
 
+    /// The result; nil before it.
+    package var result: Value? { value.withLock { $0 } }
+
     /// There will be no result.
-    fileprivate func end() {
+    package func end() {
         inbox.finish(RealtimeError(.closed, "the object was closed or freed"))
     }
 
+    /// No thread waits for the result any more.
+    func giveUp() { isGivenUp.store(true, ordering: .relaxed) }
+
+    /// Ends the waits of all threads with `.cancelled`, or the next one.
+    package func interrupt() { inbox.interrupt() }
+
     /// - Parameter timeout: nil for no limit.
-    /// - Throws: `.timeout`; `.closed` if the object or its loop was freed.
-    func wait(_ timeout: Duration?) throws(RealtimeError) -> Value {
+    /// - Throws: `.timeout`; `.closed` if the object or its loop was freed; `.cancelled` after
+    ///   `interrupt`.
+    package func wait(_ timeout: Duration?) throws(RealtimeError) -> Value {
         do throws(RealtimeError) {
             try inbox.waitUntilOpen(timeout)
         } catch {
+            giveUp()
             guard error.code == .timeout else { throw error }
             throw RealtimeError(.timeout, "there is no result in time")
         }
-        guard let value = value.withLock({ $0 }) else {
+        guard let value = result else {
             throw RealtimeError(.closed, "there is no result")
         }
         return value
@@ -38,14 +50,19 @@ final class Waiter<Value: Sendable>: Sendable {
 
 /// Sets the result of a waiter. Handlers hold it: once they are released, nobody can set a result
 /// any more, and the wait ends.
-final class Answer<Value: Sendable>: Sendable {
+package final class Answer<Value: Sendable>: Sendable {
     private let waiter: Waiter<Value>
 
-    init(_ waiter: Waiter<Value>) { self.waiter = waiter }
+    package init(_ waiter: Waiter<Value>) { self.waiter = waiter }
 
     deinit { waiter.end() }
 
-    func set(_ result: Value) { waiter.set(result) }
+    package func set(_ result: Value) { waiter.set(result) }
+
+    func interrupt() { waiter.interrupt() }
+
+    /// Whether a thread may wait for the result; for waiters of a single thread.
+    var isAwaited: Bool { !waiter.isGivenUp.load(ordering: .relaxed) }
 
     func isFor(_ waiter: Waiter<Value>) -> Bool { waiter === self.waiter }
 }

@@ -41,6 +41,16 @@ package final class DDPConnection:
     /// Why the file for the token does not have the present one; nil if it has. Any thread.
     package var tokenFault: RealtimeError? { shared.locked { shared.tokenFault } }
 
+    /// Ends `connect(timeout:)` of other threads with `.cancelled`, or the next one.
+    package override func interrupt() throws(RealtimeError) {
+        try loop.checkNotForked()
+        let answers = shared.locked {
+            shared.isInterrupted = shared.connects.isEmpty
+            return exchange(&shared.connects, with: [:])
+        }
+        for answer in answers.values { answer.set(Inbox.interrupted) }
+    }
+
     // MARK: ClientDriver
 
     override class var kind: String { "client" }

@@ -40,7 +40,7 @@ package final class DDPFeed: Sendable {
     package func take(timeout: Duration?) throws(RealtimeError) -> LiveBatch {
         try client.loop.checkNotForked()
         let due = timeout.map { Loop.now() + $0 }
-        if timeout != .zero { try client.checkMayWait() }
+        if timeout != .zero { try client.loop.checkMayWait() }
         while true {
             switch source.take() {
             case .batch(let batch): return batch
@@ -70,6 +70,7 @@ package final class DDPFeed: Sendable {
         do throws(RealtimeError) {
             _ = try waiter.wait(limit)
         } catch {
+            if error.code == .cancelled { throw error }
             // The loop may end before it releases the feed's source.
             if error.code != .timeout, !source.isFilled { throw ended }
         }
@@ -82,6 +83,12 @@ package final class DDPFeed: Sendable {
         client.loop.enqueue { [client, source] in
             if !client.isClosed { source.remind() }
         }
+    }
+
+    /// Ends the calls that wait with `.cancelled`. If none waits, the next one that would ends.
+    package func interrupt() throws(RealtimeError) {
+        try client.loop.checkNotForked()
+        source.interrupt()
     }
 
     /// Ends the query, and the calls that wait.
@@ -117,6 +124,8 @@ private final class DDPFeedSource: Sendable {
         /// The threads that wait, by number.
         var waiting: [UInt64: Answer<Bool>] = [:]
         var lastWait: UInt64 = 0
+        /// The next wait ends.
+        var isInterrupted = false
 
         /// The handler, if it must be called now.
         mutating func announce() -> DDPSendable<(() -> Void)?> {
@@ -174,10 +183,20 @@ private final class DDPFeedSource: Sendable {
         let answer = Answer(waiter)
         return state.withLock { state in
             guard !state.feed.isFilled, !state.isOver else { return nil }
+            if state.isInterrupted { answer.interrupt() }
+            state.isInterrupted = false
             state.lastWait += 1
             state.waiting[state.lastWait] = answer
             return state.lastWait
         }
+    }
+
+    func interrupt() {
+        let waiting = state.withLock { state in
+            state.isInterrupted = state.waiting.isEmpty
+            return state.waiting
+        }
+        for answer in waiting.values { answer.interrupt() }
     }
 
     func forgetWait(_ number: UInt64) {

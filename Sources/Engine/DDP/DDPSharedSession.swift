@@ -30,6 +30,8 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
     @exclusivity(unchecked) var streams: [String: DDPStreamHandler] = [:]
     /// The blocking calls that wait for a connection, by number.
     @exclusivity(unchecked) var connects: [UInt64: Answer<RealtimeError?>] = [:]
+    /// The next call that would wait for a connection ends.
+    @exclusivity(unchecked) var isInterrupted = false
     var lastConnect: UInt64 = 0
     /// The response that opened the last connection, and that connection; nil before the first.
     var opened: Opened?

@@ -92,6 +92,15 @@ extension Loop {
         }
     }
 
+    /// Checks that this thread may wait for an object of this loop.
+    package func checkMayWait() throws(RealtimeError) {
+        try checkNotForked()
+        if isOwner {
+            throw RealtimeError(.reentrant, "a callback cannot wait for an object of its own loop")
+        }
+        try Loop.checkMayRun()
+    }
+
     /// Runs `work` as the loop's owner: at once if this thread can claim the loop, otherwise in the
     /// next turn.
     func perform(_ work: @escaping () -> Void) {

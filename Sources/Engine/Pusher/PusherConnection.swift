@@ -116,6 +116,7 @@ package final class PusherConnection:
         case .disconnected:
             let closed = RealtimeError(.closed, "the connection was disconnected")
             settleOpenings(session.failure ?? closed)
+            if connectionState != .idle { inbox?.finish(session.failure ?? closed) }
         case .connecting, .disconnecting, .reconnecting: break
         }
     }
@@ -191,6 +192,7 @@ package final class PusherConnection:
         start()
         onLoop { [self] in
             session.connect(now: Loop.now())
+            inbox?.reopen()
             then()
         }
     }

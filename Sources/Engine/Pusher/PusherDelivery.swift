@@ -42,6 +42,7 @@ extension PusherConnection {
         let ofChannel = channel?.bindings.handlers(of: view.event)
         ofAll.call(view, channel, gate)
         ofChannel?.call(view, channel, gate)
+        if let inbox, !isClosed { keep(ReceivedMemory(view, channel: number ?? 0), in: inbox) }
         guard handlers.events != nil, !isClosed else { return }
         batch.append(view, channel: number ?? 0)
         if batch.isFull { deliverBatch() } else { schedule() }

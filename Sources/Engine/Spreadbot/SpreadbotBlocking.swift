@@ -7,8 +7,8 @@ extension SpreadbotConnection {
     /// on, messages wait in an inbox.
     /// - Parameter timeout: nil for no limit. After a timeout the connection keeps trying.
     package func connect(path: String, timeout: Duration?) throws(RealtimeError) {
-        try checkMayWait()
-        try establish(path: path) { _ in makeInbox() }
+        try loop.checkMayWait()
+        try establish(path: path) { _ in openInbox() }
         try requiredInbox().waitUntilOpen(timeout)
     }
 
@@ -18,5 +18,12 @@ extension SpreadbotConnection {
         timeout: Duration?
     ) throws(RealtimeError) -> UnsafeMutablePointer<rt_event> {
         try take(rt_event.self, timeout: timeout)
+    }
+
+    /// Like `receive`, for all messages that are there, up to `most`.
+    package func receiveBatch(
+        timeout: Duration?, atMost most: Int
+    ) throws(RealtimeError) -> UnsafeMutableRawPointer {
+        try takeBatch(of: rt_event.self, timeout: timeout, atMost: most)
     }
 }

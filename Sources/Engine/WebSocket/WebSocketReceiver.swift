@@ -126,8 +126,13 @@ extension WebSocketConnection: WebSocketWalker {
     package var taker: WebSocketHandlers.Delivery {
         let delivery = handlers.delivery
         guard case .nobody = delivery, let inbox else { return delivery }
-        return .each { [self] kind, bytes in
-            keep(ReceivedMemory(kind, bytes), in: inbox)
+        return .asMany { [self] base, messages, mustTakeAll in
+            let count = mustTakeAll ? messages.count : min(messages.count, max(inbox.room, 1))
+            let taken = messages[..<count].map {
+                ReceivedMemory($0.messageKind, $0.bytes(at: base))
+            }
+            keep(taken, in: inbox, pauses: count < messages.count)
+            return count
         }
     }
 

@@ -22,6 +22,13 @@ extension WebSocketConnection {
         try take(rt_received.self, timeout: timeout)
     }
 
+    /// Like `receive`, for all messages that are there, up to `most`.
+    package func receiveBatch(
+        timeout: Duration?, atMost most: Int
+    ) throws(RealtimeError) -> UnsafeMutableRawPointer {
+        try takeBatch(of: rt_received.self, timeout: timeout, atMost: most)
+    }
+
     /// Ends all blocking calls.
     func endWaits(_ ending: WebSocketLife.Ending, _ error: RealtimeError?) {
         let why = ending.reason.isEmpty ? "" : " (\(ending.reason))"

@@ -2,11 +2,11 @@
 enum Naming {
     /// Subjects in the header's order.
     private static let subjects = [
-        "General", "Loop", "Network", "Backoff", "Reachability", "Views", "WebSocket",
+        "General", "Loop", "Network", "Backoff", "Reachability", "Views", "Call", "WebSocket",
         "EventSource", "EventStreamParser", "LongPoll", "REST", "RESTResponse", "RESTRequest",
         "Spreadbot", "Pusher", "PusherChannel", "PusherAuthorization", "PusherUser", "PusherPush",
         "DDP", "DDPSubscriptions", "DDPDocuments", "DDPFeed", "DDPCalls", "DDPStubs",
-        "DDPAccounts", "DDPBlockingAccounts",
+        "DDPAccounts",
     ]
 
     /// The chapters of a subject, by the suffix of their names; creating and freeing are in the

@@ -36,7 +36,7 @@ enum Vocabulary {
 
     /// Functions of connection objects whose form is fixed: they begin without waiting, or wait for
     /// at most `timeout_ms`.
-    private static let waiting: Set<String> = ["connect", "receive"]
+    private static let waiting: Set<String> = ["connect", "receive", "receive_batch"]
     private static let immediate: Set<String> = [
         "start", "close", "retry_now", "restart", "get_state",
     ]

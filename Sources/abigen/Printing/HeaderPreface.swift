@@ -12,16 +12,17 @@ enum HeaderPreface {
         Verbs. They mean the same on every connection object: WebSocket, event source, long poll,
         Spreadbot, Pusher and Meteor. _start begins and never waits. _connect begins if necessary,
         and waits until the object is open, has failed for good, or timeout_ms has passed. _receive
-        waits for the next message. _retry_now says that the network is back: an attempt that waits
+        waits for the next message, _receive_batch takes all that are there, _interrupt ends such a
+        wait of another thread. _retry_now says that the network is back: an attempt that waits
         is made at once. _restart drops what there is and begins again. _close is the orderly end,
         and does not wait for the peer; _free ends at once. _get_state returns an rt_state.
 
         Handles. A type without fields here (rt_loop, rt_websocket) is a handle. Its _new creates
         it, and its _free frees it; _free accepts NULL. An object keeps the handles it was created
         with alive, so they can be freed in any order. After its _free a handle must not be used,
-        and no other thread may be inside a call on it. The only exceptions are rt_loop_dispatch()
-        and rt_loop_run(), which end when their loop is freed, and rt_ddp_feed_receive(), which ends
-        when its feed is freed.
+        and no other thread may be inside a call on it, except in one that waits: _connect,
+        _receive, _receive_batch, rt_call_wait(), rt_loop_dispatch() and rt_loop_run(). These end
+        with RT_ERROR_CLOSED.
 
         Input. Text is UTF-8 and NUL-terminated, unless a length follows it. Functions copy their
         arguments, or no longer need them when they return. Every argument is checked. A NULL for a

@@ -188,7 +188,7 @@ def test_a_waiting_body_is_not_asked_because_of_the_answer(serve: Any) -> None:
     none = c.NO_DESTROY
     check(lib.rt_rest_request_set_body_source(request, -1, on_source, c.NO_REWIND, None, none))
     check(lib.rt_rest_request_on_body(request, on_body, None, none))
-    check(lib.rt_rest_request_send(request, on_done, None, none, ctypes.byref(number)))
+    check(lib.rt_rest_request_send(request, on_done, None, none, ctypes.byref(number), None))
     while come < size and not ended:
         check(lib.rt_loop_dispatch(loop, 1000))
     assert (come, len(asked)) == (size, 1)

@@ -97,7 +97,7 @@ class BaseBatch(Uncopied):
         try:
             writing._registration.set(
                 lambda handle, fn, key, destroy: DDP.write(
-                    handle, writes, options, fn, key, destroy
+                    handle, writes, options, fn, key, destroy, None
                 ),
                 self._client._require_handle(),
                 OUTCOME,

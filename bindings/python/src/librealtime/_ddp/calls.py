@@ -110,7 +110,7 @@ class BaseCall(Awaited):
         """
 
         def make(handle: Any, fn: Any, key: int, destroy: Any) -> int:
-            status: int = function(handle, *arguments, fn, key, destroy)
+            status: int = function(handle, *arguments, fn, key, destroy, None)
             return status
 
         try:

@@ -339,7 +339,7 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
         try:
             made._registration.set(
                 lambda handle, fn, key, destroy: DDP.subscribe(
-                    handle, said, list_, keep_ms, fn, key, destroy, ctypes.byref(number)
+                    handle, said, list_, keep_ms, fn, key, destroy, ctypes.byref(number), None
                 ),
                 handle,
                 made._trampoline,
@@ -363,7 +363,7 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
         try:
             made._registration.set(
                 lambda handle, fn, key, destroy: DDP.load(
-                    handle, said, fn, key, destroy, ctypes.byref(number)
+                    handle, said, fn, key, destroy, ctypes.byref(number), None
                 ),
                 handle,
                 made._trampoline,

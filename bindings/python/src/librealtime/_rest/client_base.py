@@ -222,7 +222,8 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
         none = c.NO_DESTROY
         try:
             self._set_callbacks(request, call, key, streams)
-            check(lib.rt_rest_request_send(request, c.DONE, key, none, ctypes.byref(call.number)))
+            number = ctypes.byref(call.number)
+            check(lib.rt_rest_request_send(request, c.DONE, key, none, number, None))
         except BaseException:
             # An interrupt may arrive after the request was sent.
             self._cancel(call)
