@@ -94,6 +94,7 @@ struct ClientDriverTests {
         let client = Client(on: loop)
         client.start()
         client.onLoop {}
+        try loop.dispatch(timeout: 0)
         loop.close()
         #expect(client.life == ["set up", "network", "closed"])
         client.close()
