@@ -211,6 +211,13 @@ func ejson(_ pointer: UnsafePointer<CChar>?, _ name: String) throws(RealtimeErro
     }
 }
 
+func documentID(_ value: EJSON, _ name: String) throws(RealtimeError) -> DocumentID {
+    guard let id = DocumentID(value) else {
+        throw RealtimeError(.invalidArgument, "\(name) is not a string and not an ObjectID")
+    }
+    return id
+}
+
 /// An EJSON array from C; NULL means an empty one.
 func ejsonArray(
     _ pointer: UnsafePointer<CChar>?, _ name: String

@@ -1,4 +1,5 @@
 public import CShims
+import Documents
 import Engine
 import Session
 import Wire
@@ -122,7 +123,7 @@ public func rt_ddp_write(
     return ddpCall(ddp) { (client) throws(RealtimeError) in
         let wishes = try DDPCallWishes(options)
         _ = try required(writes, "writes")
-        var given: [DDPDocumentWrite] = []
+        var given: [DocumentWrite] = []
         for (index, write) in try ejsonArray(writes, "writes").enumerated() {
             given.append(try documentWrite(write, at: index))
         }
@@ -137,23 +138,14 @@ public func rt_ddp_write(
         } _: { _ in
             given
         }
-        if wishes.wants(.STUB), let function = box.function {
-            for (index, outcome) in outcomes.enumerated() {
-                show(outcome.map { $0.value }, .STUB, index: index, to: function, box.user)
-            }
-        }
-        for (index, outcome) in outcomes.enumerated() {
-            if case .failure(let error) = outcome {
-                throw error.realtimeError("write \(index) has failed")
-            }
-        }
+        try wishes.report(outcomes, to: box)
         pending?.export(to: out_call)
     }
 }
 
 private func documentWrite(
     _ write: EJSON, at index: Int
-) throws(RealtimeError) -> DDPDocumentWrite {
+) throws(RealtimeError) -> DocumentWrite {
     if case .object(let fields) = write {
         if case .string(let collection)? = fields["insert"], let document = fields["document"],
             fields.count == 2
@@ -223,6 +215,25 @@ struct DDPCallWishes {
             handlers.completed = { show($0, .COMPLETED, index: index, to: function, box.user) }
         }
         return handlers
+    }
+}
+
+extension DDPCallWishes {
+    /// Reports how the writes of a batch have ended here.
+    /// - Throws: the first failure.
+    func report(
+        _ outcomes: [Result<DDPCall, DDPError>], to box: CallbackBox<rt_ddp_outcome_fn>
+    ) throws(RealtimeError) {
+        if wants(.STUB), let function = box.function {
+            for (index, outcome) in outcomes.enumerated() {
+                show(outcome.map { $0.value }, .STUB, index: index, to: function, box.user)
+            }
+        }
+        for (index, outcome) in outcomes.enumerated() {
+            if case .failure(let error) = outcome {
+                throw error.realtimeError("write \(index) has failed")
+            }
+        }
     }
 }
 

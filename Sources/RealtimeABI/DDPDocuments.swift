@@ -75,9 +75,7 @@ public func rt_ddp_get_document(
         let fn = try required(fn, "fn")
         let collection = try text(collection, "collection")
         let value = try ejson(id, "id")
-        guard let id = DocumentID(value) else {
-            throw RealtimeError(.invalidArgument, "id is not a string and not an ObjectID")
-        }
+        let id = try documentID(value, "id")
         guard let fields = client.document(DocumentKey(collection: collection, id: id)) else {
             var shown = value.text
             if case .string(let text) = value { shown = text.quoted() }

@@ -113,7 +113,7 @@ public func rt_ddp_feed_free(_ feed: rt_ddp_feed?) {
 @_cdecl("rt_ddp_batch_free")
 public func rt_ddp_batch_free(_ batch: UnsafeMutablePointer<rt_ddp_batch>?) { Inbox.free(batch) }
 
-private final class FeedHandle: Handle {
+final class FeedHandle: Handle {
     static let name = "feed"
     let feed: DDPFeed
     let texts: FeedTexts
@@ -126,7 +126,7 @@ private final class FeedHandle: Handle {
 }
 
 /// Which texts the changes of a feed have.
-private struct FeedTexts {
+struct FeedTexts {
     let parts: Int32
     /// Whether documents contain their ids.
     let includesID: Bool

@@ -206,7 +206,7 @@ struct DDPChangeView {
     var isLast = false
     let collection: String
 
-    private func show(
+    func show(
         _ kind: RT_DDP_CHANGE, _ id: DocumentID, _ fields: EJSONObject = EJSONObject(),
         cleared: [String] = [], before: DocumentID? = nil, to function: rt_ddp_change_fn,
         _ user: UnsafeMutableRawPointer?

@@ -11,6 +11,22 @@ package struct LiveBatch: Sendable {
     package let isInitial: Bool
 }
 
+extension LiveBatch {
+    /// The same changes with other documents.
+    /// - Parameter complete: returns as many documents as it gets, in the same order.
+    package func completed(_ complete: ([Found]) -> [Found]) -> LiveBatch {
+        let found = steps.compactMap { step in step.new.map { Found(id: step.id, fields: $0) } }
+        var left = complete(found)[...]
+        var steps = steps
+        for index in steps.indices where steps[index].new != nil {
+            // Which fields have changed is known of the documents only.
+            if steps[index].isUpdated { steps[index].difference = steps[index].changes }
+            steps[index].new = left.removeFirst().fields
+        }
+        return LiveBatch(steps: steps, count: count, isInitial: isInitial)
+    }
+}
+
 /// The changes of a live query's result that its reader has not taken yet. It takes all of them as
 /// one, so none is lost however slow it is. They never take more memory than the result that the
 /// reader knows and the present one.

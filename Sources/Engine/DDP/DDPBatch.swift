@@ -2,14 +2,6 @@ package import Documents
 package import Session
 package import Wire
 
-/// One write of a batch.
-package enum DDPDocumentWrite: Sendable {
-    /// A document, whose `_id` is drawn if it has none.
-    case insert(String, EJSON)
-    case update(String, id: EJSON, modifier: EJSON)
-    case remove(String, id: EJSON)
-}
-
 // Several writes at once.
 extension DDPConnection {
     /// Writes several documents here and at the server: a call for each of them, and one
@@ -20,7 +12,7 @@ extension DDPConnection {
     /// - Returns: the calls, or how those of a stub ended, in the order of the writes.
     package func write(
         options: DDPCallOptions = .init(), handlers: () -> DDPCallHandlers = { .init() },
-        _ plan: (borrowing DocumentStore) throws(RealtimeError) -> [DDPDocumentWrite]
+        _ plan: (borrowing DocumentStore) throws(RealtimeError) -> [DocumentWrite]
     ) throws(RealtimeError) -> [Result<DDPCall, DDPError>] {
         try checkOpen()
         if isInStub {
@@ -38,14 +30,14 @@ extension DDPConnection {
     }
 
     private func checked(
-        _ writes: [DDPDocumentWrite]
-    ) throws(RealtimeError) -> [DDPDocumentWrite] {
+        _ writes: [DocumentWrite]
+    ) throws(RealtimeError) -> [DocumentWrite] {
         for write in writes { try write.check() }
         return writes
     }
 
     private func perform(
-        _ write: DDPDocumentWrite, _ options: DDPCallOptions, _ handlers: DDPCallHandlers,
+        _ write: DocumentWrite, _ options: DDPCallOptions, _ handlers: DDPCallHandlers,
         _ shared: DDPSharedSession
     ) -> Result<DDPCall, DDPError> {
         do throws(DDPError) {
@@ -75,7 +67,7 @@ extension DDPConnection {
     package var documents: DocumentStore { read { $0.session.store } }
 }
 
-extension DDPDocumentWrite {
+extension DocumentWrite {
     /// - Throws: `.invalidArgument` for what no server accepts: an id that is none, which could be
     ///   a selector of many documents; a document or modifier that is not an object; and values
     ///   that are nested too deep.
@@ -88,11 +80,11 @@ extension DDPDocumentWrite {
             }
             try fields.checkInsertable()
         case .update(_, let id, let modifier):
-            try DDPDocumentWrite.check(id)
+            try DocumentWrite.check(id)
             guard case .object = modifier else {
                 throw RealtimeError(.invalidArgument, "a modifier must be an object")
             }
-        case .remove(_, let id): try DDPDocumentWrite.check(id)
+        case .remove(_, let id): try DocumentWrite.check(id)
         }
     }
 

@@ -1,4 +1,5 @@
 import CShims
+import Documents
 package import Session
 package import Wire
 
@@ -77,7 +78,7 @@ extension DDPConnection: DDPStubCaller {
     }
 
     private func write(
-        _ write: DDPDocumentWrite, _ handlers: DDPCallHandlers,
+        _ write: DocumentWrite, _ handlers: DDPCallHandlers,
         _ body: (DDPSharedSession) throws(DDPError) -> DDPCall
     ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
         try checkOpen()
@@ -87,7 +88,7 @@ extension DDPConnection: DDPStubCaller {
     }
 
     /// Writes as a part of the running stub.
-    func writeInStub(_ write: DDPDocumentWrite) -> DDPStubOutcome {
+    func writeInStub(_ write: DocumentWrite) -> DDPStubOutcome {
         shared.session.declareForWriting(write.collection)
         return callInStub(write.request)
     }

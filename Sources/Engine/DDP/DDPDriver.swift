@@ -208,6 +208,8 @@ extension DDPConnection: DDPSocketOwner {
     }
 
     private func report(_ notification: Notification) {
+        if !notification.changes.isEmpty { shared.tellChangeObservers(notification.changes) }
+        guard !isClosed else { return }
         let count = handlers.changedCount
         handlers.changed?(notification) {
             !isClosed && sharedHandlers.current.value.changedCount == count

@@ -10,28 +10,60 @@ package final class DDPFeed: Sendable {
     private let collection: String
     private let query: LiveQueryID
     private let source: DDPFeedSource
+    /// Whose objects the documents are; nil for plain documents.
+    private let objects: (all: DDPObjects, entity: Entity)?
+    /// The number of what lets related objects count as updated.
+    private let relatedNumber: UInt64?
 
-    /// The present result can be taken at once.
+    /// The changes of documents. The present result can be taken at once.
     package convenience init(
         _ client: DDPConnection, _ query: Query, in collection: String
     ) throws(RealtimeError) {
-        let end = DDPFeedEnd(DDPFeedSource())
-        // Released after `begin`, because its end takes the source's lock.
+        let source = DDPFeedSource()
+        let id = try DDPFeed.begin(client, query, collection, source)
+        self.init(client, collection, id, source, nil, nil)
+    }
+
+    /// The changes of objects, with fields for all relationships. An object is updated also if a
+    /// reference to it, or an object to which it refers, has come or gone.
+    package convenience init(
+        _ objects: DDPObjects, _ query: Query, of entity: Entity
+    ) throws(RealtimeError) {
+        let source = DDPFeedSource()
+        // Observed before the query begins, so that its first result misses nothing.
+        let number = objects.observeRelated(of: entity) { source.touch($0) }
+        do throws(RealtimeError) {
+            let id = try DDPFeed.begin(objects.client, query, entity.collection, source)
+            self.init(
+                objects.client, entity.collection, id, source, (objects, entity), number)
+        } catch {
+            if let number { objects.stopObserving(number) }
+            throw error
+        }
+    }
+
+    private static func begin(
+        _ client: DDPConnection, _ query: Query, _ collection: String, _ source: DDPFeedSource
+    ) throws(RealtimeError) -> LiveQueryID {
+        let end = DDPFeedEnd(source)
+        // Its end needs the lock that the source has meanwhile.
         defer { withExtendedLifetime(end) {} }
-        let id = try end.source.begin { () throws(RealtimeError) in
+        return try source.begin { () throws(RealtimeError) in
             try client.observe(query, in: collection) { change, _ in end.source.report(change) }
         }
-        self.init(client, collection, id, end.source)
     }
 
     private init(
         _ client: DDPConnection, _ collection: String, _ query: LiveQueryID,
-        _ source: DDPFeedSource
+        _ source: DDPFeedSource, _ objects: (all: DDPObjects, entity: Entity)?,
+        _ relatedNumber: UInt64?
     ) {
         self.client = client
         self.collection = collection
         self.query = query
         self.source = source
+        self.objects = objects
+        self.relatedNumber = relatedNumber
     }
 
     /// Takes all that has changed since the last call, and blocks until something has.
@@ -43,7 +75,7 @@ package final class DDPFeed: Sendable {
         if timeout != .zero { try client.loop.checkMayWait() }
         while true {
             switch source.take() {
-            case .batch(let batch): return batch
+            case .batch(let batch): return complete(batch)
             case .ended: throw ended
             case .nothing: break
             }
@@ -54,6 +86,11 @@ package final class DDPFeed: Sendable {
             }
             try waitForNews(left)
         }
+    }
+
+    private func complete(_ batch: LiveBatch) -> LiveBatch {
+        guard let objects else { return batch }
+        return batch.completed { objects.all.complete($0, of: objects.entity) }
     }
 
     private var ended: RealtimeError {
@@ -94,6 +131,7 @@ package final class DDPFeed: Sendable {
     /// Ends the query, and the calls that wait.
     package func close() {
         client.stopObserving(query)
+        if let objects, let relatedNumber { objects.all.stopObserving(relatedNumber) }
         source.finish()
     }
 }
@@ -152,12 +190,25 @@ private final class DDPFeedSource: Sendable {
     // MARK: The loop's thread
 
     func report(_ change: LiveChange) {
-        let (waiting, handler) = state.withLock { state in
-            state.feed.append(change)
+        add { feed in
+            feed.append(change)
+            return true
+        }
+    }
+
+    /// Some documents count as updated, because what belongs to them has changed.
+    func touch(_ ids: [DocumentID]) { add { $0.touch(ids) } }
+
+    /// - Parameter body: returns whether it has added something.
+    private func add(_ body: (inout LiveFeed) -> Bool) {
+        let news: (waiting: [UInt64: Answer<Bool>], handler: DDPSendable<(() -> Void)?>)?
+        news = state.withLock { state in
+            guard body(&state.feed) else { return nil }
             return (exchange(&state.waiting, with: [:]), state.announce())
         }
-        for answer in waiting.values { answer.set(true) }
-        handler.value?()
+        guard let news else { return }
+        for answer in news.waiting.values { answer.set(true) }
+        news.handler.value?()
     }
 
     /// Calls the handler if something can be taken already.

@@ -66,6 +66,9 @@ package struct DDPSubscriptionHandlers: @unchecked Sendable {
 /// `isWanted`.
 package typealias DDPLiveHandler = (LiveChange, _ isWanted: () -> Bool) -> Void
 
+/// Called with what each transaction has changed; see `DDPObjects`.
+typealias DDPChangeObserver = @Sendable ([DocumentChange]?) -> Void
+
 /// Called with each message about a document of a collection that is a stream; see `DDPHandlers`
 /// for its threads.
 package typealias DDPStreamHandler = (ListChange) -> Void

@@ -85,3 +85,17 @@ extension DDPConnection {
         !isClosed && shared.locked { shared.queries[id.number] != nil }
     }
 }
+
+// What follows all changes of a client's documents.
+extension DDPConnection {
+    /// - Parameter observer: called on the loop's thread before the program's handler; at the end,
+    ///   when the client is closed, with nil. It may be called before this returns.
+    /// - Returns: the number for `stopObservingChanges`.
+    func observeChanges(_ observer: @escaping DDPChangeObserver) -> UInt64 {
+        let (number, isOver) = shared.addChangeObserver(observer)
+        if isOver { observer(nil) }
+        return number
+    }
+
+    func stopObservingChanges(_ number: UInt64) { shared.removeChangeObserver(number) }
+}

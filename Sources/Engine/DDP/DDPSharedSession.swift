@@ -1,4 +1,5 @@
 import CShims
+import Documents
 package import Session
 import Synchronization
 import Wire
@@ -28,6 +29,10 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
     @exclusivity(unchecked) var queries: [Int: DDPLiveObserver] = [:]
     /// By collection.
     @exclusivity(unchecked) var streams: [String: DDPStreamHandler] = [:]
+    /// In the order in which they were added; nil after the end.
+    @exclusivity(unchecked)
+    private var changeObservers: [(number: UInt64, observe: DDPChangeObserver)]? = []
+    private var lastChangeObserver: UInt64 = 0
     /// The blocking calls that wait for a connection, by number.
     @exclusivity(unchecked) var connects: [UInt64: Answer<RealtimeError?>] = [:]
     /// The next call that would wait for a connection ends.
@@ -119,6 +124,35 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
             answer.set(RealtimeError(.closed, "the client was disconnected"))
         case .connecting, .waiting: break
         }
+    }
+
+    // MARK: Observers of all changes
+
+    /// - Returns: its number, and whether the client is closed already.
+    func addChangeObserver(_ observer: @escaping DDPChangeObserver) -> (UInt64, isOver: Bool) {
+        locked {
+            lastChangeObserver += 1
+            changeObservers?.append((lastChangeObserver, observer))
+            return (lastChangeObserver, changeObservers == nil)
+        }
+    }
+
+    func removeChangeObserver(_ number: UInt64) {
+        let old = locked {
+            let index = changeObservers?.firstIndex { $0.number == number }
+            return index.map { changeObservers?.remove(at: $0) }
+        }
+        withExtendedLifetime(old) {}
+    }
+
+    /// - Parameter changes: nil for the end; nothing follows.
+    func tellChangeObservers(_ changes: [DocumentChange]?) {
+        let observers = locked {
+            let observers = changeObservers ?? []
+            if changes == nil { changeObservers = nil }
+            return observers
+        }
+        for observer in observers { observer.observe(changes) }
     }
 
     // MARK: ActionMachine

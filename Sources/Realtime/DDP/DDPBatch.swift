@@ -5,7 +5,7 @@ public import Wire
 
 /// Writes to documents that are made together, in `DDPClient.batch`.
 public struct DDPBatch: Sendable {
-    private(set) var writes: [DDPDocumentWrite] = []
+    private(set) var writes: [DocumentWrite] = []
 
     init() {}
 

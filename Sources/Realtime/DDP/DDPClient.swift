@@ -54,7 +54,6 @@ public final class DDPClient: Sendable {
     private let loop: Loop
     let storeToken: (@Sendable (String?) -> Void)?
     let dispatcher: SourceDispatcher
-    let changeObservers: DDPChangeObservers
     private let stateHub = StateHub<Status>(.offline)
 
     /// How many calls of handlers may wait, and how many bytes of documents for them, before
@@ -81,17 +80,11 @@ public final class DDPClient: Sendable {
             try? engine?.resume()
         }
         self.dispatcher = dispatcher
-        changeObservers = DDPChangeObservers(dispatcher)
         try engine.configure { (target) throws(RealtimeError) in try options.apply(to: &target) }
         try engine.setReachability(options.reachability?.engine)
         try engine.setHandlers { handlers in
             handlers.loadToken = options.loadToken.map { load in
                 { load().flatMap { DDPLoginToken(text: $0) } }
-            }
-            // Released, with the handler, when the client is closed.
-            let end = DDPStreamEnd { [changeObservers] in changeObservers.end() }
-            handlers.changed = { [changeObservers] notification, _ in
-                withExtendedLifetime(end) { changeObservers.report(notification.changes) }
             }
         }
         try setAccountHandler(nil, options.storeToken)
@@ -205,7 +198,19 @@ public final class DDPClient: Sendable {
     public func onChanges(
         @_inheritActorContext _ handler: (@Sendable @isolated(any) ([DDPChange]) -> Void)?
     ) {
-        changeObservers.setHandler(Handler(handler))
+        let handler = Handler(handler)
+        set { [dispatcher] in
+            $0.changed = handler.map { handler in
+                { notification, _ in
+                    let changes = notification.changes
+                    guard !changes.isEmpty else { return }
+                    let count = changes.reduce(0) { $0 + $1.storedBytes }
+                    dispatcher.run(on: handler.isolation, count: count) {
+                        handler.call(changes.map { DDPChange($0) })
+                    }
+                }
+            }
+        }
     }
 
     /// Called when the documents of an earlier run (`Options.documentFile`) have been replaced by

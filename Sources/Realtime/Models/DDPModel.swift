@@ -1,3 +1,4 @@
+internal import Documents
 public import Wire
 
 /// A type whose values are documents of a collection. It must be a struct.

@@ -11,7 +11,7 @@ extension DDPModels {
     ///         for id in changes.updated(Todo.self) { … }
     ///     }
     public var objectChanges: DDPObjectChangeSequence {
-        DDPObjectChangeSequence(queue: ObjectChangeQueue(hub))
+        DDPObjectChangeSequence(queue: ObjectChangeQueue(objects))
     }
 
     /// Reports which objects change, from now on.
@@ -23,13 +23,13 @@ extension DDPModels {
             @escaping @Sendable @isolated(any) (DDPObjectChanges) -> Void
     ) -> DDPModelObservation {
         let (handler, gate) = (Handler(escaping: handler), CallGate())
-        let number = hub.add { [dispatcher = client.dispatcher] changes in
+        let number = objects.observe { [dispatcher = client.dispatcher] changes in
             guard let changes else { return }
             dispatcher.run(on: handler.isolation, count: changes.storedBytes, gate: gate) {
                 handler.call(DDPObjectChanges(changes: changes))
             }
         }
-        return DDPModelObservation(hub, number, gate)
+        return DDPModelObservation(objects, number, gate)
     }
 
     /// The changes of a query's result by positions, beginning with the present result.
@@ -39,8 +39,9 @@ extension DDPModels {
     ///         todos.apply(change)
     ///     }
     ///
-    /// An object whose relationship without storage changes is updated, too. One whose document
-    /// ceases to fit the model is deleted, and inserted when it fits again.
+    /// An object is updated also if a reference to it, or an object to which it refers, has come or
+    /// gone (M18). One whose document ceases to fit the model is deleted, and inserted when it fits
+    /// again.
     /// - Throws: `RealtimeError`: `.invalidArgument` for a query with a fault, and for a model that
     ///   was not named; `.closed`.
     public func changes<Model: DDPModel>(
@@ -51,8 +52,9 @@ extension DDPModels {
 
     /// Reports the result of a query by positions, and then each change of it.
     ///
-    /// An object whose relationship without storage changes is updated, too. One whose document
-    /// ceases to fit the model is deleted, and inserted when it fits again.
+    /// An object is updated also if a reference to it, or an object to which it refers, has come or
+    /// gone (M18). One whose document ceases to fit the model is deleted, and inserted when it fits
+    /// again.
     /// - Parameter handler: first receives the present result, all of it inserted.
     /// - Returns: what ends the query when it is released, or by `stop`.
     /// - Throws: `RealtimeError`: `.invalidArgument` for a query with a fault, and for a model that
@@ -81,52 +83,38 @@ extension DDPModels {
     ) throws(RealtimeError) -> ModelLiveQuery<Model> {
         let entity = try type(of: model).entity
         let query = try Query(selector: selector, options: .object(options))
-        let isTouched = entity.relationships.contains { !$0.storage }
         let result = LiveResult()
         // Observed before the query begins, so that its first result misses nothing.
-        let observation = isTouched ? touch(result, entity.collection, changed) : nil
+        let number = objects.observeRelated(of: entity) { ids in
+            result.touch(ids)
+            changed?(result)
+        }
+        let observation = number.map { DDPModelObservation(objects, $0, CallGate()) }
         let live = try LiveChangesQuery(
             client, query, in: entity.collection, result, changed: changed)
         return ModelLiveQuery(try ModelReader(self), live, observation)
-    }
-
-    /// Lets objects of a result count as updated when a relationship without storage changes.
-    private func touch(
-        _ result: LiveResult, _ collection: String,
-        _ changed: (@Sendable (LiveResult) -> Void)?
-    ) -> DDPModelObservation {
-        let number = hub.add { changes in
-            let ids = changes?.related.filter {
-                $0.collection.utf8.elementsEqual(collection.utf8)
-            }
-            guard let ids, !ids.isEmpty else { return }
-            result.touch(ids.map { $0.id })
-            changed?(result)
-        }
-        return DDPModelObservation(hub, number, CallGate())
     }
 }
 
 /// Makes objects of documents that a live query has found.
 final class ModelReader<Model: DDPModel>: Sendable {
-    private let map: ModelMap
     private let type: ModelType
-    private let engine: DDPConnection
+    private let objects: DDPObjects
     private let misfits: Misfits
     /// The positions of documents in the query's result that the model cannot be decoded from.
     private let hidden = Mutex<[Int]>([])
 
     init(_ models: DDPModels) throws(RealtimeError) {
-        map = models.map
         type = try models.type(of: Model.self)
-        engine = models.client.engine
+        objects = models.objects
         misfits = models.misfits
     }
 
     /// - Returns: nil if only documents that do not fit have changed.
     func read(_ batch: LiveBatch) -> DDPListChange<Model>? {
-        let found = batch.steps.filter { $0.new != nil }.map { $0.found }
-        let decoded = type.decode(Model.self, found, map, engine.documents, misfits)
+        let found = objects.complete(
+            batch.steps.filter { $0.new != nil }.map { $0.found }, of: type.entity)
+        let decoded = type.decode(Model.self, found, misfits)
         var objects: [DocumentID: Model] = [:]
         for (found, object) in zip(found, decoded) { objects[found.id] = object }
         return hidden.withLock { hidden in
@@ -185,12 +173,12 @@ public struct DDPModelLiveChanges<Model: DDPModel>: AsyncSequence, Sendable {
 
 /// An observation, from `DDPModels.observeObjects`. It ends with the last reference to it.
 public final class DDPModelObservation: Sendable {
-    private let hub: ObjectChangeHub
+    private let objects: DDPObjects
     private let number: UInt64
     private let gate: CallGate
 
-    init(_ hub: ObjectChangeHub, _ number: UInt64, _ gate: CallGate) {
-        self.hub = hub
+    init(_ objects: DDPObjects, _ number: UInt64, _ gate: CallGate) {
+        self.objects = objects
         self.number = number
         self.gate = gate
     }
@@ -200,7 +188,7 @@ public final class DDPModelObservation: Sendable {
     /// Ends the observation. Called where its handler runs, that is not called any more.
     public func stop() {
         gate.close()
-        hub.remove(number)
+        objects.stopObserving(number)
     }
 }
 

@@ -26,12 +26,9 @@ extension DDPModels {
     ) throws -> DDPWrites {
         var changes = DDPModelChanges(models: self)
         try body(&changes)
-        let (saves, map) = (changes.saves, map)
+        let saves = changes.saves
         return try DDPWrites(options) { (options, handlers) throws(RealtimeError) in
-            try client.engine.write(options: options, handlers: handlers) {
-                (store: borrowing DocumentStore) throws(RealtimeError) in
-                try ModelSavePlan.writes(saves, map, store)
-            }
+            try objects.save(saves, options: options, handlers: handlers)
         }
     }
 

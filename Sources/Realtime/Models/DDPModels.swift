@@ -20,9 +20,8 @@ public import Wire
 /// members may be used on any thread.
 public final class DDPModels: Sendable {
     public let client: DDPClient
-    let map: ModelMap
+    let objects: DDPObjects
     private let types: [ObjectIdentifier: ModelType]
-    let hub: ObjectChangeHub
     let misfits: Misfits
 
     /// - Parameter models: those to which their relationships lead belong to them, too.
@@ -48,15 +47,11 @@ public final class DDPModels: Sendable {
             types[ObjectIdentifier(model)] = type
             waiting += type.destinations
         }
-        map = try ModelMap(entities)
-        for type in types.values {
-            try client.engine.declare(
-                type.entity.collection, ids: type.hasObjectIDs ? .objectIDs : .strings)
-        }
+        let misfits = Misfits(client.dispatcher)
+        objects = try DDPObjects(client.engine, entities) { misfits.setHandler(nil) }
         self.client = client
         self.types = types
-        misfits = Misfits(client.dispatcher)
-        hub = ObjectChangeHub(map, client, misfits)
+        self.misfits = misfits
     }
 
     /// - Throws: `.invalidArgument` for a model that was not named when this was created.
@@ -90,9 +85,8 @@ public final class DDPModels: Sendable {
     ) throws(RealtimeError) -> [Model] {
         let type = try type(of: model)
         let query = try Query(selector: selector, options: .object(options))
-        let documents = client.engine.documents
-        let found = try documents.find(query, in: type.entity.collection)
-        return type.decode(model, found, map, documents, misfits).compactMap { $0 }
+        return type.decode(model, try objects.find(query, of: type.entity), misfits)
+            .compactMap { $0 }
     }
 
     /// The object with an id; nil if it is not there.
@@ -115,9 +109,10 @@ public final class DDPModels: Sendable {
     /// - Throws: `DecodingError` if the model cannot be decoded from its document.
     public func get<Model: DDPModel>(_ reference: DDPReference<Model>?) throws -> Model? {
         let type = try type(of: Model.self)
-        let documents = client.engine.documents
-        guard let reference, let found = type.document(reference, documents) else { return nil }
-        return try type.decode(Model.self, found, map, documents)
+        guard let id = reference.flatMap({ DocumentID($0.ejson) }),
+            let found = objects.find(id, of: type.entity)
+        else { return nil }
+        return try type.decode(Model.self, found)
     }
 
     /// The objects to which a relationship leads, in its order: only those that are there, and
@@ -126,19 +121,7 @@ public final class DDPModels: Sendable {
         _ references: [DDPReference<Model>]
     ) throws(RealtimeError) -> [Model] {
         let type = try type(of: Model.self)
-        let documents = client.engine.documents
-        let found = references.compactMap { type.document($0, documents) }
-        return type.decode(Model.self, found, map, documents, misfits).compactMap { $0 }
-    }
-}
-
-extension ModelType {
-    fileprivate func document(
-        _ reference: DDPReference<some DDPModel>, _ documents: DocumentStore
-    ) -> Found? {
-        DocumentID(reference.ejson).flatMap { id in
-            documents.document(DocumentKey(collection: entity.collection, id: id))
-                .map { Found(id: id, fields: $0) }
-        }
+        let found = objects.find(references.compactMap { DocumentID($0.ejson) }, of: type.entity)
+        return type.decode(Model.self, found, misfits).compactMap { $0 }
     }
 }

@@ -1,4 +1,5 @@
 internal import Documents
+internal import Engine
 import Synchronization
 public import Wire
 
@@ -71,9 +72,9 @@ final class ObjectChangeQueue: Sendable {
     private let changes = Changes()
     private let observation: DDPModelObservation
 
-    init(_ hub: ObjectChangeHub) {
+    init(_ objects: DDPObjects) {
         observation = DDPModelObservation(
-            hub, hub.add { [changes] in changes.put($0) }, CallGate())
+            objects, objects.observe { [changes] in changes.put($0) }, CallGate())
     }
 
     func next() async -> DDPObjectChanges? {
@@ -112,44 +113,6 @@ private final class Changes: Sendable {
             guard isWoken != nil else { return nil }
         }
         return nil
-    }
-}
-
-// MARK: Merging
-
-extension ObjectChanges: MergeableChange {
-    var size: Int { inserted.count + updated.count + deleted.count }
-
-    private enum Kind { case inserted, updated, deleted }
-
-    static func merged(_ changes: ArraySlice<ObjectChanges>) -> ObjectChanges {
-        var kinds: [DocumentKey: Kind] = [:]
-        var order: [DocumentKey] = []
-        for change in changes {
-            let all =
-                change.inserted.map { ($0, Kind.inserted) } + change.updated.map { ($0, .updated) }
-                + change.deleted.map { ($0, .deleted) }
-            for (key, kind) in all {
-                if kinds[key] == nil { order.append(key) }
-                switch (kinds[key], kind) {
-                // The object is back, or gone again before anybody saw it.
-                case (.deleted, .inserted): kinds[key] = .updated
-                case (.inserted, .deleted): kinds[key] = nil
-                case (.inserted, .updated): break
-                default: kinds[key] = kind
-                }
-            }
-        }
-        var result = ObjectChanges()
-        for key in order {
-            switch kinds.removeValue(forKey: key) {
-            case .inserted: result.inserted.append(key)
-            case .updated: result.updated.append(key)
-            case .deleted: result.deleted.append(key)
-            case nil: break
-            }
-        }
-        return result
     }
 }
 

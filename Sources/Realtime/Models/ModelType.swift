@@ -13,8 +13,6 @@ struct ModelType: Sendable {
     private let nullable: [String]
     /// The models that relationships lead to.
     let destinations: [any DDPModel.Type]
-    /// Whether the ids are ObjectIDs, and not strings.
-    let hasObjectIDs: Bool
 
     /// - Throws: `.invalidArgument` for a model that cannot be encoded, or has no `id`.
     init<Model: DDPModel>(_ type: Model.Type) throws(RealtimeError) {
@@ -66,8 +64,10 @@ struct ModelType: Sendable {
         try ModelType.check(fields, recorder.keys, name)
         self.fields = fields
         destinations = recorder.relationships.map { $0.valueType.destination }
-        hasObjectIDs = Model.ID.self == ObjectID.self
-        entity = Entity(name: name, collection: type.collection, relationships: relationships)
+        entity = Entity(
+            name: name, collection: type.collection,
+            ids: Model.ID.self == ObjectID.self ? .objectIDs : .strings,
+            relationships: relationships)
     }
 
     /// - Throws: `.invalidArgument` for two properties that have the same field.
@@ -89,14 +89,12 @@ struct ModelType: Sendable {
     /// The objects of documents; nil for those that the model cannot be decoded from, which are
     /// reported.
     func decode<Model: DDPModel>(
-        _ type: Model.Type, _ found: [Found], _ map: ModelMap, _ documents: DocumentStore,
-        _ misfits: Misfits
+        _ type: Model.Type, _ found: [Found], _ misfits: Misfits
     ) -> [Model?] {
-        guard !found.isEmpty else { return [] }
-        return map.complete(found, entity, in: documents).map { document in
+        found.map { document in
             let key = DocumentKey(collection: entity.collection, id: document.id)
             do {
-                let object = try decode(type, document.id.value ?? .null, document.fields)
+                let object = try decode(type, document)
                 misfits.forget(key)
                 return object
             } catch {
@@ -106,22 +104,11 @@ struct ModelType: Sendable {
         }
     }
 
-    /// The object of a document.
+    /// The object of a document, whose fields are those of relationships without storage, too.
     /// - Throws: `DecodingError`, whose coding path begins with the collection and the id.
-    func decode<Model: DDPModel>(
-        _ type: Model.Type, _ found: Found, _ map: ModelMap, _ documents: DocumentStore
-    ) throws -> Model? {
-        try map.complete([found], entity, in: documents).first.map {
-            try decode(type, $0.id.value ?? .null, $0.fields)
-        }
-    }
-
-    /// - Parameter object: the document's fields; relationships without storage have theirs too.
-    /// - Throws: `DecodingError`, whose coding path begins with the collection and the id.
-    func decode<Model: DDPModel>(
-        _ type: Model.Type, _ id: EJSON, _ object: EJSONObject
-    ) throws -> Model {
-        var document = object
+    func decode<Model: DDPModel>(_ type: Model.Type, _ found: Found) throws -> Model {
+        let id = found.id.value ?? .null
+        var document = found.fields
         for relationship in entity.relationships {
             // Null stands for no references, as a missing field does.
             if document[relationship.field] == .null { document[relationship.field] = nil }
@@ -143,25 +130,6 @@ struct ModelType: Sendable {
         var encoded = object.without(["_id"])
         for name in nullable where encoded[name] == nil { encoded[name] = .null }
         return encoded
-    }
-}
-
-extension EJSONObject {
-    func without(_ names: [String]) -> EJSONObject {
-        var copy = self
-        for name in names { copy[name] = nil }
-        return copy
-    }
-}
-
-extension EJSON {
-    /// An id in messages.
-    var idText: String {
-        switch self {
-        case .string(let text): text
-        case .objectID(let id): id.hex
-        default: text
-        }
     }
 }
 

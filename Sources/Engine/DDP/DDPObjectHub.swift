@@ -1,22 +1,19 @@
-internal import Documents
-internal import Engine
+package import Documents
 import Synchronization
-internal import Wire
+
+/// Called on the loop's thread, once for all changes of objects that are made together, before live
+/// queries are reported; at the end, when the client is closed, with nil.
+package typealias DDPObjectObserver = @Sendable (ObjectChanges?) -> Void
 
 /// Tells observers which objects of a client have changed. It follows the documents from the first
-/// observer on.
-final class ObjectChangeHub: Sendable {
-    /// Called on the loop's thread; at the end, when the client is closed, with nil.
-    typealias Observer = @Sendable (ObjectChanges?) -> Void
-
+/// observer on. The client retains it.
+final class DDPObjectHub: Sendable {
     private struct State {
         /// nil until somebody observes.
         var tracker: ModelChangeTracker?
         /// The changes that have come since the tracker was begun, until it is ready; nil before.
         var backlog: [[DocumentChange]]?
-        /// What removes the hub from the client.
-        var registration: UInt64?
-        var observers: [UInt64: Observer] = [:]
+        var observers: [UInt64: DDPObjectObserver] = [:]
         var lastNumber: UInt64 = 0
         var isOver = false
 
@@ -33,28 +30,17 @@ final class ObjectChangeHub: Sendable {
     }
 
     private let map: ModelMap
-    private let client: DDPClient
-    private let misfits: Misfits
+    private let client: DDPConnection
     private let state = Mutex(State())
 
-    /// - Parameter misfits: whose handler is released when the client is closed.
-    init(_ map: ModelMap, _ client: DDPClient, _ misfits: Misfits) {
+    init(_ map: ModelMap, _ client: DDPConnection) {
         self.map = map
         self.client = client
-        self.misfits = misfits
-        let number = client.changeObservers.add { [weak self] in self?.receive($0) }
-        state.withLock { $0.registration = number }
-    }
-
-    deinit {
-        if let number = state.withLock({ $0.registration }) {
-            client.changeObservers.remove(number)
-        }
     }
 
     /// - Parameter observer: may be called before this returns, if the client is closed.
     /// - Returns: the number for `remove`.
-    func add(_ observer: @escaping Observer) -> UInt64 {
+    func add(_ observer: @escaping DDPObjectObserver) -> UInt64 {
         begin()
         let (number, isOver) = state.withLock { state in
             state.lastNumber += 1
@@ -75,12 +61,12 @@ final class ObjectChangeHub: Sendable {
         }
         guard isNeeded else { return }
         // Not with the lock: a stub, which keeps other threads from the documents, may observe too.
-        let tracker = ModelChangeTracker(map, client.engine.documents)
+        let tracker = ModelChangeTracker(map, client.documents)
         let isBehind = state.withLock { state in
             if state.tracker == nil { state.tracker = tracker }
             return !(state.backlog?.isEmpty ?? true)
         }
-        if isBehind { try? client.engine.loop.post { [weak self] in self?.receive([]) } }
+        if isBehind { client.loop.enqueue { [self] in receive([]) } }
     }
 
     func remove(_ number: UInt64) {
@@ -90,7 +76,7 @@ final class ObjectChangeHub: Sendable {
 
     /// On the loop's thread.
     /// - Parameter changes: nil when the client is closed.
-    private func receive(_ changes: [DocumentChange]?) {
+    func receive(_ changes: [DocumentChange]?) {
         guard let changes else { return end() }
         let (reports, numbers) = state.withLock { state in
             (state.receive(changes), state.observers.keys.sorted())
@@ -110,6 +96,5 @@ final class ObjectChangeHub: Sendable {
             return exchange(&state.observers, with: [:])
         }
         for (_, observer) in observers.sorted(by: { $0.key < $1.key }) { observer(nil) }
-        misfits.setHandler(nil)
     }
 }

@@ -1,16 +1,15 @@
-internal import Documents
-internal import Wire
+import Wire
 
 /// Which objects were inserted, updated and deleted together; each is in one list at most.
-struct ObjectChanges: Sendable {
-    var inserted: [DocumentKey] = []
-    var updated: [DocumentKey] = []
-    var deleted: [DocumentKey] = []
+package struct ObjectChanges: Sendable {
+    package var inserted: [DocumentKey] = []
+    package var updated: [DocumentKey] = []
+    package var deleted: [DocumentKey] = []
     /// Those of `updated` to which references have come or gone, in other documents, or whose
     /// references lead to objects that have come or gone.
-    var related: Set<DocumentKey> = []
+    package var related: Set<DocumentKey> = []
 
-    var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+    package var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 }
 
 /// Turns changes of documents into changes of objects (M18):
@@ -20,7 +19,7 @@ struct ObjectChanges: Sendable {
 /// - Documents of collections without a model are left out.
 ///
 /// It remembers which document refers to which, so that a change costs no search.
-struct ModelChangeTracker: Sendable {
+package struct ModelChangeTracker: Sendable {
     private let map: ModelMap
     /// The documents that are there, of collections with a model.
     private var present: Set<DocumentKey> = []
@@ -28,7 +27,7 @@ struct ModelChangeTracker: Sendable {
     /// they lead.
     private var owners: [String: [DocumentID: Set<DocumentID>]] = [:]
 
-    init(_ map: ModelMap, _ store: borrowing DocumentStore) {
+    package init(_ map: ModelMap, _ store: borrowing DocumentStore) {
         self.map = map
         for entity in map.entities.values {
             for (id, fields) in store.documents(in: entity.collection) {
@@ -44,7 +43,7 @@ struct ModelChangeTracker: Sendable {
 
     /// - Parameter changes: those of one notification. The tracker may have seen them already,
     ///   because it has begun with documents that were newer than the notification.
-    mutating func track(_ changes: [DocumentChange]) -> ObjectChanges {
+    package mutating func track(_ changes: [DocumentChange]) -> ObjectChanges {
         var result = ObjectChanges()
         var (touched, related): ([DocumentKey], [DocumentKey]) = ([], [])
         for change in changes {
@@ -109,5 +108,43 @@ struct ModelChangeTracker: Sendable {
         if owners[relationship.key]?[target]?.isEmpty ?? false {
             owners[relationship.key]?[target] = nil
         }
+    }
+}
+
+// MARK: Merging
+
+extension ObjectChanges: MergeableChange {
+    package var size: Int { inserted.count + updated.count + deleted.count }
+
+    private enum Kind { case inserted, updated, deleted }
+
+    package static func merged(_ changes: ArraySlice<ObjectChanges>) -> ObjectChanges {
+        var kinds: [DocumentKey: Kind] = [:]
+        var order: [DocumentKey] = []
+        for change in changes {
+            let all =
+                change.inserted.map { ($0, Kind.inserted) } + change.updated.map { ($0, .updated) }
+                + change.deleted.map { ($0, .deleted) }
+            for (key, kind) in all {
+                if kinds[key] == nil { order.append(key) }
+                switch (kinds[key], kind) {
+                // The object is back, or gone again before anybody saw it.
+                case (.deleted, .inserted): kinds[key] = .updated
+                case (.inserted, .deleted): kinds[key] = nil
+                case (.inserted, .updated): break
+                default: kinds[key] = kind
+                }
+            }
+        }
+        var result = ObjectChanges()
+        for key in order {
+            switch kinds.removeValue(forKey: key) {
+            case .inserted: result.inserted.append(key)
+            case .updated: result.updated.append(key)
+            case .deleted: result.deleted.append(key)
+            case nil: break
+            }
+        }
+        return result
     }
 }

@@ -1,10 +1,8 @@
-internal import Documents
-internal import Engine
-internal import Wire
+package import Wire
 
 /// A change of one object, in terms of its document. The references of relationships are not among
 /// the fields: `links` has them.
-struct ObjectSave: Sendable {
+package struct ObjectSave: Sendable {
     enum Kind: Sendable {
         case insert(EJSONObject)
         case update(EJSONObject, cleared: [String])
@@ -26,20 +24,22 @@ struct ObjectSave: Sendable {
 
     /// The insertion of an object.
     /// - Parameter document: all fields, also those of relationships without storage.
-    init(inserting key: DocumentKey, _ document: EJSONObject, _ entity: Entity) {
+    package init(inserting key: DocumentKey, _ document: EJSONObject, _ entity: Entity) {
         self.init(
             key, .insert(entity.attributes(of: document)), entity, from: EJSONObject(),
             to: document)
     }
 
     /// The change of an object: the difference between two versions of it.
-    init(updating key: DocumentKey, from old: EJSONObject, to new: EJSONObject, _ entity: Entity) {
+    package init(
+        updating key: DocumentKey, from old: EJSONObject, to new: EJSONObject, _ entity: Entity
+    ) {
         let changes = FieldChanges(from: entity.attributes(of: old), to: entity.attributes(of: new))
         self.init(
             key, .update(changes.fields, cleared: changes.cleared), entity, from: old, to: new)
     }
 
-    init(deleting key: DocumentKey) {
+    package init(deleting key: DocumentKey) {
         self.key = key
         kind = .delete
         links = []
@@ -81,7 +81,7 @@ extension Entity {
 ///
 /// Insertions come first and deletions last, whatever the order of the set: so it may contain new
 /// objects that refer to each other.
-struct ModelSavePlan: ~Copyable {
+package struct ModelSavePlan: ~Copyable {
     private let map: ModelMap
     private let store: DocumentStore
     /// The documents that differ from the store; nil if they are gone.
@@ -94,9 +94,9 @@ struct ModelSavePlan: ~Copyable {
 
     /// - Throws: `.invalidArgument` if an inserted object is there already, or only an object that
     ///   is not there could contain a reference; `.notFound` if an updated object is not there.
-    static func writes(
+    package static func writes(
         _ saves: [ObjectSave], _ map: ModelMap, _ store: borrowing DocumentStore
-    ) throws(RealtimeError) -> [DDPDocumentWrite] {
+    ) throws(RealtimeError) -> [DocumentWrite] {
         var plan = ModelSavePlan(map, copy store)
         for save in saves { try plan.setAttributes(save) }
         for save in saves { for link in save.links { try plan.set(link, of: save.key) } }
@@ -253,9 +253,9 @@ struct ModelSavePlan: ~Copyable {
 
     // MARK: The result
 
-    private var writes: [DDPDocumentWrite] {
+    private var writes: [DocumentWrite] {
         var (inserts, updates, removals):
-            ([DDPDocumentWrite], [DDPDocumentWrite], [DDPDocumentWrite])
+            ([DocumentWrite], [DocumentWrite], [DocumentWrite])
         (inserts, updates, removals) = ([], [], [])
         for key in order {
             guard let id = key.id.value else { continue }

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Realtime
+@testable import Documents
 
 @Suite struct ModelNamesTests {
     @Test(arguments: [

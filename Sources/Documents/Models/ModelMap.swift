@@ -1,50 +1,77 @@
-internal import Wire
+package import Wire
 
 /// How the objects of one type are stored in documents.
-struct Entity: Sendable {
-    /// The name of the type, for messages.
-    let name: String
-    let collection: String
-    let relationships: [Relationship]
+package struct Entity: Sendable {
+    /// The name of the type.
+    package let name: String
+    package let collection: String
+    /// How the ids of new documents are drawn.
+    package let ids: NewDocumentIDs
+    package let relationships: [Relationship]
+
+    package init(
+        name: String, collection: String, ids: NewDocumentIDs, relationships: [Relationship]
+    ) {
+        self.name = name
+        self.collection = collection
+        self.ids = ids
+        self.relationships = relationships
+    }
 
     func relationship(_ name: String) -> Relationship? {
         relationships.first { $0.name == name }
     }
+
+    /// Whether objects of other entities must be searched for references to its own.
+    package var hasSearched: Bool { relationships.contains { !$0.storage } }
 
     /// Those whose references its own documents contain.
     var storedRelationships: [Relationship] { relationships.filter { $0.storage } }
 }
 
 /// A relationship, as one of its ends sees it.
-struct Relationship: Sendable, Equatable {
+package struct Relationship: Sendable, Equatable {
     /// The property.
-    let name: String
-    let isToMany: Bool
+    package let name: String
+    package let isToMany: Bool
     /// The collection of this end.
-    let collection: String
+    package let collection: String
     /// The collection of the other end.
-    let destination: String
+    package let destination: String
     /// The field that contains the id of the other end's object, or an array of ids. Without
     /// storage it is not in the documents, only in what models are decoded from.
-    let field: String
+    package let field: String
     /// Whether documents of this end contain the references.
-    let storage: Bool
+    package let storage: Bool
     /// The other end's name of the relationship; nil if it has none.
-    let inverse: String?
+    package let inverse: String?
+
+    package init(
+        name: String, isToMany: Bool, collection: String, destination: String, field: String,
+        storage: Bool, inverse: String?
+    ) {
+        self.name = name
+        self.isToMany = isToMany
+        self.collection = collection
+        self.destination = destination
+        self.field = field
+        self.storage = storage
+        self.inverse = inverse
+    }
 
     /// Names the relationship among those of all entities.
     var key: String { collection + "." + name }
 }
 
 /// The entities of a client, by collection. Its relationships are consistent.
-struct ModelMap: Sendable {
-    private(set) var entities: [String: Entity] = [:]
+package struct ModelMap: Sendable {
+    package private(set) var entities: [String: Entity] = [:]
     /// The relationships with storage that lead to a collection.
     private(set) var incoming: [String: [Relationship]] = [:]
 
     /// - Throws: `.invalidArgument`: two entities have the same collection, a destination is not
     ///   among them, the ends of a relationship contradict each other, or neither has storage.
-    init(_ entities: [Entity]) throws(RealtimeError) {
+    package init(_ entities: [Entity]) throws(RealtimeError) {
         for entity in entities {
             if let other = self.entities.updateValue(entity, forKey: entity.collection) {
                 throw RealtimeError(
@@ -54,6 +81,7 @@ struct ModelMap: Sendable {
             }
         }
         for entity in entities {
+            try checkFields(of: entity)
             for relationship in entity.relationships {
                 try check(relationship, of: entity)
                 guard relationship.storage else { continue }
@@ -62,11 +90,32 @@ struct ModelMap: Sendable {
         }
     }
 
-    subscript(collection: String) -> Entity? { entities[collection] }
+    package subscript(collection: String) -> Entity? { entities[collection] }
 
     /// The same relationship as the other end sees it.
     func inverse(of relationship: Relationship) -> Relationship? {
         relationship.inverse.flatMap { entities[relationship.destination]?.relationship($0) }
+    }
+
+    /// The entity with a name.
+    /// - Throws: `.invalidArgument` if there is none.
+    package func entity(named name: String) throws(RealtimeError) -> Entity {
+        guard let entity = entities.values.first(where: { $0.name == name }) else {
+            throw RealtimeError(.invalidArgument, "\(name.quoted()) is not one of the models")
+        }
+        return entity
+    }
+
+    private func checkFields(of entity: Entity) throws(RealtimeError) {
+        var owners = ["_id": "id"]
+        for relationship in entity.relationships {
+            let other = owners.updateValue(relationship.name, forKey: relationship.field)
+            guard let other else { continue }
+            throw RealtimeError(
+                .invalidArgument,
+                "\(entity.name).\(other) and \(entity.name).\(relationship.name) have the same "
+                    + "field, \(relationship.field)")
+        }
     }
 
     private func check(_ relationship: Relationship, of entity: Entity) throws(RealtimeError) {
@@ -91,6 +140,25 @@ struct ModelMap: Sendable {
         }
         guard relationship.storage || inverse.storage else {
             throw fault("has storage at neither end")
+        }
+    }
+}
+
+extension EJSONObject {
+    package func without(_ names: [String]) -> EJSONObject {
+        var copy = self
+        for name in names { copy[name] = nil }
+        return copy
+    }
+}
+
+extension EJSON {
+    /// An id in messages.
+    package var idText: String {
+        switch self {
+        case .string(let text): text
+        case .objectID(let id): id.hex
+        default: text
         }
     }
 }

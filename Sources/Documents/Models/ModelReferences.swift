@@ -1,10 +1,9 @@
-internal import Documents
-internal import Wire
+package import Wire
 
 // The references that documents contain, and the search for them (M18).
 extension Relationship {
     /// The ids that a document contains. An empty, missing or null field has none.
-    func references(in fields: EJSONObject) -> [DocumentID] {
+    package func references(in fields: EJSONObject) -> [DocumentID] {
         switch fields[field] {
         case nil, .null: []
         case .array(let ids) where isToMany: ids.compactMap { Relationship.id($0) }
@@ -13,7 +12,7 @@ extension Relationship {
     }
 
     /// The field's value for these ids; nil for none: then the field is cleared.
-    func value(of ids: [DocumentID]) -> EJSON? {
+    package func value(of ids: [DocumentID]) -> EJSON? {
         guard isToMany else { return ids.first?.value }
         return ids.isEmpty ? nil : .array(ids.compactMap { $0.value })
     }
@@ -40,7 +39,7 @@ extension Relationship {
 extension ModelMap {
     /// Documents from which models can be decoded: with fields for the relationships that the other
     /// ends store. Each of these is searched for once.
-    func complete(
+    package func complete(
         _ found: [Found], _ entity: Entity, in store: borrowing DocumentStore
     ) -> [Found] {
         var found = found
