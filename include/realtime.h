@@ -151,6 +151,7 @@
  *   ddp subscriptions: Which documents the server sends.
  *   ddp documents: The local documents, queries, and live queries.
  *   ddp feeds: Changes of a live query's result that a program takes when it wants to.
+ *   ddp models: Documents as objects that refer to each other.
  *   ddp calls: Methods of the server, and writes to its collections.
  *   ddp stubs: What a method does to the local documents, until the server has done it.
  *   ddp accounts: The user of a client.
@@ -8414,6 +8415,147 @@ void rt_ddp_feed_free(rt_ddp_feed *feed);
 
 /** Frees a batch. NULL is accepted. Any thread. Since 0.1. */
 void rt_ddp_batch_free(rt_ddp_batch *batch);
+
+/*
+ * Chapter: ddp models. Documents as objects that refer to each other. A schema says which models
+ * there are and which relationships they have; saving a change of an object then changes all
+ * documents that must contain it, and an object is reported as changed also when only a reference
+ * to it has come or gone.
+ *
+ * A schema is a JSON array with an object for each model. "name" is the only member that must be
+ * there: "collection" is its plural otherwise, "ids" is "strings" or "objectIDs", and
+ * "relationships" are objects with the members "name", "to" (a model), "many" (default false),
+ * "field" (default: the name with Id, or its singular with Ids), "storage" (whether documents of
+ * this model contain the references, default true) and "inverse" (the other model's name of the
+ * relationship). For example:
+ *
+ * [{"name":"TodoList","relationships":[{"name":"todos","to":"Todo","many":true,"inverse":"list",
+ * "storage":false}]},{"name":"Todo","relationships":[{"name":"list","to":"TodoList",
+ * "inverse":"todos"}]}]
+ *
+ * Objects are documents that have the fields of all relationships: those without storage are found
+ * by searching the other model's collection.
+ */
+
+/**
+ * The models of a Meteor client, from `rt_ddp_models_new`. It keeps its client's memory alive, so
+ * that the two may be freed in any order. Since 0.1.
+ */
+typedef struct rt_ddp_models rt_ddp_models;
+
+/**
+ * Creates the models of a client, and declares their collections. Any thread.
+ *
+ * schema: see the beginning of this chapter.
+ * out: receives the models; free them with `rt_ddp_models_free`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT, also for models that contradict each other: two of one
+ *   collection, an inverse that does not exist or has another inverse, a relationship without
+ *   storage at either end; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for what is not a JSON text;
+ *   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_ddp_models_new(rt_ddp *ddp, const char *schema, rt_ddp_models **out);
+
+/**
+ * Frees the models. Their feeds stay. What `rt_ddp_models_observe` has begun ends: on the loop's
+ * thread, its callback is not called any more. NULL is accepted. Any thread. Since 0.1.
+ */
+void rt_ddp_models_free(rt_ddp_models *models);
+
+/**
+ * Returns the schema with all collections and fields, also those that the program's has left to the
+ * library. Any thread.
+ *
+ * Returns: a JSON text that is valid until the models are freed; NULL for NULL.
+ * Since 0.1.
+ */
+const char *rt_ddp_models_schema(rt_ddp_models *models);
+
+/**
+ * Calls `fn` with each object that a query finds, in its order, inside this call. Any thread.
+ *
+ * model: its name in the schema.
+ * selector: as in `rt_ddp_find`; it names fields of documents.
+ * Returns: as `rt_ddp_find`; RT_ERROR_INVALID_ARGUMENT also for a model that is not there.
+ * Since 0.1.
+ */
+rt_status rt_ddp_models_find(
+    rt_ddp_models *models, const char *model, const char *selector, const char *options,
+    rt_ddp_document_fn fn, void *user);
+
+/**
+ * Calls `fn` with the object that has this id, inside this call. Any thread.
+ *
+ * model: its name in the schema.
+ * id: as EJSON text: a string in quotes, or an ObjectID.
+ * Returns: as `rt_ddp_get_document`; RT_ERROR_INVALID_ARGUMENT also for a model that is not there.
+ * Since 0.1.
+ */
+rt_status rt_ddp_models_get(
+    rt_ddp_models *models, const char *model, const char *id, rt_ddp_document_fn fn, void *user);
+
+/**
+ * Saves changes of objects. Here they are made at once, and are one notification; the server gets a
+ * call for each document that differs: an insertion, an update of the changed fields only, or a
+ * removal. Inside a stub, they are a part of it. Any thread.
+ *
+ * A changed reference is changed at both ends, as far as they have storage. To add an object to a
+ * relationship to one object replaces the old one. Deleting an object removes it from the objects
+ * that know it by storage at both ends; other references to it stay, and lead nowhere.
+ *
+ * changes: an EJSON array whose elements are `{"insert":MODEL,"id":ID,"object":{…}}`,
+ *   `{"update":MODEL,"id":ID,"from":{…},"to":{…}}` or `{"delete":MODEL,"id":ID}`. An update writes
+ *   what differs between two versions of the object. Without `from`, it sets the fields of `to` and
+ *   leaves all others.
+ * options: NULL for the defaults; for each of the calls.
+ * fn: as in `rt_ddp_call`, for each document that differs. The outcome's `index` says which one it
+ *   is. It may be called before this returns.
+ * out: receives how many documents differ; may be NULL.
+ * Returns: as `rt_ddp_write`; RT_ERROR_NOT_FOUND if an object of `update` is not there;
+ *   RT_ERROR_INVALID_ARGUMENT also if one of `insert` is, or if only an object that is not there
+ *   could contain a reference. Then nothing is saved.
+ * Since 0.1.
+ */
+rt_status rt_ddp_models_save(
+    rt_ddp_models *models, const char *changes, const rt_ddp_call_options *options,
+    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy, size_t *out);
+
+/**
+ * Reports which objects change, from now on: also those to which a reference has come or gone in
+ * another document, and those whose references lead to objects that have come or gone. Any thread.
+ *
+ * fn: called on the loop's thread for each object, before live queries are reported. The change has
+ *   its kind, its collection, its id and `last`; it has no fields.
+ * out: receives the number for `rt_ddp_models_stop_observing`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_ddp_models_observe(
+    rt_ddp_models *models, rt_ddp_change_fn fn, void *user, rt_destroy_fn destroy, uint64_t *out);
+
+/**
+ * Ends what `rt_ddp_models_observe` has begun. On the loop's thread, its callback is not called any
+ * more. A number that is not known has no effect. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_models_stop_observing(rt_ddp_models *models, uint64_t number);
+
+/**
+ * Begins to follow the objects that a query finds, as `rt_ddp_feed_new` follows documents. An
+ * object whose relationship without storage changes is reported as changed, too. Any thread.
+ *
+ * model: its name in the schema.
+ * selector: as in `rt_ddp_models_find`.
+ * parts: as in `rt_ddp_feed_new`. The fields that have changed are those of documents.
+ * out: receives the feed; free it with `rt_ddp_feed_free`.
+ * Returns: as `rt_ddp_feed_new`; RT_ERROR_INVALID_ARGUMENT also for a model that is not there.
+ * Since 0.1.
+ */
+rt_status rt_ddp_models_feed_new(
+    rt_ddp_models *models, const char *model, const char *selector, const char *options,
+    rt_ddp_feed_parts parts, rt_ddp_feed **out);
 
 /*
  * Chapter: ddp calls. Methods of the server, and writes to its collections.

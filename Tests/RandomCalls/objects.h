@@ -46,6 +46,8 @@ static rt_status make_one(struct caller *c, int kind, void **handles) {
     case KIND_rt_ddp_feed:
       return rt_ddp_feed_new(handles[KIND_rt_ddp], "players", NULL, NULL, 7,
                              (rt_ddp_feed **)out);
+    case KIND_rt_ddp_models:
+      return rt_ddp_models_new(handles[KIND_rt_ddp], SCHEMAS[0], (rt_ddp_models **)out);
     case KIND_rt_pusher: return make_pusher(loop, (rt_pusher **)out);
     case KIND_rt_pusher_channel:
       return rt_pusher_subscribe(handles[KIND_rt_pusher], draw_text(c, CHANNELS),

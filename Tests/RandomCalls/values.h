@@ -38,6 +38,19 @@ static const char *const WRITES[] = {
     "[{\"update\":\"good\",\"id\":\"a\",\"modifier\":{\"$set\":{\"b\":1}}}]",
     "[]", "[{}]", "[{\"insert\":5,\"document\":[]}]", "{}", "{", "", "\xff", big_text,
 };
+static const char *const SCHEMAS[] = {
+    "[{\"name\":\"Player\",\"relationships\":[{\"name\":\"team\",\"to\":\"Team\",\"inverse\":"
+    "\"players\"}]},{\"name\":\"Team\",\"relationships\":[{\"name\":\"players\",\"to\":\"Player\","
+    "\"many\":true,\"inverse\":\"team\",\"storage\":false}]}]",
+    "[{\"name\":\"Player\"}]", "[]", "[{}]", "{}", "{", "", "\xff", big_text,
+};
+static const char *const MODELS[] = {"Player", "Team", "Nobody", "", "\xff", big_text};
+static const char *const MODEL_CHANGES[] = {
+    "[{\"insert\":\"Team\",\"id\":\"t\",\"object\":{\"playerIds\":[\"a\"]}}]",
+    "[{\"insert\":\"Player\",\"id\":\"a\",\"object\":{\"teamId\":\"t\"}}]",
+    "[{\"update\":\"Player\",\"id\":\"a\",\"to\":{\"teamId\":null,\"b\":1}}]",
+    "[{\"delete\":\"Team\",\"id\":\"t\"}]", "[]", "[{}]", "{", "", "\xff", big_text,
+};
 static const char *const OBJECTS[] = {
     "{}", "{\"_id\":\"a\",\"b\":1}", "{\"$set\":{\"b\":{\"$date\":5}}}", "{\"b\":{\"$gt\":0}}",
     "{\"sort\":{\"b\":-1},\"limit\":2}", "{\"$where\":\"1\"}", "{\"b\":{\"$regex\":\"(a*)*$\"}}",

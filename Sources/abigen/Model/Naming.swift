@@ -5,8 +5,8 @@ enum Naming {
         "General", "Loop", "Network", "Backoff", "Reachability", "Views", "Call", "WebSocket",
         "EventSource", "EventStreamParser", "LongPoll", "REST", "RESTResponse", "RESTRequest",
         "Spreadbot", "Pusher", "PusherChannel", "PusherAuthorization", "PusherUser", "PusherPush",
-        "DDP", "DDPSubscriptions", "DDPDocuments", "DDPFeed", "DDPCalls", "DDPStubs",
-        "DDPAccounts",
+        "DDP", "DDPSubscriptions", "DDPDocuments", "DDPFeed", "DDPModels", "DDPCalls",
+        "DDPStubs", "DDPAccounts",
     ]
 
     /// The chapters of a subject, by the suffix of their names; creating and freeing are in the
