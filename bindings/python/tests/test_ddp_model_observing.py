@@ -12,6 +12,11 @@ import librealtime
 from librealtime.ddp_models import DDPModelChanges, Reference
 
 
+def observed(client):
+    """The observations that have not ended."""
+    return [one for one in client._pending if hasattr(one, "stop")]
+
+
 @pytest.mark.parametrize("face", FACES)
 def test_the_result_of_a_query(run, face):
     async def main():
@@ -41,7 +46,7 @@ def test_the_result_of_a_query(run, face):
             fifth = await take()
             assert told(fifth) == "*turing" and fifth.updated[0].avatar == Reference("a1")
             changes.close()
-            assert await take() is None and not there.models._hub._observers
+            assert await take() is None and not observed(client)
 
     run(main())
 
@@ -114,8 +119,7 @@ def test_queries_with_a_fault():
     with box() as there:
         with pytest.raises(librealtime.InvalidArgument):
             there.models.observe(Player, {"a": {"$no": 1}})
-        assert not there.models._hub._observers
-        assert not [one for one in there.client._pending if hasattr(one, "stop")]
+        assert not observed(there.client)
 
 
 def test_observations_end_with_their_iteration():
@@ -123,7 +127,7 @@ def test_observations_end_with_their_iteration():
         for _ in there.models.observe(Player):
             break
         there.models.changes()
-        assert not there.models._hub._observers
+        assert not observed(there.client)
         # Changes are still reported to the program.
         heard = []
         there.client.on_change = heard.append

@@ -1,4 +1,4 @@
-"""Documents as objects of dataclasses: names and reading."""
+"""Documents as objects of dataclasses: reading."""
 
 # The annotations of models are evaluated, also by Python 3.9.
 
@@ -11,97 +11,11 @@ from meteor_models import PLAYERS, Author, Avatar, Book, Cover, Message, Player,
 
 import librealtime
 from librealtime._ddp import models as ddp_models
-from librealtime._ddp.model_names import collection_of, field_of, plural, singular
 from librealtime.ddp_models import (
     DDPModelError,
     Reference,
     reference,
 )
-
-# Names.
-
-
-@pytest.mark.parametrize(
-    ("name", "collection"),
-    [
-        ("List", "lists"),
-        ("TodoItem", "todoItems"),
-        ("Category", "categories"),
-        ("Day", "days"),
-        ("Address", "addresses"),
-        ("Box", "boxes"),
-        ("Match", "matches"),
-        ("Wish", "wishes"),
-        ("Quiz", "quizzes"),
-        ("Status", "statuses"),
-        ("SalesPerson", "salesPeople"),
-        ("Child", "children"),
-        ("BreakingNews", "breakingNews"),
-        ("Leaf", "leaves"),
-        ("Knife", "knives"),
-        ("Shelf", "shelves"),
-        ("Analysis", "analyses"),
-        ("Index", "indices"),
-        ("Bus", "buses"),
-        ("Hero", "heroes"),
-        ("Photo", "photos"),
-        ("Staff", "staffs"),
-        ("GameData", "gameData"),
-        ("Roof", "roofs"),
-        ("UserStatus", "userStatuses"),
-        ("URL", "uRLs"),
-        ("X", "xes"),
-        ("", ""),
-    ],
-)
-def test_names_of_collections(name, collection):
-    assert collection_of(name) == collection
-
-
-@pytest.mark.parametrize(
-    ("name", "is_to_many", "stored_as"),
-    [
-        ("list", False, "listId"),
-        ("todos", True, "todoIds"),
-        ("sentMessages", True, "sentMessageIds"),
-        ("categories", True, "categoryIds"),
-        ("addresses", True, "addressIds"),
-        ("boxes", True, "boxIds"),
-        ("people", True, "personIds"),
-        ("houses", True, "houseIds"),
-        ("statuses", True, "statusIds"),
-        ("staff", True, "staffIds"),
-        ("indices", True, "indexIds"),
-        ("knives", True, "knifeIds"),
-        ("gloves", True, "gloveIds"),
-        ("menus", True, "menuIds"),
-        ("status", False, "statusId"),
-        ("bus", False, "busId"),
-        ("basis", False, "basisId"),
-        ("news", False, "newsId"),
-        ("players", False, "playerId"),
-        ("wolves", True, "wolfIds"),
-        ("caches", True, "cacheIds"),
-        ("glass", True, "glassIds"),
-        ("movies", True, "movieIds"),
-        ("address", False, "addressId"),
-    ],
-)
-def test_names_of_relationships(name, is_to_many, stored_as):
-    assert field_of(name, is_to_many) == stored_as
-
-
-def test_singulars_of_plurals():
-    words = (
-        "list category day address box match dish status house person todoItem response"
-        " salesPerson leaf knife shelf analysis index bus virus photo movie database company race"
-        " purchase hive crisis wife half medium userStatus canvas key quiz exercise"
-    )
-    for word in words.split():
-        assert singular(plural(word)) == word
-
-
-# Reading.
 
 
 def test_all_objects_of_a_model():

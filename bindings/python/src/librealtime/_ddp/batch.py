@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from typing import TYPE_CHECKING, Any
 
 from .._core.abi import rt_ddp_call_options, rt_ddp_stage, rt_status
@@ -90,43 +91,90 @@ class BaseBatch(Uncopied):
         :raises DDPError: the first failure of a write here, if the options say so. The others are
             made.
         """
-        ensure_room()
-        writing = _Writing(self._client, self.calls)
         writes, self._writes = b"[" + b",".join(self._writes) + b"]", []
         options = ctypes.byref(self._options)
-        try:
-            writing._registration.set(
-                lambda handle, fn, key, destroy: DDP.write(
-                    handle, writes, options, fn, key, destroy, None
-                ),
-                self._client._require_handle(),
-                OUTCOME,
-            )
-        except RealtimeError as error:
-            failed = writing._refuse(error)
-            if failed is None:
-                raise
-            raise failed from None
-        finally:
-            raise_interrupt()
+        Writing(self._client, self.calls, len(self.calls)).make(
+            lambda handle, fn, key, destroy: DDP.write(
+                handle, writes, options, fn, key, destroy, None
+            ),
+            self._client._require_handle(),
+        )
+
+    def _write_planned(self, function: Any, handle: Any, changes: bytes) -> None:
+        """Makes the writes that C plans, each with a call, instead of those that were added.
+
+        :param function: of the C interface.
+        :raises DDPError: as for ``_write``.
+        """
+        self._is_open = False
+        count, options = ctypes.c_size_t(), ctypes.byref(self._options)
+        writing = Writing(self._client, self.calls)
+        writing.make(
+            lambda handle, fn, key, destroy: function(
+                handle, changes, options, fn, key, destroy, None, ctypes.byref(count)
+            ),
+            handle,
+            count,
+        )
 
 
-class _Writing(Awaited):
+class Writing(Awaited):
     """What C reports on the calls of a batch."""
 
-    def __init__(self, client: Any, calls: list[Any]) -> None:
+    def __init__(self, client: Any, calls: list[Any], count: int | None = None) -> None:
+        """
+        :param count: how many calls there will be; None if that is not known yet.
+        """
         super().__init__(client)
         self._calls = calls
-        self._left = len(calls)
+        self._count = count
+        self._completed = 0
+        # C reports on the loop's thread, maybe before the number of calls is known.
+        self._lock = threading.Lock()
         for call in calls:
             call._hindrance = None
 
+    def make(self, function: Any, handle: Any, count: ctypes.c_size_t | None = None) -> None:
+        """Makes the writes.
+
+        :param count: receives how many calls there are.
+        """
+        refusal = None
+        try:
+            ensure_room()
+            self._registration.set(function, handle, OUTCOME)
+        except RealtimeError as error:
+            refusal = error
+        except BaseException:
+            self._finish()
+            raise
+        finally:
+            raise_interrupt()
+        if count is not None:
+            with self._lock:
+                self._count = count.value
+                self._grow(count.value)
+            self._finish_if_done()
+        if refusal is not None:
+            failed = self._refuse(refusal)
+            raise failed or refusal from None
+
+    def _grow(self, count: int) -> None:
+        while len(self._calls) < count:
+            call: BaseCall = self._client._call_type(self._client)
+            call._finish()  # the batch has it
+            self._calls.append(call)
+
+    def _finish_if_done(self) -> None:
+        if self._completed == self._count:
+            self._finish()
+
     def _reached(self, stage: int, index: int, value: Any, error: DDPError | None) -> None:
-        call = self._calls[index]
-        if stage == rt_ddp_stage.COMPLETED:
-            self._left -= 1
-            if not self._left:
-                self._finish()
+        with self._lock:
+            self._grow(index + 1)
+            call = self._calls[index]
+            self._completed += stage == rt_ddp_stage.COMPLETED
+        self._finish_if_done()
         call._reached(stage, index, value, error)
 
     def _missed(self) -> None:

@@ -6,7 +6,6 @@ import ctypes
 import functools
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
-from weakref import WeakSet
 
 from .._core.abi import rt_ddp_account, rt_ddp_ids, rt_ddp_status, rt_status
 from .._core.awaiting import at_once, check_function, handlers_of, plain
@@ -27,7 +26,6 @@ from .calls import BaseCall, BaseLoader, BaseSubscription, call_options, publica
 from .checking import check
 from .errors import DDPError, closed
 from .model_coding import parameter
-from .model_tracking import Hub
 from .objects import DDPChange, DDPStatusChange, Status
 from .options import (
     FUNCTIONS,
@@ -87,9 +85,8 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
         self._telling: set[Any] = set()
         self._stubs: dict[str, StubEntry] = {}
         self._streams: dict[str, StreamEntry] = {}
-        # Classes whose objects stand for their ids, and what tracks their changes.
+        # Classes whose objects stand for their ids.
         self._models: set[type] = set()
-        self._hubs: WeakSet[Hub] = WeakSet()
         # The names of collections.
         self._declared: set[str] = set()
         self._token: Any = None
@@ -184,15 +181,11 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
         if handle is not None and name == "on_debug" and not self._has_on_debug:
             self._has_on_debug = True
             DDP.set_callback(self._registration, handle, ON_DEBUG)
-        if handle is not None and name == "on_change":
-            self._hear_changes()
+        if handle is not None and name == "on_change" and not self._has_on_change:
+            self._has_on_change = True
+            DDP.set_callback(self._registration, handle, ON_CHANGE)
         super()._set_handler(name, handler)
         self._changed()
-
-    def _hear_changes(self) -> None:
-        if not self._has_on_change:
-            self._has_on_change = True
-            DDP.set_callback(self._registration, self._require_handle(), ON_CHANGE)
 
     # What C reports.
 
@@ -222,8 +215,6 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
             at_once(handler(), "on_open")
 
     def _documents_changed(self, change: DDPChange) -> None:
-        for hub in tuple(self._hubs):
-            hub.document_changed(change)
         self._tell("on_change", change)
 
     def _account_changed(
@@ -312,11 +303,6 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
 
     def _add_models(self, classes: Iterable[type]) -> None:
         self._models = {*self._models, *classes}
-
-    def _observe_documents(self, hub: Hub) -> None:
-        """Lets models hear of changes, as long as somebody refers to them."""
-        self._hubs.add(hub)
-        self._hear_changes()
 
     def _declare(self, name: str, object_ids: bool) -> None:
         ids = rt_ddp_ids.OBJECT_IDS if object_ids else rt_ddp_ids.STRINGS

@@ -45,16 +45,22 @@ class Source(Awaited):
     is_filled = True
     _handle: Handle | None = None
 
-    def __init__(self, client: Any, question: tuple[str, Any, Any], parts: int) -> None:
+    def __init__(
+        self, client: Any, question: tuple[str, Any, Any], parts: int, models: Handle | None = None
+    ) -> None:
         """
+        :param question: the name of a collection, or with `models` of one of them; a selector; the
+            options.
         :param parts: what its changes consist of, a sum of ``rt_ddp_feed_parts``.
         """
         super().__init__(client)
-        collection, selector, options = question
+        name, selector, options = question
+        owner, make = models, DDP.models_feed_new
         try:
-            said = (text(collection, "collection"), *query(selector, options))
-            owner = client._require_handle()
-            handle = as_closed(lambda: new(DDP.feed_new, DDP.feed_free, owner, *said, parts))
+            said = (text(name, "collection"), *query(selector, options))
+            if models is None:
+                owner, make = client._require_handle(), DDP.feed_new
+            handle = as_closed(lambda: new(make, DDP.feed_free, owner, *said, parts))
             self._registration.set(DDP.feed_on_change, handle, FEED)
         except BaseException:
             self._finish()

@@ -24,10 +24,7 @@ from .model_coding import (
     stored_kind,
 )
 from .model_fields import Reference, declaration
-from .model_names import collection_of, field_of
 
-#: A document: its collection and its id.
-Key = tuple[str, Any]
 Fields_ = dict[str, Any]
 
 #: The attribute of an object that contains its fields as they were read or saved.
@@ -39,41 +36,24 @@ class Relationship:
     """A relationship, as one of its ends sees it.
 
     :ivar name: the field of the class.
-    :ivar owner: the name of this end's class.
-    :ivar collection: that of this end.
-    :ivar destination: the collection of the other end.
     :ivar field: the field of documents that contains the id of the other end's object, or a list
         of ids.
-    :ivar storage: whether documents of this end contain the references.
-    :ivar inverse: the other end's name of the relationship; None if it has none.
     """
 
     name: str
-    owner: str
     is_to_many: bool
-    collection: str
-    destination: str
     field: str
-    storage: bool
-    inverse: str | None
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """Names the relationship among those of all models."""
-        return self.collection, self.name
-
-    def references(self, fields: Mapping[str, Any] | None) -> list[Any]:
+    def references(self, fields: Mapping[str, Any]) -> list[Any]:
         """The ids that a document contains. A field that is empty, missing or null has none."""
-        found = None if fields is None else fields.get(self.field)
+        found = fields.get(self.field)
         if isinstance(found, list):
             return [one for one in found if _is_id(one)] if self.is_to_many else []
         return [found] if _is_id(found) else []
 
     def value(self, ids: list[Any]) -> Any:
-        """The field's value for these ids; None without ids: the field is left out."""
-        if not ids:
-            return None
-        return list(ids) if self.is_to_many else ids[0]
+        """The field's value for these ids."""
+        return ids if self.is_to_many else ids[0]
 
 
 def _is_id(value: Any) -> bool:
@@ -81,7 +61,15 @@ def _is_id(value: Any) -> bool:
 
 
 class ModelType:
-    """A dataclass whose objects are documents of a collection."""
+    """A dataclass whose objects are documents of a collection.
+
+    :ivar label: its name in the schema.
+    """
+
+    label: str
+    said: bytes
+    collection: str
+    relationships: list[Relationship]
 
     def __init__(self, cls: type, models: Mapping[str, type]) -> None:
         """
@@ -89,7 +77,6 @@ class ModelType:
         :raises InvalidArgument: for a class that cannot be a model.
         """
         self.cls = cls
-        self.collection = collection_name(cls)
         hints = resolve(cls, models)
         #: The models that relationships lead to, by the name of the field.
         self.destinations: dict[str, tuple[type, bool]] = {}
@@ -109,24 +96,41 @@ class ModelType:
         #: Whether new documents get ObjectIDs.
         self.has_object_ids = ObjectID in (hints["id"], *typing.get_args(hints["id"]))
         self._fields = Fields(cls, hints, ("id", *self.destinations))
-        self.relationships = [self._relationship(name) for name in self.destinations]
-        self._check_names()
 
-    def _relationship(self, name: str) -> Relationship:
-        destination, is_to_many = self.destinations[name]
-        said = declaration(field_of_class(self.cls, name))
-        stored = said.field or field_of(name, is_to_many)
-        check_name(self.cls, name, stored)
-        return Relationship(
-            name,
-            self.cls.__name__,
-            is_to_many,
-            self.collection,
-            collection_name(destination),
-            stored,
-            said.storage,
-            said.inverse,
-        )
+    def entry(self, labels: Mapping[type, str]) -> dict[str, Any]:
+        """What the schema says of it. C completes the names that it leaves out."""
+        relationships = []
+        for name, (destination, is_to_many) in self.destinations.items():
+            said = declaration(field_of_class(self.cls, name))
+            one = {
+                "name": name,
+                "to": labels[destination],
+                "many": is_to_many,
+                "field": said.field,
+                "inverse": said.inverse,
+                "storage": said.storage,
+            }
+            relationships.append(one)
+        return {
+            "name": self.label,
+            "collection": given_collection(self.cls),
+            "ids": "objectIDs" if self.has_object_ids else "strings",
+            "relationships": relationships,
+        }
+
+    def complete(self, entry: Mapping[str, Any]) -> None:
+        """
+        :param entry: what the completed schema says of it.
+        :raises InvalidArgument: for names that documents cannot have.
+        """
+        self.said = self.label.encode()
+        self.collection = entry["collection"]
+        self.relationships = [
+            Relationship(one["name"], one["many"], one["field"]) for one in entry["relationships"]
+        ]
+        for one in self.relationships:
+            check_name(self.cls, one.name, one.field)
+        self._check_names()
 
     def _check_names(self) -> None:
         owners = {"_id": "id"}
@@ -136,16 +140,6 @@ class ModelType:
             if other != name:
                 both = f"{self.cls.__name__}.{other} and {self.cls.__name__}.{name}"
                 raise invalid(f"{both} have the same field, {field}")
-
-    @property
-    def stored(self) -> list[Relationship]:
-        """The relationships whose references its own documents contain."""
-        return [one for one in self.relationships if one.storage]
-
-    def attributes(self, fields: Mapping[str, Any]) -> Fields_:
-        """The fields that are not relationships."""
-        names = {one.field for one in self.relationships}
-        return {name: value for name, value in fields.items() if name not in names}
 
     def decode(self, document: Mapping[str, Any]) -> Any:
         """The object of a document, in which relationships without storage have their fields, too.
@@ -267,9 +261,10 @@ def field_of_class(cls: type, name: str) -> dataclasses.Field[Any]:
     return next(one for one in dataclasses.fields(cls) if one.name == name)
 
 
-def collection_name(cls: type) -> str:
+def given_collection(cls: type) -> str | None:
+    """The collection that a class names itself; None for that of its name."""
     said = getattr(cls, "__collection__", None)
-    return said if isinstance(said, str) else collection_of(cls.__name__)
+    return said if isinstance(said, str) else None
 
 
 def _destination(hint: Any) -> tuple[type, bool] | None:
@@ -289,17 +284,17 @@ def _destination(hint: Any) -> tuple[type, bool] | None:
 
 
 class ModelMap:
-    """The models of a client, by collection. Their relationships are consistent."""
+    """The models of a client."""
 
     def __init__(self, classes: Iterable[Any]) -> None:
         """
         :param classes: those to which their relationships lead belong to them, too.
-        :raises InvalidArgument: two models have the same collection, or the ends of a relationship
-            contradict each other, or neither has storage.
+        :raises InvalidArgument: for a class that cannot be a model.
         """
         waiting = list(classes)
         names = {one.__name__: one for one in waiting if isinstance(one, type)}
         self.types: dict[type, ModelType] = {}
+        #: Known once the schema is complete.
         self.by_collection: dict[str, ModelType] = {}
         while waiting:
             cls = waiting.pop(0)
@@ -309,18 +304,28 @@ class ModelMap:
             if cls in self.types:
                 continue
             made = self.types[cls] = ModelType(cls, names)
-            other = self.by_collection.setdefault(made.collection, made)
-            if other is not made:
-                both = f"{other.cls.__name__} and {cls.__name__}"
-                raise invalid(f"{both} have the same collection, {made.collection}")
             waiting += [destination for destination, _ in made.destinations.values()]
-        #: The relationships with storage that lead to a collection.
-        self.incoming: dict[str, list[Relationship]] = {}
-        for model in self.types.values():
-            for relationship in model.relationships:
-                self._check(relationship)
-                if relationship.storage:
-                    self.incoming.setdefault(relationship.destination, []).append(relationship)
+
+    @property
+    def schema(self) -> list[dict[str, Any]]:
+        """The schema for C, which may lack names."""
+        labels: dict[type, str] = {}
+        for cls, model in self.types.items():
+            model.label = cls.__name__
+            # Classes of different modules may have the same name, if their collections differ.
+            if given_collection(cls) is not None and model.label in labels.values():
+                model.label = f"{cls.__module__}.{cls.__qualname__}"
+            labels[cls] = model.label
+        return [model.entry(labels) for model in self.types.values()]
+
+    def complete(self, schema: Iterable[Mapping[str, Any]]) -> None:
+        """
+        :param schema: the same with all names.
+        :raises InvalidArgument: for names that documents cannot have.
+        """
+        for model, entry in zip(self.types.values(), schema):
+            model.complete(entry)
+            self.by_collection[model.collection] = model
 
     def type_of(self, cls: Any) -> ModelType:
         found = self.types.get(cls)
@@ -328,33 +333,3 @@ class ModelMap:
             shown = cls.__name__ if isinstance(cls, type) else repr(cls)
             raise invalid(f"{shown} is not one of the models: pass it to client.models")
         return found
-
-    def inverse(self, relationship: Relationship) -> Relationship | None:
-        """The same relationship as the other end sees it."""
-        if relationship.inverse is None:
-            return None
-        return self._named(relationship.destination, relationship.inverse)
-
-    def _named(self, collection: str, name: str) -> Relationship | None:
-        model = self.by_collection[collection]
-        return next((one for one in model.relationships if one.name == name), None)
-
-    def _check(self, relationship: Relationship) -> None:
-        what = f"the relationship {relationship.owner}.{relationship.name}"
-        if relationship.inverse is None:
-            if not relationship.storage:
-                raise invalid(f"{what} has neither storage nor an inverse")
-            return
-        other = self.by_collection[relationship.destination].cls.__name__
-        inverse = self.inverse(relationship)
-        if inverse is None:
-            raise invalid(
-                f"{what} has the inverse {relationship.inverse}, which {other} does not have"
-            )
-        if (inverse.destination, inverse.inverse) != relationship.key:
-            raise invalid(
-                f"{what} has the inverse {other}.{inverse.name}, whose inverse is"
-                f" {inverse.destination}.{inverse.inverse or 'none'}"
-            )
-        if not (relationship.storage or inverse.storage):
-            raise invalid(f"{what} has storage at neither end")

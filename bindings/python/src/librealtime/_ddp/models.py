@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar, cast, overload
 
+from .. import ejson
 from .._core.abi import rt_ddp_feed_parts
+from .._core.handle import Handle, new
 from .._core.naming import kind_of
 from .._core.uncopied import Uncopied
 from .._core.values import invalid
-from .callbacks import DDP, Batch, documents
+from .callbacks import DDP, LIVE, Batch, documents
+from .calls import Awaited
+from .checking import as_closed, check
 from .collection import find
 from .errors import DDPModelError
 from .feeds import Feed, QueryFeed, Source, place
 from .model_fields import Reference, random_id, random_object_id
-from .model_map import Fields_, Key, ModelMap, ModelType, Relationship, known, remember
-from .model_saving import ObjectSave, Owners, SavePlan
-from .model_tracking import Hub, Kinds, ObjectChanges
-from .query import Document, Sort
+from .model_map import Fields_, ModelMap, ModelType, known, remember
+from .objects import DDPChange
+from .query import Document, Sort, query
 from .stub import encoded
 
+#: A document: its collection and its id.
+Key = tuple[str, Any]
 M = TypeVar("M")
 
 _logger = logging.getLogger("librealtime")
@@ -66,37 +71,6 @@ class DDPModelChanges(Generic[M]):
     ids: list[Any]
 
 
-class Documents:
-    """The documents of a client, for models."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    def document(self, key: Key) -> Fields_ | None:
-        handle = self._client._require_handle()
-        name, said = key[0].encode(), encoded(key[1])
-        found = documents(lambda fn, user: int(DDP.get_document(handle, name, said, fn, user)))
-        return None if not found else _without_id(found[0][1])
-
-    def owners(self, relationship: Relationship, targets: Iterable[Any] | None) -> Owners:
-        field = relationship.field
-        wanted = {"$exists": True} if targets is None else {"$in": list(targets)}
-        question = relationship.collection, {field: wanted}, {"fields": {field: 1}}
-        owners: Owners = {}
-        for document in find(self._client, *question):
-            for target in relationship.references(document):
-                owners.setdefault(target, []).append(document["_id"])
-        return owners
-
-    def all(self, collection: str) -> Iterable[tuple[Any, dict[str, Any]]]:
-        for document in find(self._client, collection, None, {}):
-            yield document["_id"], _without_id(document)
-
-
-def _without_id(document: Document) -> Fields_:
-    return {name: value for name, value in document.items() if name != "_id"}
-
-
 def references(given: Any) -> list[Any]:
     """Checks a list of references; objects may stand for them."""
     found = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -118,13 +92,19 @@ class BaseDDPModels(Uncopied):
     def __init__(self, client: Any, classes: tuple[type, ...]) -> None:
         self._client = client
         self._map = ModelMap(classes)
-        self._store = Documents(client)
-        self._hub = Hub(self._map, self._store.all)
         # Why documents do not fit, as far as that was logged.
         self._logged: dict[Key, str] = {}
-        for model in self._map.types.values():
-            client._declare(model.collection, model.has_object_ids)
+        schema = ejson.dumps(self._map.schema).encode()
+        owner = client._require_handle()
+        self._own = as_closed(lambda: new(DDP.models_new, DDP.models_free, owner, schema))
+        self._map.complete(ejson.loads(DDP.models_schema(self._own)))
+        client._declared.update(self._map.by_collection)
         client._add_models(self._map.types)
+
+    @property
+    def _handle(self) -> Handle:
+        self._client._require_handle()  # raises if the client is closed
+        return self._own
 
     # Reading.
 
@@ -146,7 +126,7 @@ class BaseDDPModels(Uncopied):
         """
         known_model = self._map.type_of(model)
         options = {"sort": sort, "skip": skip, "limit": limit}
-        found = find(self._client, known_model.collection, selector, options)
+        found = self._find(known_model, selector, options)
         return [one for _, one in self._fitting(known_model, found)]
 
     def get(self, model: type[M], id: Any) -> M | None:  # noqa: A002
@@ -177,23 +157,31 @@ class BaseDDPModels(Uncopied):
         wanted = references(target)
         if not isinstance(target, (list, tuple)):
             return self._get(known_model, target.id)
-        found = [self._document(known_model, one.id) for one in wanted]
-        present = [document for document in found if document is not None]
+        ids = [one.id for one in wanted]
+        found = {one["_id"]: one for one in self._find(known_model, {"_id": {"$in": ids}}, {})}
+        present = [found[id_] for id_ in ids if id_ in found]
         return [one for _, one in self._fitting(known_model, present)]
 
+    def _find(self, model: ModelType, selector: Any, options: Any) -> list[Document]:
+        """Documents with fields for all relationships."""
+        said = (model.said, *query(selector, options))
+        handle = self._handle
+        found = documents(lambda fn, key: int(DDP.models_find(handle, *said, fn, key)))
+        return [document for _, document in found]
+
     def _document(self, model: ModelType, id_: Any) -> Document | None:
-        fields = self._store.document((model.collection, id_))
-        return None if fields is None else {**fields, "_id": id_}
+        said = model.said, encoded(id_)
+        handle = self._handle
+        found = documents(lambda fn, key: int(DDP.models_get(handle, *said, fn, key)))
+        return found[0][1] if found else None
 
     def _get(self, model: ModelType, id_: Any) -> Any:
         document = self._document(model, id_)
-        if document is None:
-            return None
-        return model.decode(self._complete(model, [document])[0])
+        return None if document is None else model.decode(document)
 
-    def _fitting(self, model: ModelType, found: Sequence[Document]) -> Iterator[tuple[Any, Any]]:
+    def _fitting(self, model: ModelType, found: Iterable[Document]) -> Iterator[tuple[Any, Any]]:
         """The objects of documents, with their ids. Logs which documents do not fit."""
-        for document in self._complete(model, found):
+        for document in found:
             key = model.collection, document["_id"]
             try:
                 made = model.decode(document)
@@ -210,38 +198,24 @@ class BaseDDPModels(Uncopied):
             self._logged[key] = why
             _logger.warning("a document does not fit its model, and is left out: %s", why)
 
-    def _complete(self, model: ModelType, found: Sequence[Document]) -> Sequence[Document]:
-        """Documents with fields for the relationships that the other ends store."""
-        for relationship in model.relationships if found else ():
-            inverse = self._map.inverse(relationship)
-            if relationship.storage or inverse is None:
-                continue
-            owners = self._store.owners(inverse, [one["_id"] for one in found])
-            field = relationship.field
-            found = [
-                {**one, field: relationship.value(owners.get(one["_id"], []))} for one in found
-            ]
-        return found
-
     # Saving.
 
     def _save(self, objects: tuple[Any, ...], removed: Iterable[Any], options: Any) -> Any:
-        saves, kept = [], []
+        changes, kept = [], []
         for one in objects:
-            save, fields = self._saving(one)
-            saves.append(save)
+            change, fields = self._saving(one)
+            changes.append(change)
             kept.append((one, fields))
         for one in removed:
-            saves.append(ObjectSave((self._map.type_of(type(one)).collection, one.id), "delete"))
-        plan = SavePlan(self._map, self._store, saves)
-        with self._client.batch(**options) as batch:
-            plan.write(batch)
+            changes.append({"delete": self._map.type_of(type(one)).label, "id": one.id})
+        batch = self._client.batch(**options)
+        batch._write_planned(DDP.models_save, self._handle, encoded(changes))
         for one, fields in kept:
             remember(one, fields)
         return batch
 
-    def _saving(self, one: Any) -> tuple[ObjectSave, Fields_]:
-        """What to save of an object, and its fields then."""
+    def _saving(self, one: Any) -> tuple[dict[str, Any], Fields_]:
+        """What to save of an object, for C, and its fields then."""
         model = self._map.type_of(type(one))
         if one.id is None:
             made = random_object_id() if model.has_object_ids else random_id()
@@ -252,14 +226,15 @@ class BaseDDPModels(Uncopied):
         new = model.encode_checked(one)
         # Without `before`, it may be a copy, or a frozen object's successor.
         old = self._present(model, one.id) if before is None else before[1]
-        return ObjectSave.between(model, one.id, old, new), new
+        if old is None:
+            return {"insert": model.label, "id": one.id, "object": new}, new
+        return {"update": model.label, "id": one.id, "from": old, "to": new}, new
 
     def _present(self, model: ModelType, id_: Any) -> Fields_ | None:
         """The fields of an object as it is in the documents; None if it is not there."""
         document = self._document(model, id_)
         if document is None:
             return None
-        [document] = self._complete(model, [document])
         try:
             return model.encode(model.decode(document))
         except DDPModelError:  # saving may mend it
@@ -272,59 +247,54 @@ class BaseDDPModels(Uncopied):
         known_model = self._map.type_of(model)
         feed: ModelFeed[Any] = ModelFeed(known_model, self._fitting)
 
-        def touch(changes: ObjectChanges) -> None:
-            ids = [key[1] for key in changes.related if key[0] == known_model.collection]
-            if ids:
-                feed.touch(ids)
-                self._client._changed()
-
-        def make() -> ModelObservation:
-            # Before the query, so that its first result misses nothing.
-            observation = ModelObservation(self._client, self._hub, touch)
-            try:
-                question = known_model.collection, selector, options
-                observation.source = feed.source = Source(self._client, question, feed.parts)
-            except BaseException:
-                observation.stop()
-                raise
-            return observation
+        def make() -> Source:
+            question = known_model.label, selector, options
+            feed.source = Source(self._client, question, feed.parts, self._handle)
+            return feed.source
 
         return self._client, feed, make
 
     def _changes(self) -> tuple[Any, ...]:
         """The arguments for an iteration over the changes of all objects."""
         feed = ObjectFeed(self._map)
-
-        def put(changes: ObjectChanges) -> None:
-            feed.put(changes)
-            self._client._changed()
-
-        return self._client, feed, lambda: ModelObservation(self._client, self._hub, put)
+        return self._client, feed, lambda: ObjectObservation(self._client, self._handle, feed)
 
 
-class ModelObservation:
-    """What an iteration observes. The client refers to it until it is stopped."""
+class ObjectObservation(Awaited):
+    """Fills a feed with the objects that change."""
 
-    source: Source | None = None
+    _number: int | None = None
 
-    def __init__(self, client: Any, hub: Hub, observer: Any) -> None:
-        self._client = client
-        self._hub = hub
-        client._observe_documents(hub)
-        hub.add(id(self), observer)
-        client._pending.add(self)
-
-    def _revive(self) -> None:
-        """Called before a change is awaited, see ``BaseLiveChanges``."""
-        self._client._hubs.add(self._hub)
-        if self.source is not None:
-            self.source._revive()
+    def __init__(self, client: Any, models: Handle, feed: ObjectFeed) -> None:
+        super().__init__(client)
+        self._models = models
+        self._feed = feed
+        number = ctypes.c_uint64()
+        try:
+            self._registration.set(
+                lambda handle, fn, key, destroy: DDP.models_observe(
+                    handle, fn, key, destroy, ctypes.byref(number)
+                ),
+                models,
+                LIVE,
+            )
+        except BaseException:
+            self._finish()
+            raise
+        self._number = number.value
 
     def stop(self) -> None:
-        self._client._pending.discard(self)
-        self._hub.remove(id(self))
-        if self.source is not None:
-            self.source.stop()
+        self._finish()
+        if self._number is not None:
+            check(DDP.models_stop_observing(self._models, self._number))
+
+    def _changed(self, change: DDPChange) -> None:
+        self._feed.put(change)
+        self._client._changed()
+
+    def _missed(self) -> None:
+        # The changes that follow do not fit what is known.
+        self.stop()
 
 
 class ModelFeed(QueryFeed[DDPModelChanges[M]]):
@@ -343,53 +313,51 @@ class ModelFeed(QueryFeed[DDPModelChanges[M]]):
         super().__init__()
         self._model = model
         self._fitting = fitting
-        # The result that was taken.
-        self._documents: dict[Any, Document] = {}
+        # The ids of the result that was taken.
         self._order: list[Any] = []
-        self._touched: deque[Any] = deque()
         #: The objects that were taken, and are in the result.
         self._known: set[Any] = set()
 
-    def touch(self, ids: list[Any]) -> None:
-        """Objects count as updated, because what belongs to them has changed."""
-        self._touched.extend(ids)
-
-    def take(self) -> DDPModelChanges[M] | None:
-        with self._lock:
-            touched = [self._touched.popleft() for _ in range(len(self._touched))]
-            batch = self.source.take() or Batch(False, [])
-            place(batch.steps, self._order)
-            changed: dict[Any, None] = {}
-            deleted = []
-            for step in batch.steps:
-                if step.new < 0:
-                    del self._documents[step.id]
-                    deleted.append(step.id)
-                elif step.document is not None:
-                    self._documents[step.id] = step.document
-                    changed[step.id] = None
-            changed.update((id_, None) for id_ in touched if id_ in self._documents)
-            return self._changes(batch.is_initial, list(changed), deleted)
-
-    def _changes(
-        self, is_initial: bool, changed: list[Any], gone: list[Any]
-    ) -> DDPModelChanges[M] | None:
-        found = [self._documents[id_] for id_ in changed]
+    def _made(self, batch: Batch) -> DDPModelChanges[M] | None:
+        place(batch.steps, self._order)
+        gone = [step.id for step in batch.steps if step.new < 0]
+        found = [step.document for step in batch.steps if step.document is not None]
         objects: dict[Any, M] = dict(self._fitting(self._model, found))
         inserted = [one for id_, one in objects.items() if id_ not in self._known]
         updated = [one for id_, one in objects.items() if id_ in self._known]
-        gone += [id_ for id_ in changed if id_ not in objects]
+        gone += [one["_id"] for one in found if one["_id"] not in objects]
         deleted = [id_ for id_ in gone if id_ in self._known]
-        if not (inserted or updated or deleted or is_initial):
+        if not (inserted or updated or deleted or batch.is_initial):
             return None
         self._known.difference_update(deleted)
         self._known.update(objects)
         ids = [id_ for id_ in self._order if id_ in self._known]
-        return DDPModelChanges(is_initial, inserted, updated, deleted, ids)
+        return DDPModelChanges(batch.is_initial, inserted, updated, deleted, ids)
 
-    @property
-    def is_filled(self) -> bool:
-        return bool(self._touched) or super().is_filled
+
+class Kinds:
+    """Consecutive changes of things, as one change."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[Key, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._kinds)
+
+    def add(self, key: Key, kind: str) -> None:
+        """
+        :param kind: ``"added"``, ``"changed"`` or ``"removed"``.
+        """
+        before = self._kinds.get(key)
+        if before == "added" and kind == "removed":
+            del self._kinds[key]  # gone before anybody saw it
+        elif before == "removed" and kind == "added":
+            self._kinds[key] = "changed"
+        elif before != "added":
+            self._kinds[key] = kind
+
+    def of(self, kind: str) -> list[Key]:
+        return [key for key, one in self._kinds.items() if one == kind]
 
 
 class ObjectFeed(Feed[DDPObjectChanges]):
@@ -399,19 +367,25 @@ class ObjectFeed(Feed[DDPObjectChanges]):
         self._map = map_
         self._lock = threading.Lock()
         self._kinds = Kinds()
+        #: The changes of a notification that is not complete.
+        self._group: list[DDPChange] = []
 
-    def put(self, changes: ObjectChanges) -> None:
+    def put(self, change: DDPChange) -> None:
+        """Adds the change of an object. Those that are made together become visible together."""
         with self._lock:
-            for kind in ("inserted", "updated", "deleted"):
-                for key in getattr(changes, kind):
-                    self._kinds.add(key, kind)
+            self._group.append(change)
+            if not change.is_last:
+                return
+            for one in self._group:
+                self._kinds.add((one.collection, one.id), one.kind)
+            self._group = []
 
     def take(self) -> DDPObjectChanges | None:
         with self._lock:
             if not self._kinds:
                 return None
             kinds, self._kinds = self._kinds, Kinds()
-        kind_lists = (self._objects(kinds.of(one)) for one in ("inserted", "updated", "deleted"))
+        kind_lists = (self._objects(kinds.of(one)) for one in ("added", "changed", "removed"))
         return DDPObjectChanges(*kind_lists)
 
     def _objects(self, keys: list[Key]) -> list[DDPObject]:
