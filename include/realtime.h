@@ -8495,73 +8495,6 @@ rt_status rt_ddp_models_get(
     rt_ddp_models *models, const char *model, const char *id, rt_ddp_document_fn fn, void *user);
 
 /**
- * Saves changes of objects. Here they are made at once, and are one notification; the server gets a
- * call for each document that differs: an insertion, an update of the changed fields only, or a
- * removal. Inside a stub, they are a part of it. Any thread.
- *
- * A changed reference is changed at both ends, as far as they have storage. To add an object to a
- * relationship to one object replaces the old one. Deleting an object removes it from the objects
- * that know it by storage at both ends; other references to it stay, and lead nowhere.
- *
- * changes: an EJSON array whose elements are `{"insert":MODEL,"id":ID,"object":{…}}`,
- *   `{"update":MODEL,"id":ID,"from":{…},"to":{…}}` or `{"delete":MODEL,"id":ID}`. An update writes
- *   what differs between two versions of the object. Without `from`, it sets the fields of `to` and
- *   leaves all others.
- * options: NULL for the defaults; for each of the calls.
- * fn: as in `rt_ddp_call`, for each document that differs. The outcome's `index` says which one it
- *   is. It may be called before this returns.
- * out: receives how many documents differ; may be NULL.
- * Returns: as `rt_ddp_write`; RT_ERROR_NOT_FOUND if an object of `update` is not there;
- *   RT_ERROR_INVALID_ARGUMENT also if one of `insert` is, or if only an object that is not there
- *   could contain a reference. Then nothing is saved.
- * Since 0.1.
- */
-rt_status rt_ddp_models_save(
-    rt_ddp_models *models, const char *changes, const rt_ddp_call_options *options,
-    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy, size_t *out);
-
-/**
- * Reports which objects change, from now on: also those to which a reference has come or gone in
- * another document, and those whose references lead to objects that have come or gone. Any thread.
- *
- * fn: called on the loop's thread for each object, before live queries are reported. The change has
- *   its kind, its collection, its id and `last`; it has no fields.
- * out: receives the number for `rt_ddp_models_stop_observing`.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
- * Since 0.1.
- */
-rt_status rt_ddp_models_observe(
-    rt_ddp_models *models, rt_ddp_change_fn fn, void *user, rt_destroy_fn destroy, uint64_t *out);
-
-/**
- * Ends what `rt_ddp_models_observe` has begun. On the loop's thread, its callback is not called any
- * more. A number that is not known has no effect. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle; RT_ERROR_FORKED.
- * Since 0.1.
- */
-rt_status rt_ddp_models_stop_observing(rt_ddp_models *models, uint64_t number);
-
-/**
- * Begins to follow the objects that a query finds, as `rt_ddp_feed_new` follows documents. An
- * object whose relationship without storage changes is reported as changed, too. Any thread.
- *
- * model: its name in the schema.
- * selector: as in `rt_ddp_models_find`.
- * parts: as in `rt_ddp_feed_new`. The fields that have changed are those of documents.
- * out: receives the feed; free it with `rt_ddp_feed_free`.
- * Returns: as `rt_ddp_feed_new`; RT_ERROR_INVALID_ARGUMENT also for a model that is not there.
- * Since 0.1.
- */
-rt_status rt_ddp_models_feed_new(
-    rt_ddp_models *models, const char *model, const char *selector, const char *options,
-    rt_ddp_feed_parts parts, rt_ddp_feed **out);
-
-/*
- * Chapter: ddp calls. Methods of the server, and writes to its collections.
- */
-
-/**
  * How a method is called. Fill it with zeros, then set `struct_bytes` and what you need. Since 0.1.
  */
 typedef struct rt_ddp_call_options {
@@ -8581,6 +8514,76 @@ typedef struct rt_ddp_call_options {
   /** If its stub fails, the call fails, and nothing is sent. */
   bool throw_stub_errors;
 } rt_ddp_call_options;
+
+/**
+ * Saves changes of objects. Here they are made at once, and are one notification; the server gets a
+ * call for each document that differs: an insertion, an update of the changed fields only, or a
+ * removal. Inside a stub, they are a part of it. Any thread.
+ *
+ * A changed reference is changed at both ends, as far as they have storage. To add an object to a
+ * relationship to one object replaces the old one. Deleting an object removes it from the objects
+ * that know it by storage at both ends; other references to it stay, and lead nowhere.
+ *
+ * changes: an EJSON array whose elements are `{"insert":MODEL,"id":ID,"object":{…}}`,
+ *   `{"update":MODEL,"id":ID,"from":{…},"to":{…}}` or `{"delete":MODEL,"id":ID}`. An update writes
+ *   what differs between two versions of the object. Without `from`, it sets the fields of `to` and
+ *   leaves all others.
+ * options: NULL for the defaults; for each of the calls.
+ * fn: as in `rt_ddp_call`, for each document that differs. The outcome's `index` says which one it
+ *   is. It may be called before this returns.
+ * out_call: as in `rt_ddp_write`.
+ * out: receives how many documents differ; may be NULL.
+ * Returns: as `rt_ddp_write`; RT_ERROR_NOT_FOUND if an object of `update` is not there;
+ *   RT_ERROR_INVALID_ARGUMENT also if one of `insert` is, or if only an object that is not there
+ *   could contain a reference. Then nothing is saved.
+ * Since 0.1.
+ */
+rt_status rt_ddp_models_save(
+    rt_ddp_models *models, const char *changes, const rt_ddp_call_options *options,
+    rt_ddp_outcome_fn fn, void *user, rt_destroy_fn destroy, rt_call **out_call, size_t *out);
+
+/**
+ * Reports which objects change, from now on: also those to which a reference has come or gone in
+ * another document, and those whose references lead to objects that have come or gone. Any thread.
+ *
+ * fn: called on the loop's thread for each object, before live queries are reported. The change has
+ *   its kind, its collection, its id and `last`; it has no fields.
+ * out: receives the number for `rt_ddp_models_stop_observing`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED; RT_ERROR_CLOSED if the client or its
+ *   loop was freed.
+ * Since 0.1.
+ */
+rt_status rt_ddp_models_observe(
+    rt_ddp_models *models, rt_ddp_change_fn fn, void *user, rt_destroy_fn destroy, uint64_t *out);
+
+/**
+ * Ends what `rt_ddp_models_observe` has begun. On the loop's thread, its callback is not called any
+ * more. A number that is not known has no effect. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_ddp_models_stop_observing(rt_ddp_models *models, uint64_t number);
+
+/**
+ * Begins to follow the objects that a query finds, as `rt_ddp_feed_new` follows documents. An
+ * object is reported as changed also if a reference to it, or an object to which it refers, has
+ * come or gone. Any thread.
+ *
+ * model: its name in the schema.
+ * selector: as in `rt_ddp_models_find`.
+ * parts: as in `rt_ddp_feed_new`. The fields that have changed are those of documents.
+ * out: receives the feed; free it with `rt_ddp_feed_free`.
+ * Returns: as `rt_ddp_feed_new`; RT_ERROR_INVALID_ARGUMENT also for a model that is not there.
+ * Since 0.1.
+ */
+rt_status rt_ddp_models_feed_new(
+    rt_ddp_models *models, const char *model, const char *selector, const char *options,
+    rt_ddp_feed_parts parts, rt_ddp_feed **out);
+
+/*
+ * Chapter: ddp calls. Methods of the server, and writes to its collections.
+ */
 
 /**
  * Calls a method of the server. Its stub (`rt_ddp_set_stub`) runs before this returns. Without a

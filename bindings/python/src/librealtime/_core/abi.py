@@ -437,6 +437,20 @@ class rt_received(ctypes.Structure):  # noqa: N801
     ]
 
 
+class rt_received_batch(ctypes.Structure):  # noqa: N801
+    """Messages that one call has taken together. They and their texts live until the
+    batch is freed."""
+
+    struct_bytes: int
+    messages: int
+    message_count: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("messages", ctypes.c_void_p),
+        ("message_count", ctypes.c_size_t),
+    ]
+
+
 # (comment, length, user)
 rt_eventsource_comment_fn = ctypes.CFUNCTYPE(
     None,
@@ -467,6 +481,20 @@ rt_eventsource_name_fn = ctypes.CFUNCTYPE(
     ctypes.c_size_t,
     ctypes.c_void_p,
 )
+
+
+class rt_event_batch(ctypes.Structure):  # noqa: N801
+    """Events or messages that one call has taken together. They and their texts live
+    until the batch is freed."""
+
+    struct_bytes: int
+    events: int
+    event_count: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("events", ctypes.c_void_p),
+        ("event_count", ctypes.c_size_t),
+    ]
 
 
 class rt_longpoll_cursor(IntEnum):  # noqa: N801
@@ -615,8 +643,8 @@ class rt_pusher_data(IntEnum):  # noqa: N801
 
 
 class rt_pusher_event(ctypes.Structure):  # noqa: N801
-    """An event of a Pusher connection. Its texts point into the received message, so
-    no NUL follows them; they are never NULL."""
+    """An event of a Pusher connection. Its texts are never NULL. In a callback they
+    point into the received message, so no NUL follows them."""
 
     struct_bytes: int
     event: int
@@ -833,6 +861,20 @@ rt_pusher_channel_fn = ctypes.CFUNCTYPE(
     ctypes.c_uint64,
     ctypes.c_void_p,
 )
+
+
+class rt_pusher_batch(ctypes.Structure):  # noqa: N801
+    """Events that one call has taken together. They and their texts live until the
+    batch is freed."""
+
+    struct_bytes: int
+    events: int
+    event_count: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("events", ctypes.c_void_p),
+        ("event_count", ctypes.c_size_t),
+    ]
 
 
 class rt_pusher_channel_kind(IntEnum):  # noqa: N801
@@ -1206,26 +1248,6 @@ rt_ddp_refused_fn = ctypes.CFUNCTYPE(
 rt_ddp_debug_fn = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
 
 
-class rt_ddp_call_options(ctypes.Structure):  # noqa: N801
-    """How a method is called. Fill it with zeros, then set `struct_bytes` and what
-    you need."""
-
-    struct_bytes: int
-    timeout_ms: int
-    stages: int
-    wait: bool
-    no_retry: bool
-    throw_stub_errors: bool
-    _fields_ = [
-        ("struct_bytes", ctypes.c_size_t),
-        ("timeout_ms", ctypes.c_int64),
-        ("stages", ctypes.c_uint32),
-        ("wait", ctypes.c_bool),
-        ("no_retry", ctypes.c_bool),
-        ("throw_stub_errors", ctypes.c_bool),
-    ]
-
-
 class rt_ddp_subscription_event(ctypes.Structure):  # noqa: N801
     """What happened to a subscription."""
 
@@ -1390,6 +1412,26 @@ class rt_ddp_batch(ctypes.Structure):  # noqa: N801
     ]
 
 
+class rt_ddp_call_options(ctypes.Structure):  # noqa: N801
+    """How a method is called. Fill it with zeros, then set `struct_bytes` and what
+    you need."""
+
+    struct_bytes: int
+    timeout_ms: int
+    stages: int
+    wait: bool
+    no_retry: bool
+    throw_stub_errors: bool
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("timeout_ms", ctypes.c_int64),
+        ("stages", ctypes.c_uint32),
+        ("wait", ctypes.c_bool),
+        ("no_retry", ctypes.c_bool),
+        ("throw_stub_errors", ctypes.c_bool),
+    ]
+
+
 # (stub, params, params_length, user)
 rt_ddp_stub_fn = ctypes.CFUNCTYPE(
     None,
@@ -1511,6 +1553,9 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_reachability_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
+    "rt_call_wait": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_call_interrupt": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_call_free": ((ctypes.c_void_p,), None),
     "rt_websocket_new": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
         ctypes.c_int32,
@@ -1744,6 +1789,17 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_received_free": ((ctypes.POINTER(rt_received),), None),
+    "rt_websocket_receive_batch": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.POINTER(rt_received_batch)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_received_batch_free": ((ctypes.POINTER(rt_received_batch),), None),
+    "rt_websocket_interrupt": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventsource_new": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
         ctypes.c_int32,
@@ -1973,6 +2029,17 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_event_free": ((ctypes.POINTER(rt_event),), None),
+    "rt_eventsource_receive_batch": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.POINTER(rt_event_batch)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_event_batch_free": ((ctypes.POINTER(rt_event_batch),), None),
+    "rt_eventsource_interrupt": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventstream_parser_new": ((ctypes.POINTER(ctypes.c_void_p),), ctypes.c_int32),
     "rt_eventstream_parser_free": ((ctypes.c_void_p,), None),
     "rt_eventstream_parser_on_event": (
@@ -2142,6 +2209,16 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.POINTER(rt_event))),
         ctypes.c_int32,
     ),
+    "rt_longpoll_receive_batch": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.POINTER(rt_event_batch)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_interrupt": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_rest_new": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
         ctypes.c_int32,
@@ -2212,6 +2289,9 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_rest_set_bearer_token": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_rest_credentials_ready": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_rest_response_retain": ((ctypes.c_void_p,), ctypes.c_void_p),
+    "rt_rest_response_free": ((ctypes.c_void_p,), None),
+    "rt_call_response": ((ctypes.c_void_p,), ctypes.c_void_p),
     "rt_rest_response_error": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_rest_response_message": ((ctypes.c_void_p,), ctypes.c_char_p),
     "rt_rest_response_status": ((ctypes.c_void_p,), ctypes.c_int32),
@@ -2300,6 +2380,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             ctypes.c_void_p,
             rt_destroy_fn,
             ctypes.POINTER(ctypes.c_uint64),
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -2570,6 +2651,16 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.POINTER(rt_event))),
         ctypes.c_int32,
     ),
+    "rt_spreadbot_receive_batch": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.POINTER(rt_event_batch)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_interrupt": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_pusher_new": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
         ctypes.c_int32,
@@ -2792,6 +2883,26 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_pusher_get_reconnect_attempts": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_pusher_connect": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_pusher_receive": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.POINTER(ctypes.POINTER(rt_pusher_event)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_event_free": ((ctypes.POINTER(rt_pusher_event),), None),
+    "rt_pusher_receive_batch": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.POINTER(rt_pusher_batch)),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_pusher_batch_free": ((ctypes.POINTER(rt_pusher_batch),), None),
+    "rt_pusher_interrupt": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_pusher_channel_free": ((ctypes.c_void_p,), None),
     "rt_pusher_channel_bind": (
         (
@@ -3098,74 +3209,8 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_ddp_connect": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
-    "rt_ddp_call_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(rt_ddp_call_options),
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_insert_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(rt_ddp_call_options),
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_update_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(rt_ddp_call_options),
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_remove_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.POINTER(rt_ddp_call_options),
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_subscribe_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_int64,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.c_uint64),
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_load_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.c_uint64),
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_outcome_free": ((ctypes.POINTER(rt_ddp_outcome),), None),
+    "rt_call_outcome": ((ctypes.c_void_p,), ctypes.c_void_p),
+    "rt_ddp_interrupt": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_ddp_subscribe": (
         (
             ctypes.c_void_p,
@@ -3176,6 +3221,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             ctypes.c_void_p,
             rt_destroy_fn,
             ctypes.POINTER(ctypes.c_uint64),
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3190,6 +3236,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             ctypes.c_void_p,
             rt_destroy_fn,
             ctypes.POINTER(ctypes.c_uint64),
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3283,6 +3330,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_ddp_feed_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
+    "rt_ddp_feed_interrupt": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_ddp_feed_free": ((ctypes.c_void_p,), None),
     "rt_ddp_batch_free": ((ctypes.POINTER(rt_ddp_batch),), None),
     "rt_ddp_models_new": (
@@ -3320,6 +3368,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
             ctypes.POINTER(ctypes.c_size_t),
         ),
         ctypes.c_int32,
@@ -3358,6 +3407,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3370,6 +3420,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3383,6 +3434,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3395,6 +3447,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3406,6 +3459,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3510,6 +3564,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3520,6 +3575,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3531,6 +3587,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3544,6 +3601,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3555,6 +3613,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3565,6 +3624,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3576,6 +3636,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
@@ -3586,126 +3647,41 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_ddp_outcome_fn,
             ctypes.c_void_p,
             rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
         ),
         ctypes.c_int32,
     ),
     "rt_ddp_log_out": (
-        (ctypes.c_void_p, rt_ddp_outcome_fn, ctypes.c_void_p, rt_destroy_fn),
+        (
+            ctypes.c_void_p,
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
+        ),
         ctypes.c_int32,
     ),
     "rt_ddp_new_token": (
-        (ctypes.c_void_p, rt_ddp_outcome_fn, ctypes.c_void_p, rt_destroy_fn),
+        (
+            ctypes.c_void_p,
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
+        ),
         ctypes.c_int32,
     ),
     "rt_ddp_log_out_others": (
-        (ctypes.c_void_p, rt_ddp_outcome_fn, ctypes.c_void_p, rt_destroy_fn),
+        (
+            ctypes.c_void_p,
+            rt_ddp_outcome_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
+        ),
         ctypes.c_int32,
     ),
     "rt_ddp_set_user_id": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_ddp_log_in_with_password_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_log_in_with_token_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_log_in_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_create_user_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_change_password_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_forgot_password_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_reset_password_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_verify_email_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_log_out_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_new_token_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_ddp_log_out_others_and_wait": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.POINTER(rt_ddp_outcome)),
-        ),
-        ctypes.c_int32,
-    ),
 }
 
 
@@ -3815,6 +3791,12 @@ class Library:
     rt_reachability_is_online: Callable[[Any, Any], int]
     # (reachability, fn, user, destroy)
     rt_reachability_on_change: Callable[[Any, Any, Any, Any], int]
+    # (call, timeout_ms)
+    rt_call_wait: Callable[[Any, int], int]
+    # (call)
+    rt_call_interrupt: Callable[[Any], int]
+    # (call)
+    rt_call_free: Callable[[Any], None]
     # (loop, url, out)
     rt_websocket_new: Callable[[Any, bytes | None, Any], int]
     # (websocket)
@@ -3963,6 +3945,12 @@ class Library:
     rt_websocket_receive: Callable[[Any, int, Any], int]
     # (received)
     rt_received_free: Callable[[Any], None]
+    # (websocket, timeout_ms, max, out)
+    rt_websocket_receive_batch: Callable[[Any, int, int, Any], int]
+    # (batch)
+    rt_received_batch_free: Callable[[Any], None]
+    # (websocket)
+    rt_websocket_interrupt: Callable[[Any], int]
     # (loop, url, out)
     rt_eventsource_new: Callable[[Any, bytes | None, Any], int]
     # (eventsource)
@@ -4101,6 +4089,12 @@ class Library:
     rt_eventsource_receive: Callable[[Any, int, Any], int]
     # (event)
     rt_event_free: Callable[[Any], None]
+    # (eventsource, timeout_ms, max, out)
+    rt_eventsource_receive_batch: Callable[[Any, int, int, Any], int]
+    # (batch)
+    rt_event_batch_free: Callable[[Any], None]
+    # (eventsource)
+    rt_eventsource_interrupt: Callable[[Any], int]
     # (out)
     rt_eventstream_parser_new: Callable[[Any], int]
     # (parser)
@@ -4217,6 +4211,10 @@ class Library:
     rt_longpoll_connect: Callable[[Any, int], int]
     # (longpoll, timeout_ms, out)
     rt_longpoll_receive: Callable[[Any, int, Any], int]
+    # (longpoll, timeout_ms, max, out)
+    rt_longpoll_receive_batch: Callable[[Any, int, int, Any], int]
+    # (longpoll)
+    rt_longpoll_interrupt: Callable[[Any], int]
     # (loop, base_url, out)
     rt_rest_new: Callable[[Any, bytes | None, Any], int]
     # (rest)
@@ -4298,6 +4296,12 @@ class Library:
     # (rest, fresh)
     rt_rest_credentials_ready: Callable[[Any, bool], int]
     # (response)
+    rt_rest_response_retain: Callable[[Any], Any]
+    # (response)
+    rt_rest_response_free: Callable[[Any], None]
+    # (call)
+    rt_call_response: Callable[[Any], Any]
+    # (response)
     rt_rest_response_error: Callable[[Any], int]
     # (response)
     rt_rest_response_message: Callable[[Any], bytes]
@@ -4351,8 +4355,8 @@ class Library:
     rt_rest_request_on_progress: Callable[[Any, Any, Any, Any], int]
     # (request, fn, user, destroy)
     rt_rest_request_on_retry: Callable[[Any, Any, Any, Any], int]
-    # (request, fn, user, destroy, out_id)
-    rt_rest_request_send: Callable[[Any, Any, Any, Any, Any], int]
+    # (request, fn, user, destroy, out_id, out_call)
+    rt_rest_request_send: Callable[[Any, Any, Any, Any, Any, Any], int]
     # (request, time_ms)
     rt_rest_request_set_attempt_timeout_ms: Callable[[Any, int], int]
     # (request, time_ms)
@@ -4499,6 +4503,10 @@ class Library:
     rt_spreadbot_connect: Callable[[Any, bytes | None, int], int]
     # (spreadbot, timeout_ms, out)
     rt_spreadbot_receive: Callable[[Any, int, Any], int]
+    # (spreadbot, timeout_ms, max, out)
+    rt_spreadbot_receive_batch: Callable[[Any, int, int, Any], int]
+    # (spreadbot)
+    rt_spreadbot_interrupt: Callable[[Any], int]
     # (loop, key, out)
     rt_pusher_new: Callable[[Any, bytes | None, Any], int]
     # (pusher)
@@ -4650,6 +4658,16 @@ class Library:
     rt_pusher_get_reconnect_attempts: Callable[[Any], int]
     # (pusher, timeout_ms)
     rt_pusher_connect: Callable[[Any, int], int]
+    # (pusher, timeout_ms, out)
+    rt_pusher_receive: Callable[[Any, int, Any], int]
+    # (event)
+    rt_pusher_event_free: Callable[[Any], None]
+    # (pusher, timeout_ms, max, out)
+    rt_pusher_receive_batch: Callable[[Any, int, int, Any], int]
+    # (batch)
+    rt_pusher_batch_free: Callable[[Any], None]
+    # (pusher)
+    rt_pusher_interrupt: Callable[[Any], int]
     # (channel)
     rt_pusher_channel_free: Callable[[Any], None]
     # (channel, event, fn, user, destroy, out)
@@ -4856,38 +4874,13 @@ class Library:
     rt_ddp_get_opened: Callable[[Any, Any, Any], int]
     # (ddp, timeout_ms)
     rt_ddp_connect: Callable[[Any, int], int]
-    # (ddp, method, params, options, timeout_ms, outcome)
-    rt_ddp_call_and_wait: Callable[
-        [Any, bytes | None, bytes | None, Any, int, Any],
-        int,
-    ]
-    # (ddp, collection, document, options, timeout_ms, outcome)
-    rt_ddp_insert_and_wait: Callable[
-        [Any, bytes | None, bytes | None, Any, int, Any],
-        int,
-    ]
-    # (ddp, collection, id, modifier, options, timeout_ms, outcome)
-    rt_ddp_update_and_wait: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, int, Any],
-        int,
-    ]
-    # (ddp, collection, id, options, timeout_ms, outcome)
-    rt_ddp_remove_and_wait: Callable[
-        [Any, bytes | None, bytes | None, Any, int, Any],
-        int,
-    ]
-    # (ddp, name, params, keep_ms, timeout_ms, out, outcome)
-    rt_ddp_subscribe_and_wait: Callable[
-        [Any, bytes | None, bytes | None, int, int, Any, Any],
-        int,
-    ]
-    # (ddp, publications, timeout_ms, out, outcome)
-    rt_ddp_load_and_wait: Callable[[Any, bytes | None, int, Any, Any], int]
-    # (outcome)
-    rt_ddp_outcome_free: Callable[[Any], None]
-    # (ddp, name, params, keep_ms, fn, user, destroy, out)
+    # (call)
+    rt_call_outcome: Callable[[Any], Any]
+    # (ddp)
+    rt_ddp_interrupt: Callable[[Any], int]
+    # (ddp, name, params, keep_ms, fn, user, destroy, out, out_call)
     rt_ddp_subscribe: Callable[
-        [Any, bytes | None, bytes | None, int, Any, Any, Any, Any],
+        [Any, bytes | None, bytes | None, int, Any, Any, Any, Any, Any],
         int,
     ]
     # (ddp, subscription)
@@ -4896,8 +4889,8 @@ class Library:
     rt_ddp_release_subscription: Callable[[Any, int], int]
     # (ddp, subscription)
     rt_ddp_stop_subscription: Callable[[Any, int], int]
-    # (ddp, publications, fn, user, destroy, out)
-    rt_ddp_load: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, publications, fn, user, destroy, out, out_call)
+    rt_ddp_load: Callable[[Any, bytes | None, Any, Any, Any, Any, Any], int]
     # (ddp, loader)
     rt_ddp_close_loader: Callable[[Any, int], int]
     # (ddp, collection, ids)
@@ -4937,6 +4930,8 @@ class Library:
     # (feed, fn, user, destroy)
     rt_ddp_feed_on_change: Callable[[Any, Any, Any, Any], int]
     # (feed)
+    rt_ddp_feed_interrupt: Callable[[Any], int]
+    # (feed)
     rt_ddp_feed_free: Callable[[Any], None]
     # (batch)
     rt_ddp_batch_free: Callable[[Any], None]
@@ -4953,8 +4948,8 @@ class Library:
     ]
     # (models, model, id, fn, user)
     rt_ddp_models_get: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
-    # (models, changes, options, fn, user, destroy, out)
-    rt_ddp_models_save: Callable[[Any, bytes | None, Any, Any, Any, Any, Any], int]
+    # (models, changes, options, fn, user, destroy, out_call, out)
+    rt_ddp_models_save: Callable[[Any, bytes | None, Any, Any, Any, Any, Any, Any], int]
     # (models, fn, user, destroy, out)
     rt_ddp_models_observe: Callable[[Any, Any, Any, Any, Any], int]
     # (models, number)
@@ -4964,19 +4959,28 @@ class Library:
         [Any, bytes | None, bytes | None, bytes | None, int, Any],
         int,
     ]
-    # (ddp, method, params, options, fn, user, destroy)
-    rt_ddp_call: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
-    # (ddp, collection, document, options, fn, user, destroy)
-    rt_ddp_insert: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
-    # (ddp, collection, id, modifier, options, fn, user, destroy)
-    rt_ddp_update: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
+    # (ddp, method, params, options, fn, user, destroy, out_call)
+    rt_ddp_call: Callable[
+        [Any, bytes | None, bytes | None, Any, Any, Any, Any, Any],
         int,
     ]
-    # (ddp, collection, id, options, fn, user, destroy)
-    rt_ddp_remove: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
-    # (ddp, writes, options, fn, user, destroy)
-    rt_ddp_write: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, collection, document, options, fn, user, destroy, out_call)
+    rt_ddp_insert: Callable[
+        [Any, bytes | None, bytes | None, Any, Any, Any, Any, Any],
+        int,
+    ]
+    # (ddp, collection, id, modifier, options, fn, user, destroy, out_call)
+    rt_ddp_update: Callable[
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any, Any],
+        int,
+    ]
+    # (ddp, collection, id, options, fn, user, destroy, out_call)
+    rt_ddp_remove: Callable[
+        [Any, bytes | None, bytes | None, Any, Any, Any, Any, Any],
+        int,
+    ]
+    # (ddp, writes, options, fn, user, destroy, out_call)
+    rt_ddp_write: Callable[[Any, bytes | None, Any, Any, Any, Any, Any], int]
     # (ddp, method, fn, user, destroy)
     rt_ddp_set_stub: Callable[[Any, bytes | None, Any, Any, Any], int]
     # (stub, value)
@@ -5007,76 +5011,42 @@ class Library:
     rt_ddp_stub_draw_text: Callable[[Any, bytes | None, int, int, Any, int, Any], int]
     # (stub, stream, out)
     rt_ddp_stub_draw_fraction: Callable[[Any, bytes | None, Any], int]
-    # (ddp, user_name, password, code, fn, user, destroy)
+    # (ddp, user_name, password, code, fn, user, destroy, out_call)
     rt_ddp_log_in_with_password: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any],
+        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
         int,
     ]
-    # (ddp, token, fn, user, destroy)
-    rt_ddp_log_in_with_token: Callable[[Any, bytes | None, Any, Any, Any], int]
-    # (ddp, method, params, fn, user, destroy)
-    rt_ddp_log_in: Callable[[Any, bytes | None, bytes | None, Any, Any, Any], int]
-    # (ddp, user_name, email, password, profile, fn, user, destroy)
+    # (ddp, token, fn, user, destroy, out_call)
+    rt_ddp_log_in_with_token: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, method, params, fn, user, destroy, out_call)
+    rt_ddp_log_in: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, user_name, email, password, profile, fn, user, destroy, out_call)
     rt_ddp_create_user: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, bytes | None, Any, Any, Any],
+        [Any, bytes | None, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
         int,
     ]
-    # (ddp, old_password, new_password, fn, user, destroy)
+    # (ddp, old_password, new_password, fn, user, destroy, out_call)
     rt_ddp_change_password: Callable[
-        [Any, bytes | None, bytes | None, Any, Any, Any],
+        [Any, bytes | None, bytes | None, Any, Any, Any, Any],
         int,
     ]
-    # (ddp, email, fn, user, destroy)
-    rt_ddp_forgot_password: Callable[[Any, bytes | None, Any, Any, Any], int]
-    # (ddp, token, new_password, fn, user, destroy)
+    # (ddp, email, fn, user, destroy, out_call)
+    rt_ddp_forgot_password: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, token, new_password, fn, user, destroy, out_call)
     rt_ddp_reset_password: Callable[
-        [Any, bytes | None, bytes | None, Any, Any, Any],
+        [Any, bytes | None, bytes | None, Any, Any, Any, Any],
         int,
     ]
-    # (ddp, token, fn, user, destroy)
-    rt_ddp_verify_email: Callable[[Any, bytes | None, Any, Any, Any], int]
-    # (ddp, fn, user, destroy)
-    rt_ddp_log_out: Callable[[Any, Any, Any, Any], int]
-    # (ddp, fn, user, destroy)
-    rt_ddp_new_token: Callable[[Any, Any, Any, Any], int]
-    # (ddp, fn, user, destroy)
-    rt_ddp_log_out_others: Callable[[Any, Any, Any, Any], int]
+    # (ddp, token, fn, user, destroy, out_call)
+    rt_ddp_verify_email: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy, out_call)
+    rt_ddp_log_out: Callable[[Any, Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy, out_call)
+    rt_ddp_new_token: Callable[[Any, Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy, out_call)
+    rt_ddp_log_out_others: Callable[[Any, Any, Any, Any, Any], int]
     # (ddp, user_id)
     rt_ddp_set_user_id: Callable[[Any, bytes | None], int]
-    # (ddp, user_name, password, code, timeout_ms, outcome)
-    rt_ddp_log_in_with_password_and_wait: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, int, Any],
-        int,
-    ]
-    # (ddp, token, timeout_ms, outcome)
-    rt_ddp_log_in_with_token_and_wait: Callable[[Any, bytes | None, int, Any], int]
-    # (ddp, method, params, timeout_ms, outcome)
-    rt_ddp_log_in_and_wait: Callable[[Any, bytes | None, bytes | None, int, Any], int]
-    # (ddp, user_name, email, password, profile, timeout_ms, outcome)
-    rt_ddp_create_user_and_wait: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, bytes | None, int, Any],
-        int,
-    ]
-    # (ddp, old_password, new_password, timeout_ms, outcome)
-    rt_ddp_change_password_and_wait: Callable[
-        [Any, bytes | None, bytes | None, int, Any],
-        int,
-    ]
-    # (ddp, email, timeout_ms, outcome)
-    rt_ddp_forgot_password_and_wait: Callable[[Any, bytes | None, int, Any], int]
-    # (ddp, token, new_password, timeout_ms, outcome)
-    rt_ddp_reset_password_and_wait: Callable[
-        [Any, bytes | None, bytes | None, int, Any],
-        int,
-    ]
-    # (ddp, token, timeout_ms, outcome)
-    rt_ddp_verify_email_and_wait: Callable[[Any, bytes | None, int, Any], int]
-    # (ddp, timeout_ms, outcome)
-    rt_ddp_log_out_and_wait: Callable[[Any, int, Any], int]
-    # (ddp, timeout_ms, outcome)
-    rt_ddp_new_token_and_wait: Callable[[Any, int, Any], int]
-    # (ddp, timeout_ms, outcome)
-    rt_ddp_log_out_others_and_wait: Callable[[Any, int, Any], int]
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (arguments, result) in FUNCTIONS.items():
