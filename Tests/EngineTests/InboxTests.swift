@@ -48,6 +48,56 @@ struct InboxTests {
         #expect(code { _ = try take(from: inbox, .zero) } == .timeout)
     }
 
+    /// Takes a batch and frees it.
+    private func takeBatch(
+        from inbox: Inbox, atMost most: Int
+    ) throws -> (numbers: [Int], resumes: Bool) {
+        let (memory, resumes) = try inbox.takeBatch(
+            .zero, atMost: most, structBytes: MemoryLayout<Int>.size)
+        defer { Inbox.free(batch: memory) }
+        // As in C: the header's size, the structs, and how many they are.
+        let structs = memory.load(fromByteOffset: 8, as: UnsafePointer<Int>.self)
+        let count = memory.load(fromByteOffset: 16, as: Int.self)
+        #expect(memory.load(as: Int.self) == 24)
+        return (Array(UnsafeBufferPointer(start: structs, count: count)), resumes)
+    }
+
+    @Test func aBatchTakesWhatIsThere() throws {
+        let inbox = Inbox(maxItems: 4)
+        #expect((0..<5).map { put($0, into: inbox) } == [false, false, false, true, true])
+        #expect(try takeBatch(from: inbox, atMost: 2) == ([0, 1], false))
+        #expect(try takeBatch(from: inbox, atMost: 100) == ([2, 3, 4], true))
+        #expect(code { _ = try takeBatch(from: inbox, atMost: 1) } == .timeout)
+    }
+
+    @Test func anInterruptionEndsOneWait() throws {
+        let inbox = Inbox()
+        inbox.interrupt()
+        // What is there can be taken, and a call that does not wait is not interrupted.
+        #expect(!put(1, into: inbox))
+        #expect(try take(from: inbox).0 == 1)
+        #expect(code { _ = try take(from: inbox, .zero) } == .timeout)
+        #expect(code { _ = try take(from: inbox, nil) } == .cancelled)
+        #expect(code { _ = try take(from: inbox, .milliseconds(1)) } == .timeout)
+    }
+
+    @Test func anInterruptionEndsAllPresentWaits() throws {
+        let inbox = Inbox()
+        let ended = Atomic<Int>(0)
+        let threads = (0..<3).map { _ in
+            Thread {
+                if code({ _ = try take(from: inbox) }) == .cancelled {
+                    ended.add(1, ordering: .relaxed)
+                }
+            }
+        }
+        while inbox.waitingThreads < 3 { sched_yield() }
+        inbox.interrupt()
+        for thread in threads { thread.join() }
+        #expect(ended.load(ordering: .relaxed) == 3)
+        #expect(code { _ = try take(from: inbox, .milliseconds(1)) } == .timeout)
+    }
+
     @Test(arguments: [(4, 100), (100, 4)])
     func aFullOnePausesUntilHalfIsTaken(_ maxItems: Int, _ maxBytes: Int) throws {
         let inbox = Inbox(maxItems: maxItems, maxBytes: maxBytes)
