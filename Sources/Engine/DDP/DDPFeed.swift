@@ -46,7 +46,7 @@ package final class DDPFeed: Sendable {
         _ client: DDPConnection, _ query: Query, _ collection: String, _ source: DDPFeedSource
     ) throws(RealtimeError) -> LiveQueryID {
         let end = DDPFeedEnd(source)
-        // Its end needs the lock that the source has meanwhile.
+        // Released after `begin`, because its end takes the source's lock.
         defer { withExtendedLifetime(end) {} }
         return try source.begin { () throws(RealtimeError) in
             try client.observe(query, in: collection) { change, _ in end.source.report(change) }
