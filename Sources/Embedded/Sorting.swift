@@ -5,6 +5,7 @@
 extension Sequence {
     func sorted(by precedes: (Element, Element) -> Bool) -> [Element] {
         let elements = Array(self)
+        guard elements.count > 1 else { return elements }
         return elements.indices.sorted { precedes(elements[$0], elements[$1]) }
             .map { elements[$0] }
     }

@@ -98,9 +98,10 @@ struct ListDifference {
     private static func listed(
         _ affected: [LiveQuery.Affected], by index: (LiveQuery.Affected) -> Int
     ) -> [LiveQuery.Affected] {
-        let indexes = affected.map(index)
-        return indexes.indices.filter { indexes[$0] >= 0 }.sorted { indexes[$0] < indexes[$1] }
-            .map { affected[$0] }
+        let listed = affected.filter { index($0) >= 0 }
+        guard listed.count > 1 else { return listed }
+        let indexes = listed.map(index)
+        return indexes.indices.sorted { indexes[$0] < indexes[$1] }.map { listed[$0] }
     }
 
     /// Walks over the entries that did not change, in the order that they have in both lists.
