@@ -252,7 +252,8 @@ static void faults_are_named(rt_loop *loop, const char *server) {
   CHECK_STATUS(rt_ddp_models_get(models, "Todo", "\"b\"", heard_object, &t), RT_ERROR_NOT_FOUND);
   /* The models keep the client's memory. */
   rt_ddp_free(ddp);
-  CHECK_STATUS(rt_ddp_models_save(models, "[]", NULL, NULL, NULL, NULL, NULL, NULL), RT_ERROR_CLOSED);
+  CHECK_STATUS(rt_ddp_models_save(models, "[]", NULL, NULL, NULL, NULL, NULL, NULL),
+               RT_ERROR_CLOSED);
   CHECK_STATUS(rt_ddp_models_observe(models, heard_object_change, &t, count_destroyed, &number),
                RT_ERROR_CLOSED);
   CHECK(t.destroyed == 2);

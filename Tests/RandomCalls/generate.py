@@ -8,8 +8,7 @@ The output needs `calls.h` before it, which draws values and keeps handles. It d
 - `on_TYPE` for each type of callback: it checks its user data, reads all its arguments, and may
 make calls itself;
 - `call_FUNCTION(caller)` for each function;
-- `FUNCTIONS`, a table of them, with the properties that the programs here need;
-- the same for each kind of handle.
+- `FUNCTIONS`, a table of them, with the properties that programs need; the same for handles.
 """
 
 from __future__ import annotations

@@ -254,9 +254,9 @@ package struct ModelSavePlan: ~Copyable {
     // MARK: The result
 
     private var writes: [DocumentWrite] {
-        var (inserts, updates, removals):
-            ([DocumentWrite], [DocumentWrite], [DocumentWrite])
-        (inserts, updates, removals) = ([], [], [])
+        var inserts: [DocumentWrite] = []
+        var updates: [DocumentWrite] = []
+        var removals: [DocumentWrite] = []
         for key in order {
             guard let id = key.id.value else { continue }
             switch (store.document(key), documents[key] ?? nil) {
