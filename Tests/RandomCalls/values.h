@@ -46,10 +46,11 @@ static const char *const SCHEMAS[] = {
 };
 static const char *const MODELS[] = {"Player", "Team", "Nobody", "", "\xff", big_text};
 static const char *const MODEL_CHANGES[] = {
+    "[{\"delete\":\"Team\",\"id\":\"t\"}]",
     "[{\"insert\":\"Team\",\"id\":\"t\",\"object\":{\"playerIds\":[\"a\"]}}]",
     "[{\"insert\":\"Player\",\"id\":\"a\",\"object\":{\"teamId\":\"t\"}}]",
     "[{\"update\":\"Player\",\"id\":\"a\",\"to\":{\"teamId\":null,\"b\":1}}]",
-    "[{\"delete\":\"Team\",\"id\":\"t\"}]", "[]", "[{}]", "{", "", "\xff", big_text,
+    "[]", "[{}]", "{", "", "\xff", big_text,
 };
 static const char *const OBJECTS[] = {
     "{}", "{\"_id\":\"a\",\"b\":1}", "{\"$set\":{\"b\":{\"$date\":5}}}", "{\"b\":{\"$gt\":0}}",
