@@ -21,9 +21,9 @@ struct UnfinishedEventsTests {
     /// The loop passes an event to handlers.
     /// - Returns: its number.
     @discardableResult
-    private func deliver(_ event: UInt64, handlers: Int = 1, entirely: Bool = true) -> Int {
+    private func deliver(_ event: Int, handlers: Int = 1, entirely: Bool = true) -> Int {
         var number = 0
-        for _ in 0..<handlers { number = events.add(String(event), event) }
+        for _ in 0..<handlers { number = events.add(String(event)) }
         if entirely { events.endDelivery() }
         return number
     }

@@ -35,8 +35,6 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     /// Incremented with each transfer that is dropped; bytes of an older one are not read.
     @exclusivity(unchecked) var attemptNumber = 0
     @exclusivity(unchecked) var hasDispatched = false
-    /// Incremented with each event, before its handlers run.
-    @exclusivity(unchecked) package internal(set) var eventCount: UInt64 = 0
     /// `transfer.bytesReceived` when data last arrived.
     var notedBytes: UInt64 = 0
     /// `EventStreamParser.idCount` when the id was last taken over.

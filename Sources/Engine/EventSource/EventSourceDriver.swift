@@ -105,7 +105,6 @@ extension EventSourceConnection {
         while true {
             let step = try parser.pointee.next(input, &used)
             guard case .event(let event) = step, !isClosed, age == handlersAge else { return step }
-            eventCount &+= 1
             if event.isMessage { onMessage(event) }
             noteIDOfEvent()
             guard mayDeliver, attempt == attemptNumber else { return .needMoreBytes }
@@ -123,7 +122,6 @@ extension EventSourceConnection {
             guard case .event(let event) = step, !isClosed, age == handlersAge, !event.isMessage,
                 let only = recent.only(of: event.type, in: listeners)
             else { return step }
-            eventCount &+= 1
             only(event)
             noteIDOfEvent()
             guard mayDeliver, attempt == attemptNumber else { return .needMoreBytes }
@@ -133,7 +131,6 @@ extension EventSourceConnection {
     /// - Returns: false if the source was closed before any handler had the event.
     private func deliver(_ event: StreamEvent) -> Bool {
         guard !isClosed else { return false }
-        eventCount &+= 1
         if !hasDispatched {
             hasDispatched = true
             session?.dispatched()

@@ -186,12 +186,12 @@ public final class EventSource: Sendable, AsyncSequence {
     func delivering(
         on isolation: (any Actor)?, _ handle: @escaping @Sendable (Event) -> Void
     ) -> EventSourceHandlers.Event {
-        { [dispatcher, unfinished, unowned connection] event in
+        { [dispatcher, unfinished] event in
             let event = Event(event)
             guard let unfinished else {
                 return dispatcher.run(on: isolation, count: event.count) { handle(event) }
             }
-            let number = unfinished.add(event.id, connection.eventCount)
+            let number = unfinished.add(event.id)
             dispatcher.run(on: isolation, count: event.count) {
                 unfinished.run(number, on: shim_thread_self()) { handle(event) }
             }
@@ -212,7 +212,7 @@ public final class EventSource: Sendable, AsyncSequence {
             set { [dispatcher, unowned connection] in
                 $0.sink = { event in
                     let event = Event(event)
-                    let number = unfinished?.add(event.id, connection.eventCount) ?? 0
+                    let number = unfinished?.add(event.id) ?? 0
                     guard mailbox.put(Mail(event: event, number: number)) else { return }
                     try? connection.pause()
                     // If the box was emptied meanwhile, `resume` was called before there was a

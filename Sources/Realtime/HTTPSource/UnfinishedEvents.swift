@@ -19,8 +19,8 @@ final class UnfinishedEvents: Sendable {
         var firstUntaken = 0
         /// The id of the last event delivered.
         var lastID: String?
-        /// The event that the loop delivers now: the connection's number, and ours.
-        var current: (event: UInt64, number: Int)?
+        /// The number of the event that the loop delivers now.
+        var current: Int?
         /// Events that ended iterators held. They count as processed when any iterator asks for
         /// another event.
         var abandoned: [Int] = []
@@ -36,21 +36,17 @@ final class UnfinishedEvents: Sendable {
 
     // MARK: The loop's thread
 
-    /// A handler or the iteration gets an event.
-    /// - Parameter event: the same number for each handler of this event.
+    /// A handler or the iteration gets an event: the same one as before until `endDelivery`.
     /// - Returns: the event's number.
-    func add(_ id: String, _ event: UInt64) -> Int {
+    func add(_ id: String) -> Int {
         settling { contents in
-            if let current = contents.current, current.event == event,
-                current.number >= contents.first
-            {
-                contents.events[current.number - contents.first].pending += 1
-                return current.number
+            if let number = contents.current, number >= contents.first {
+                contents.events[number - contents.first].pending += 1
+                return number
             }
-            contents.endDelivery()
             contents.append(id, pending: 2)
             let number = contents.first + contents.events.count - 1
-            contents.current = (event, number)
+            contents.current = number
             return number
         }
     }
@@ -129,7 +125,7 @@ extension UnfinishedEvents.Contents {
     }
 
     fileprivate mutating func endDelivery() {
-        guard let number = current?.number else { return }
+        guard let number = current else { return }
         current = nil
         finish(number)
     }
