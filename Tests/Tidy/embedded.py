@@ -26,7 +26,9 @@ CONSTRUCTS = (
 )
 _PROTOCOL = re.compile(r"\bprotocol\s+(\w+)\s*(?::([^{]*))?\{")
 _EXISTENTIAL = re.compile(r"\bany\s+([A-Z]\w*)")
-_FAILING = re.compile(r"(?m)^( *)((?:[a-z]+ )*)init(?:\?\(|[(<][^{}]*?\) throws\(\w+\) \{)")
+_FAILING = re.compile(
+    r"(?m)^( *)((?:[a-z]+ )*)init(?:\?\(|[(<](?:[^{}]|(?<!\) )\{\})*?\) throws\(\w+\) \{)"
+)
 _TYPE = re.compile(r"(?m)^( *)(?:[a-z]+(?:\([a-z]+\))? )*(class|struct|enum|extension|protocol) \w")
 
 

@@ -226,6 +226,7 @@ class Embedded(unittest.TestCase):
         for text in (
             "final class A {\n    package init?(_ a: Int) {\n    }\n}\n",
             "class A {\n    init(\n        _ a: A\n    ) throws(E) {\n    }\n}\n",
+            "class A {\n    init(_ a: @escaping () -> Void = {}) throws(E) {\n    }\n}\n",
         ):
             (complaint,) = said(embedded.initializers(swift("Wire", text)))
             self.assertRegex(complaint, r":2: an init of a class that can fail")

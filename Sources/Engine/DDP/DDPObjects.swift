@@ -16,11 +16,18 @@ package final class DDPObjects: Sendable {
     /// - Parameter ended: called when the client is closed.
     /// - Throws: `.invalidArgument` for entities that contradict each other, see `ModelMap`;
     ///   `.closed`.
-    package init(
+    package convenience init(
         _ client: DDPConnection, _ entities: [Entity], ended: @escaping @Sendable () -> Void = {}
     ) throws(RealtimeError) {
-        map = try ModelMap(entities)
+        let map = try ModelMap(entities)
         for entity in entities { try client.declare(entity.collection, ids: entity.ids) }
+        self.init(client, map, ended)
+    }
+
+    private init(
+        _ client: DDPConnection, _ map: ModelMap, _ ended: @escaping @Sendable () -> Void
+    ) {
+        self.map = map
         self.client = client
         let hub = DDPObjectHub(map, client)
         self.hub = hub
