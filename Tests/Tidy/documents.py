@@ -17,6 +17,8 @@ _ANCHOR = re.compile(r'<a id="([^"]+)"></a>')
 _CODE = re.compile(r"(?<![\w.])[GPCLRBUM][1-9]\d?(?!\w)")
 # Tests, after the last folder and the name of their file: `folder/file`: `a`, `b`
 _TESTS = re.compile(r"`(\w+)/(\w+)`: ((?:`[^`]+`(?:, )?)+)")
+# A suite of Swift tests, without its folder.
+_SUITE = re.compile(r"`(\w+Tests)`")
 # The C standards look like rules.
 _LANGUAGES = {"C11", "C17", "C23", "C99"}
 
@@ -93,10 +95,16 @@ def _examples_of(page: Source, by_path: dict[str, Source]) -> Iterator[Complaint
 
 
 def tests(sources: list[Source]) -> Iterator[Complaint]:
-    """The tests that the pages in Tests/ name exist."""
+    """The tests and suites that the pages in Tests/ name exist."""
+    swift = [s for s in sources if s.path.startswith("Tests/") and s.suffix == ".swift"]
+    suites = {name for s in swift for name in re.findall(r"\bstruct (\w+Tests)\b", s.code)}
     for page in sources:
         if not (page.path.startswith("Tests/") and page.suffix == ".md"):
             continue
+        for match in _SUITE.finditer(page.text):
+            if match[1] not in suites:
+                rule = f"there is no suite {match[1]}"
+                yield Complaint(page.path, page.line_of(match.start()), rule)
         for match in _TESTS.finditer(page.text):
             line, folder, stem = page.line_of(match.start()), match[1], match[2]
             text = next((s.text for s in sources if _is_test(s, folder, stem)), None)

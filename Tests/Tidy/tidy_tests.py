@@ -331,6 +331,13 @@ class Documents(unittest.TestCase):
             ["Tests/a.md:2: X/one has no test h", "Tests/a.md:2: there is no test file Y/one"],
         )
 
+    def test_named_suites_exist(self) -> None:
+        page = Source("Tests/a.md", "| x | `OneTests`, `TwoTests` |\n")
+        one = Source("Tests/X/All.swift", "struct OneTests {}\n// struct TwoTests\n")
+        self.assertEqual(
+            said(documents.tests([page, one])), ["Tests/a.md:1: there is no suite TwoTests"]
+        )
+
     def readme(self, text: str) -> list[str]:
         files = [Source(f"x.{suffix}", f"{suffix}\n") for suffix in ("c", "py", "swift")]
         return said(documents.examples([Source("README.md", text), *files]))
