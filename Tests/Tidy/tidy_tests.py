@@ -126,6 +126,14 @@ class Sizes(unittest.TestCase):
         self.assertRegex(complaint, r"^a.py:451: the file has 451 lines")
         self.assertEqual(said(rules.sizes([Source("a.py", "pass\n" * 450)])), [])
 
+    def test_long_file_with_a_reason(self) -> None:
+        long, short = Source("a.py", "pass\n" * 451), Source("a.py", "pass\n")
+        self.assertEqual(said(rules.sizes([long], {"a.py": "one table"})), [])
+        self.assertEqual(len(said(rules.sizes([long], {"a.py": ""}))), 1)
+        self.assertEqual(len(said(rules.sizes([long], {"b.py": "one table"}))), 2)
+        (complaint,) = said(rules.sizes([short], {"a.py": "one table"}))
+        self.assertEqual(complaint, "a.py:1: the list of long files names it, but it is not long")
+
     def test_long_page(self) -> None:
         self.assertEqual(said(rules.sizes([Source("a.md", "text\n" * 451)])), [])
 
