@@ -405,9 +405,9 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
     def _calls_back(self) -> bool:
         """Whether events have somewhere to go even if nobody refers to this object."""
         handlers = vars(self._handlers).values()
-        is_told = bool(self._telling or self._streams)
-        is_told = is_told or any(function is not None for function in handlers)
-        return self._is_on and is_told
+        has_handlers = bool(self._telling or self._streams)
+        has_handlers = has_handlers or any(function is not None for function in handlers)
+        return self._is_on and has_handlers
 
     def _streams_changed(self) -> None:
         self._changed()

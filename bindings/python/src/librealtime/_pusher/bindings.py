@@ -55,9 +55,9 @@ class Bindings:
         self._changed()
         return binding
 
-    def remove(self, is_meant: Callable[[Binding], bool]) -> None:
+    def remove(self, matches: Callable[[Binding], bool]) -> None:
         with self._lock:
-            gone = [binding for binding in self._all if is_meant(binding)]
+            gone = [binding for binding in self._all if matches(binding)]
             for binding in gone:
                 binding.is_bound = False
             self._all = [binding for binding in self._all if binding.is_bound]

@@ -195,8 +195,8 @@ class BaseChannel(Listening):
 
     @property
     def _calls_back(self) -> bool:
-        is_told = any(handler is not None for handler in vars(self._handlers).values())
-        return is_told or (self._backlog is None and bool(self._bindings))
+        has_handlers = any(handler is not None for handler in vars(self._handlers).values())
+        return has_handlers or (self._backlog is None and bool(self._bindings))
 
     def _check_open(self) -> None:
         self._require_handle()

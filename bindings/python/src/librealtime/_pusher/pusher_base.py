@@ -87,7 +87,7 @@ class BasePusher(Reception[C], Listening, Configured):
     # How often the user was signed out.
     _sign_outs = 0
     # Whether any handler is set or bound.
-    _is_told = False
+    _has_readers = False
 
     def __init__(self, key: str, **options: Unpack[Keywords]) -> None:
         self._begin(key, OPTIONS.complete(options))
@@ -405,7 +405,7 @@ class BasePusher(Reception[C], Listening, Configured):
     @property
     def _calls_back(self) -> bool:
         """Whether events have somewhere to go even if nobody refers to this object."""
-        return self._is_on and self._is_told
+        return self._is_on and self._has_readers
 
     def _describe(self) -> str:
         count = len(self._names)
@@ -413,12 +413,12 @@ class BasePusher(Reception[C], Listening, Configured):
 
     def _handlers_changed(self) -> None:
         """Called after handlers were set, bound or removed."""
-        is_told = any(
+        has_handlers = any(
             function is not None and name.startswith("on_")
             for name, function in vars(self._handlers).items()
         )
-        self._is_told = (
-            is_told or bool(self._bindings) or bool(self.user._bindings) or bool(self._telling)
+        self._has_readers = (
+            has_handlers or bool(self._bindings) or bool(self.user._bindings) or bool(self._telling)
         )
 
     # Overridden by the asyncio and the blocking class.

@@ -264,8 +264,8 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
 
     @property
     def _calls_back(self) -> bool:
-        is_told = any(handler is not None for handler in vars(self._handlers).values())
-        return len(self._sends) > 0 or (self._is_established and is_told)
+        has_handlers = any(handler is not None for handler in vars(self._handlers).values())
+        return len(self._sends) > 0 or (self._is_established and has_handlers)
 
     @property
     def _hands_over(self) -> bool:
