@@ -8534,8 +8534,8 @@ typedef struct rt_ddp_call_options {
  * out_call: as in `rt_ddp_write`.
  * out: receives how many documents differ; may be NULL.
  * Returns: as `rt_ddp_write`; RT_ERROR_NOT_FOUND if an object of `update` is not there;
- *   RT_ERROR_INVALID_ARGUMENT also if one of `insert` is, or if only an object that is not there
- *   could contain a reference. Then nothing is saved.
+ *   RT_ERROR_INVALID_ARGUMENT also if an object of `insert` is there already, or if only an object
+ *   that is not there could contain a reference. Then nothing is saved.
  * Since 0.1.
  */
 rt_status rt_ddp_models_save(

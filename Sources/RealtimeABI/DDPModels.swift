@@ -120,8 +120,8 @@ public func rt_ddp_models_get(
 /// - Parameter out_call: as in `rt_ddp_write`.
 /// - Parameter out: receives how many documents differ; may be NULL.
 /// - Returns: as `rt_ddp_write`; RT_ERROR_NOT_FOUND if an object of `update` is not there;
-///   RT_ERROR_INVALID_ARGUMENT also if one of `insert` is, or if only an object that is not there
-///   could contain a reference. Then nothing is saved.
+///   RT_ERROR_INVALID_ARGUMENT also if an object of `insert` is there already, or if only an object
+///   that is not there could contain a reference. Then nothing is saved.
 @_cdecl("rt_ddp_models_save")
 public func rt_ddp_models_save(
     _ models: rt_ddp_models?, _ changes: UnsafePointer<CChar>?,
@@ -251,12 +251,7 @@ private func objectSave(
         guard change["from"] == nil else {
             return ObjectSave(updating: key, from: try object("from"), to: new, entity)
         }
-        let present = objects.find(key.id, of: entity)?.fields ?? EJSONObject()
-        var old = EJSONObject()
-        for field in present.fields where new[field.name] != nil {
-            old.append(field.name, field.value)
-        }
-        return ObjectSave(updating: key, from: old, to: new, entity)
+        return ObjectSave(setting: new, of: key, entity)
     }
     if let (key, _) = try key("delete"), change.count == 2 { return ObjectSave(deleting: key) }
     throw wrong

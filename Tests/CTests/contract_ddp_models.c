@@ -121,6 +121,13 @@ static void both_ends_are_read_and_saved(rt_loop *loop, const char *server) {
   save(models, "[{\"update\":\"Todo\",\"id\":\"t2\",\"from\":{\"text\":\"ham\",\"listId\":\"l1\"},"
        "\"to\":{\"text\":\"ham\"}}]", 1);
   expect_object(models, "Todo", "\"t2\"", "{\"_id\":\"t2\",\"text\":\"ham\"};");
+  /* The last of several changes of an object counts. */
+  save(models, "[{\"update\":\"Todo\",\"id\":\"t2\",\"to\":{\"text\":\"egg\"}},"
+       "{\"update\":\"Todo\",\"id\":\"t2\",\"to\":{\"text\":\"ham\"}},"
+       "{\"update\":\"TodoList\",\"id\":\"l1\",\"to\":{\"todoIds\":[\"t1\"]}},"
+       "{\"update\":\"TodoList\",\"id\":\"l1\",\"to\":{\"todoIds\":[]}}]", 0);
+  expect_object(models, "Todo", "\"t1\"", "{\"_id\":\"t1\",\"text\":\"milk\"};");
+  expect_object(models, "Todo", "\"t2\"", "{\"_id\":\"t2\",\"text\":\"ham\"};");
   /* What changes nothing makes no call, and its answer is there at once. */
   CHECK_OK(rt_ddp_models_save(models, "[]", NULL, NULL, NULL, NULL, &call, NULL));
   CHECK_OK(rt_call_wait(call, 0));

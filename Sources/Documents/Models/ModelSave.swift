@@ -12,8 +12,8 @@ package struct ObjectSave: Sendable {
     /// How an object's references change.
     struct Link: Sendable {
         let relationship: Relationship
-        let removed: [DocumentID]
-        let added: [DocumentID]
+        /// Those of the old version; nil for those that are there when the save is planned.
+        let known: [DocumentID]?
         /// All that are wanted, in their order.
         let wanted: [DocumentID]
     }
@@ -39,6 +39,15 @@ package struct ObjectSave: Sendable {
             key, .update(changes.fields, cleared: changes.cleared), entity, from: old, to: new)
     }
 
+    /// The change of some fields of an object, whatever their values are.
+    package init(setting fields: EJSONObject, of key: DocumentKey, _ entity: Entity) {
+        self.key = key
+        kind = .update(entity.attributes(of: fields), cleared: [])
+        links = entity.relationships.filter { fields[$0.field] != nil }.map {
+            Link(relationship: $0, known: nil, wanted: $0.references(in: fields))
+        }
+    }
+
     package init(deleting key: DocumentKey) {
         self.key = key
         kind = .delete
@@ -56,10 +65,7 @@ package struct ObjectSave: Sendable {
                 relationship.references(in: old), relationship.references(in: new)
             )
             guard before != wanted else { return nil }
-            let (known, kept) = (Set(before), Set(wanted))
-            return Link(
-                relationship: relationship, removed: before.filter { !kept.contains($0) },
-                added: wanted.filter { !known.contains($0) }, wanted: wanted)
+            return Link(relationship: relationship, known: before, wanted: wanted)
         }
     }
 }
@@ -180,12 +186,16 @@ package struct ModelSavePlan: ~Copyable {
         _ link: ObjectSave.Link, of key: DocumentKey
     ) throws(RealtimeError) {
         let relationship = link.relationship
-        for target in link.removed { unlink(relationship, key.id, target) }
-        for target in link.added { try self.link(relationship, key.id, target) }
+        let known = link.known ?? references(relationship, of: key.id)
+        let (old, new) = (Set(known), Set(link.wanted))
+        for target in known where !new.contains(target) { unlink(relationship, key.id, target) }
+        for target in link.wanted where !old.contains(target) {
+            try self.link(relationship, key.id, target)
+        }
         // The order of a stored array is the caller's.
         guard relationship.storage, relationship.isToMany else { return }
         let present = references(relationship, of: key.id)
-        guard present != link.wanted, Set(present) == Set(link.wanted) else { return }
+        guard present != link.wanted, Set(present) == new else { return }
         setReferences(relationship, key.id) { $0 = link.wanted }
     }
 
