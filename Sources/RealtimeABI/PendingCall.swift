@@ -82,9 +82,9 @@ extension DDPCallHandlers {
     /// Also sets an answer when the call is completed.
     mutating func set(_ answerer: CallAnswerer?) {
         guard let answerer else { return }
-        let told = completed
+        let handler = completed
         completed = { outcome in
-            told?(outcome)
+            handler?(outcome)
             answerer.set(CallAnswer(outcome))
         }
     }

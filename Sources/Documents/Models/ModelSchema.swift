@@ -7,8 +7,8 @@ package import Wire
 ///         {"name": "list", "to": "TodoList", "many": false, "field": "listId",
 ///          "storage": true, "inverse": "todos"}]}]
 package enum ModelSchema {
-    /// - Throws: `.invalidArgument` for what is not a schema. Whether its entities agree with each
-    ///   other is for `ModelMap`, except that a relationship leads to one of them.
+    /// - Throws: `.invalidArgument` for what is not a schema, and for a relationship to a model
+    ///   that it lacks. `ModelMap` checks whether the entities agree with each other.
     package static func entities(_ schema: EJSON) throws(RealtimeError) -> [Entity] {
         guard case .array(let models) = schema else {
             throw RealtimeError(.invalidArgument, "the schema is not an array of models")

@@ -28,9 +28,9 @@ package final class DDPWritesEnd: @unchecked Sendable {
     /// Adds a call with these handlers.
     package func add(to handlers: inout DDPCallHandlers) {
         state.withLock { $0.made += 1 }
-        let told = handlers.completed
+        let handler = handlers.completed
         handlers.completed = { [self] outcome in
-            told?(outcome)
+            handler?(outcome)
             state.withLock { state in
                 state.completed += 1
                 if case .failure(let error) = outcome { state.failure = state.failure ?? error }
