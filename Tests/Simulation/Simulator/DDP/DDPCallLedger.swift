@@ -42,8 +42,16 @@ final class DDPCallLedger {
     }
 
     /// A login has not ended, or the machine repeats its own when the server allows that.
-    var isLoggingIn: Bool {
-        let logins = calls.filter { $0.value.plan.name == "login" }
+    var isLoggingIn: Bool { isLoggingIn { _ in true } }
+
+    /// The same without the logins that callbacks have made at this moment: what is reported now
+    /// may have happened before them.
+    var wasLoggingIn: Bool { isLoggingIn { $0.madeAt < world.now } }
+
+    private func isLoggingIn(_ counts: (Call) -> Bool) -> Bool {
+        let logins = calls.filter { id, call in
+            call.plan.name == "login" && (own.contains(id) || counts(call))
+        }
         guard !logins.contains(where: { !own.contains($0.key) && !$0.value.isCompleted }) else {
             return true
         }

@@ -31,6 +31,7 @@ final class DDPDocumentLedger {
     /// A login is in progress, so that the server may have removed the user's own document, or not
     /// sent it yet.
     private var isLoggingIn = false
+    private var wasLoggingIn = false
     private var isLoginOfAnother = false
     /// The user's own document may be kept until then without being the server's.
     private var ownUntil: Instant
@@ -93,15 +94,18 @@ final class DDPDocumentLedger {
     ///   - user: the one that is logged in.
     ///   - reported: the one that the client has reported last.
     ///   - isLoggingIn: whether a login has been sent that has not ended, or waits to be repeated.
+    ///   - wasLoggingIn: the same, when what is reported happened.
     ///   - isOfAnother: the login is that of another user.
     func knows(
-        _ user: String?, reported: String?, isLoggingIn: Bool, isOfAnother: Bool
+        _ user: String?, reported: String?, isLoggingIn: Bool, wasLoggingIn: Bool,
+        isOfAnother: Bool
     ) {
         func key(_ user: String?) -> DocumentKey? {
             user.flatMap { DocumentID(wire: $0) }.map { DocumentKey(collection: "users", id: $0) }
         }
         own = (key(user), key(reported))
         self.isLoggingIn = isLoggingIn
+        self.wasLoggingIn = wasLoggingIn
         self.isLoginOfAnother = isOfAnother
     }
 
@@ -115,7 +119,7 @@ final class DDPDocumentLedger {
 
     private func checkOwn(_ change: DocumentChange) {
         let isOwn = change.key == own.now && change.key == own.reported
-        guard isOwn, change.after == nil, isLoggingIn, !isLoginOfAnother else { return }
+        guard isOwn, change.after == nil, wasLoggingIn, !isLoginOfAnother else { return }
         world.fail("the user's own document vanishes during a login")
     }
 

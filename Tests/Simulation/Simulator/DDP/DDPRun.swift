@@ -195,6 +195,7 @@ final class DDPRun {
             hasChanged = true
             documents.knows(
                 session.userID, reported: accounts.user, isLoggingIn: calls.isLoggingIn,
+                wasLoggingIn: calls.wasLoggingIn,
                 isOfAnother: calls.isLoggingInAnother(than: accounts.user))
             documents.notified(notification.changes)
             views.notified(notification.live)
@@ -208,6 +209,7 @@ final class DDPRun {
             if calls.calls[id]?.plan.name == "login" { documents.loginEnded() }
             documents.knows(
                 session.userID, reported: accounts.user, isLoggingIn: calls.isLoggingIn,
+                wasLoggingIn: calls.wasLoggingIn,
                 isOfAnother: calls.isLoggingInAnother(than: accounts.user))
             if case .success = result, link?.isConfirmed == true, !documents.isWaiting,
                 !calls.isOverdue(id)
