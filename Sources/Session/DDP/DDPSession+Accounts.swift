@@ -161,7 +161,7 @@ extension DDPSession {
         switch (method.purpose, result) {
         case (.application, _), (.login, .failure), (.logout, .failure), (.newToken, .failure):
             break
-        case (.login, .success(let value)): if !isInterrupted { loggedIn(value, now) }
+        case (.login, .success(let value)): if !isInterrupted { loggedInAnew(value, now) }
         case (.newToken, .success):
             if let token = accounts.token, token.userID == accounts.userID { storeToken() }
         case (.logout, .success): forgetLogin(nil, now)
@@ -188,6 +188,33 @@ extension DDPSession {
         storeToken()
     }
 
+    /// The application has logged in. A login with an earlier token, which the server had not
+    /// allowed and which waits behind this one, would bring the earlier user back.
+    private mutating func loggedInAnew(_ result: EJSON, _ now: Instant) {
+        let hasDropped = dropQueuedResumes()
+        loggedIn(result, now)
+        // Interrupted logins end with it.
+        if hasDropped, !accounts.interrupted.isEmpty, let token = accounts.token {
+            sendResume(token, now)
+        }
+    }
+
+    /// - Returns: whether there were any.
+    @discardableResult
+    private mutating func dropQueuedResumes() -> Bool {
+        var hasDropped = false
+        for id in methods.sortedIDs {
+            guard let method = methods.byID[id], case .resume = method.purpose, !method.isSent,
+                method.result == nil
+            else { continue }
+            methods.withdraw(id)
+            quiescence.blocking.remove(id)
+            endLogin(id)
+            hasDropped = true
+        }
+        return hasDropped
+    }
+
     private mutating func storeToken() {
         if let token = accounts.token { act(.account(.store(token))) }
     }
@@ -211,6 +238,7 @@ extension DDPSession {
     private mutating func forgetLogin(_ error: DDPError?, _ now: Instant) {
         accounts.token = nil
         accounts.retryDue = nil
+        dropQueuedResumes()
         act(.account(.forget))
         if let error { act(.account(.resumeFailed(error))) }
         setUserID(nil, now: now)

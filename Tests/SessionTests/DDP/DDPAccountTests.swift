@@ -158,6 +158,77 @@ struct DDPAccountTests {
         #expect(model.done() == [#"> method 3 login [{"resume":"T"}]"#])
     }
 
+    /// Connected anew, with a login that the server puts off; it falls due while `call` is in
+    /// flight, and waits behind it.
+    private func putOff(behind call: (DDPModel) -> Void) -> DDPModel {
+        let model = loggedIn()
+        _ = model.reopen()
+        model.confirm("T")
+        model.refuse(2, #"{"error":"too-many-requests","details":{"timeToReset":4000}}"#)
+        model.updated(2)
+        call(model)
+        _ = model.done()
+        model.pass(.seconds(4))
+        #expect(model.done() == [])
+        return model
+    }
+
+    /// It would bring the user back.
+    @Test func aLoginThatWasPutOffDoesNotFollowALogout() {
+        let model = putOff { _ = $0.session.logOut(now: $0.now) }
+        model.result(3, "null")
+        model.updated(3)
+        #expect(model.done() == ["result 3 null", "forget", "user none", "done 3 null"])
+        model.pass(.seconds(60))
+        #expect(!model.done().contains { $0.contains(" login ") })
+        #expect(!model.reopen().contains { $0.contains(" login ") })
+        #expect(model.session.userID == nil)
+    }
+
+    @Test func aLoginThatWasPutOffDoesNotFollowThatOfAnotherUser() {
+        let model = putOff { $0.logIn() }
+        model.result(3, #"{"id":"bob","token":"B"}"#)
+        model.updated(3)
+        let done = model.done()
+        #expect(done.contains("user bob") && done.contains("store B"))
+        #expect(!done.contains { $0.contains(" login ") })
+        model.pass(.seconds(60))
+        #expect(!model.done().contains { $0.contains(" login ") })
+        #expect(model.session.userID == "bob")
+        #expect(model.reopen().contains { $0.hasSuffix(#" login [{"resume":"B"}]"#) })
+    }
+
+    @Test(arguments: [true, false])
+    func aLoginThatWasPutOffFollowsACallThatFails(isLogout: Bool) {
+        let model = putOff {
+            if isLogout { _ = $0.session.logOut(now: $0.now) } else { $0.logIn() }
+        }
+        model.refuse(3)
+        model.updated(3)
+        #expect(model.done().last == #"> method 4 login [{"resume":"T"}]"#)
+        #expect(model.session.userID == "u")
+    }
+
+    /// A login whose connection was lost after its result is completed with that of the next
+    /// connection, which the server puts off until the program has logged in again.
+    @Test func aLoginWithoutItsConnectionEndsAlthoughTheNextWasPutOff() {
+        let model = DDPModel.connected()
+        model.logIn()
+        model.result(1, user)
+        _ = model.reopen()
+        model.confirm("T")
+        model.refuse(2, #"{"error":"too-many-requests","details":{"timeToReset":4000}}"#)
+        model.updated(2)
+        model.logIn()
+        model.pass(.seconds(4))
+        model.result(3, #"{"id":"bob","token":"B"}"#)
+        model.updated(3)
+        #expect(model.done().last == #"> method 5 login [{"resume":"B"}]"#)
+        model.result(5, #"{"id":"bob","token":"B"}"#)
+        model.updated(5)
+        #expect(model.done().contains { $0.hasPrefix("done 1 ") })
+    }
+
     @Test(arguments: ["{}", #"{"timeToReset":-5}"#, #"{"timeToReset":"x"}"#, #"{"timeToReset":1}"#])
     func aServerThatDoesNotSayWhenIsNotAskedAtOnce(_ details: String) {
         let model = loggedIn()
