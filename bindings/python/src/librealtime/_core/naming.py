@@ -23,7 +23,10 @@ def written(value: object) -> str:
 
 def said_by(error: BaseException) -> str:
     """The text of an exception for a message; its type if it has none."""
-    return str(error) or repr(error)
+    try:
+        return str(error) or repr(error)
+    except Exception:  # a program's class whose text cannot be built
+        return type(error).__name__
 
 
 def kind_of(value: object) -> str:

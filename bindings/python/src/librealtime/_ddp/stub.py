@@ -15,7 +15,7 @@ from .._core.abi import rt_ddp_random, rt_status
 from .._core.errors import InvalidState
 from .._core.kind import read_text
 from .._core.loader import lib
-from .._core.naming import kind_of
+from .._core.naming import kind_of, said_by
 from .._core.uncopied import Uncopied
 from .._core.values import invalid, number, text
 from .callbacks import DDP, documents, outcome
@@ -219,7 +219,7 @@ class StubEntry:
             self._end(handle, stub, ejson.loads(ctypes.string_at(params)))
         except BaseException as error:
             self._keep(error)
-            check(DDP.stub_fail(handle, b"error", _said(repr(error)), None))
+            check(DDP.stub_fail(handle, b"error", _said(said_by(error)), None))
             if depth == 0:
                 _running.failure = error
             if not isinstance(error, Exception):

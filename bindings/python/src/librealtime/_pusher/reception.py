@@ -255,7 +255,7 @@ class Reception(Flow, Generic[C]):
         try:
             named = encoded_user(at_once(self._handlers.user_data(), "user_data"))
         except Exception as error:
-            message = f"user_data failed: {error!r}".replace("\0", "\ufffd")
+            message = f"user_data failed: {said_by(error)}".replace("\0", "\ufffd")
             named = b"", message.encode("utf-8", "replace")
             self._unnamed = named[1].decode(), error
         # Kept until the next call, as C copies it after this one has returned.
