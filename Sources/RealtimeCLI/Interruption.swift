@@ -53,10 +53,13 @@ final class Interruption: @unchecked Sendable {
     private static let blockedPatience = Duration.milliseconds(1250)
     private static let checkInterval = 0.25
 
-    /// Leaves the pipe open, because a handler may be about to write to it.
+    /// From now on a signal ends the process at once, with the same exit code, as its last output
+    /// may still be blocked. Leaves the pipe open, because a handler may be about to write to it.
     deinit {
         guard let source else { return }
-        for number in signals { signal(number, SIG_DFL) }
+        for number in signals {
+            signal(number) { _ in _exit(ExitStatus.interrupted.rawValue) }
+        }
         source.cancel()
     }
 

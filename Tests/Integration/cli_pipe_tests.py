@@ -1,6 +1,7 @@
 """The command-line tool in pipes: other programs read its output or write its input, or do not."""
 
 import os
+import pathlib
 import select
 import signal
 import subprocess
@@ -23,6 +24,14 @@ def fills(process: subprocess.Popen[bytes]) -> None:
         os.close(pipe)
 
 
+def waits_in_write(process: subprocess.Popen[bytes]) -> None:
+    """Waits until one of its threads waits for room in a pipe."""
+    threads = pathlib.Path(f"/proc/{process.pid}/task")
+    while not any("pipe_write" in path.read_text() for path in threads.glob("*/wchan")):
+        expect(process.poll() is None, "it has ended")
+        time.sleep(0.01)
+
+
 def spent(process: subprocess.Popen[bytes]) -> float:
     """Seconds of CPU time."""
     with open(f"/proc/{process.pid}/stat") as stat:
@@ -43,6 +52,28 @@ def test_interrupted_with_a_reader_that_does_not_read(tool: Tool, servers: Serve
         fills(process)
         process.send_signal(signal.SIGTERM)
         ends(process, INTERRUPTED)
+
+
+def test_interrupted_when_only_the_last_output_is_not_read(tool: Tool, servers: Servers) -> None:
+    """The request is over, and its result waits for room in the pipe."""
+
+    async def answer(peer: Peer) -> None:
+        await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntext")
+
+    reader, pipe = os.pipe()
+    try:
+        os.set_blocking(pipe, False)
+        while select.select([], [pipe], [], 0)[1]:
+            os.write(pipe, bytes(4096))
+        os.set_blocking(pipe, True)
+        url = http(servers.script(answer))
+        with running(tool, "get", "--json", url, stdout=pipe) as process:
+            waits_in_write(process)
+            process.send_signal(signal.SIGTERM)
+            ends(process, INTERRUPTED)
+    finally:
+        os.close(reader)
+        os.close(pipe)
 
 
 def test_reader_goes_away(tool: Tool, servers: Servers) -> None:
