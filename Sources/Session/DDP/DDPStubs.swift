@@ -66,8 +66,7 @@ extension DDPSession {
 
     /// Begins the stub of a call.
     package mutating func beginStub(now: Instant) {
-        // The stub sees everything that was received.
-        if !quiescence.isWaiting { flush(now) }
+        applyReceived(now)
         store.beginBatch()
         store.beginOriginals()
         scopes = [DDPStubScope(random: RandomScope())]
@@ -234,9 +233,15 @@ extension DDPSession {
 
     /// Begins a batch: what is written until `endBatch` is one notification. Not inside a stub.
     package mutating func beginBatch(now: Instant) {
-        // The writer sees everything that was received.
-        if !quiescence.isWaiting { flush(now) }
+        applyReceived(now)
         store.beginBatch()
+    }
+
+    /// A program that writes sees everything that was received. What was received before the client
+    /// began to wait must not come after what is written now: a removed document would return when
+    /// the server has answered the call.
+    private mutating func applyReceived(_ now: Instant) {
+        if !quiescence.isWaiting || store.isBuffering { flush(now) }
     }
 
     package mutating func endBatch() { publishBatch() }

@@ -314,6 +314,24 @@ struct DDPMethodTests {
         #expect(model.call("/c/update", [["_id": "a"], ["$inc": ["n": 1]]]) == 1)
         #expect(model.document("a") == #"{"n":2}"#)
     }
+
+    /// Also while a call that was sent meanwhile holds back what follows: otherwise the snapshot of
+    /// a document would be older than what the server has sent, and come back as a ghost.
+    @Test func documentsThatWaitAreThereBehindAWaitingCall() {
+        let model = DDPModel.connected { $0.bufferInterval = .milliseconds(5) }
+        model.added("a")
+        model.pass(.milliseconds(5))
+        model.server(#"{"msg":"removed","collection":"c","id":"a"}"#)
+        model.call("login") { $0.isWait = true }
+        #expect(model.document("a") == "{}")
+        #expect(model.call("/c/remove", [["_id": "a"]]) == 0)
+        #expect(model.document("a") == nil)
+        model.result(1)
+        model.updated(1)
+        model.result(2)
+        model.updated(2)
+        #expect(model.document("a") == nil)
+    }
 }
 
 extension Result where Success == EJSON, Failure == DDPError {

@@ -96,9 +96,10 @@ extension DDPRun {
         call { $0.reconnect(now: world.now) }
     }
 
-    /// An attempt in the background has the same time as a connection.
+    /// An attempt in the background has the same time as a connection. One that follows another at
+    /// once, with another version of the protocol, has the rest of its time.
     private func beginGrace() {
-        guard isInBackground, link == nil else { return }
+        guard isInBackground, link == nil, session.status != .connecting else { return }
         graceEndsAt = world.now + plan.configuration.backgroundGrace
     }
 
