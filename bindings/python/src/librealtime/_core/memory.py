@@ -6,9 +6,12 @@ import ctypes
 import sys
 from typing import Any
 
+#: All memory from an address on, as ``Memory.from_address(address)``. The caller must pass a valid
+#: range.
+Memory: Any = ctypes.c_char * sys.maxsize
 #: All memory of this process: ``memory[address : address + length]`` copies bytes, in a third of
-#: the time of ``ctypes.string_at``. The caller must pass a valid range.
-memory: Any = (ctypes.c_char * sys.maxsize).from_address(0)
+#: the time of ``ctypes.string_at``.
+memory: Any = Memory.from_address(0)
 
 _view = memoryview(memory)
 #: From this size on a text is decoded in place, because a copy as bytes would double its memory.

@@ -172,8 +172,8 @@ class Options:
             def checked(self: object, *arguments: Any, **options: Any) -> None:
                 for option in options:
                     if option not in names and option not in make.__annotations__:
-                        said = hint(option, known, OF_OBJECTS)
-                        text = f"{name}() got an unexpected keyword argument {option!r}{said}"
+                        advice = hint(option, known, OF_OBJECTS)
+                        text = f"{name}() got an unexpected keyword argument {option!r}{advice}"
                         raise TypeError(text)
                 make(self, *arguments, **options)
 

@@ -36,7 +36,7 @@ class Headers(Mapping[str, str]):
     @property
     def _items(self) -> tuple[tuple[str, str], ...]:
         if self._parsed is None:
-            pairs = (said(line).partition(": ") for line in self._lines.split(b"\n") if line)
+            pairs = (decoded(line).partition(": ") for line in self._lines.split(b"\n") if line)
             self._parsed = tuple((name, value) for name, _, value in pairs)
         return self._parsed
 
@@ -83,7 +83,7 @@ class Response:
     @staticmethod
     def parse(status_code: int, reason: bytes, lines: bytes, body: bytes) -> Response:
         """Parses what the C interface passes."""
-        return Response(status_code, said(reason), Headers.of_lines(lines), body)
+        return Response(status_code, decoded(reason), Headers.of_lines(lines), body)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Opened:
             response,
             version_name(view.http_version),
             view.subprotocol.decode(),
-            said(view.extensions),
+            decoded(view.extensions),
             os.fsdecode(view.remote_address),
             os.fsdecode(view.local_address),
             view.tls_version.decode(),
@@ -145,7 +145,7 @@ def visible(text: str) -> str:
     return _CONTROLS.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
 
 
-def said(data: bytes) -> str:
+def decoded(data: bytes) -> str:
     """Decodes text from a server: as UTF-8 or, if it is invalid, as ISO-8859-1."""
     try:
         return data.decode()

@@ -50,8 +50,8 @@ class Accounts(Endpoint):
 
     def set_user_id(self, user_id: str | None) -> None:
         """Sets the user that stubs see, without a login, for servers with accounts of their own."""
-        said = None if user_id is None else text(user_id, "user_id")
-        check(DDP.set_user_id(self._require_handle(), said))
+        encoded_id = None if user_id is None else text(user_id, "user_id")
+        check(DDP.set_user_id(self._require_handle(), encoded_id))
 
     def _make_account_call(self, function: Any, *arguments: Any) -> Any:
         call = self._call_type(self)
@@ -86,15 +86,15 @@ class Accounts(Endpoint):
         )
 
     def _change_password(self, old: str | None, new: str) -> Any:
-        said = _optional(old, "old"), text(new, "new")
-        return self._make_account_call(DDP.change_password, *said)
+        arguments = _optional(old, "old"), text(new, "new")
+        return self._make_account_call(DDP.change_password, *arguments)
 
     def _forgot_password(self, email: str) -> Any:
         return self._make_account_call(DDP.forgot_password, text(email, "email"))
 
     def _reset_password(self, token: str, new: str) -> Any:
-        said = text(token, "token"), text(new, "new")
-        return self._make_account_call(DDP.reset_password, *said)
+        arguments = text(token, "token"), text(new, "new")
+        return self._make_account_call(DDP.reset_password, *arguments)
 
     def _verify_email(self, token: str) -> Any:
         return self._make_account_call(DDP.verify_email, text(token, "token"))

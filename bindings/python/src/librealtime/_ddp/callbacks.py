@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import ejson
 from .._core import abi
 from .._core.abi import rt_ddp_stage, rt_ddp_subscription, rt_status
+from .._core.collecting import add, collect
 from .._core.errors import check, from_status, with_python_names
 from .._core.kind import Kind, callback, trampoline
 from .._core.values import names_of
@@ -201,10 +201,6 @@ INDEXES = abi.rt_ddp_index_changes_fn(
 FEED = abi.rt_ddp_feed_fn(trampoline(lambda target: target._was_filled()))
 STUB = abi.rt_ddp_stub_fn(trampoline(lambda target, stub, params, _: target._run(stub, params)))
 
-# What a running call of the C interface collects.
-_collected: dict[int, list[Any]] = {}
-_keys = itertools.count(1)
-
 
 def ensure_room(frames: int = 100) -> None:
     """Raises ``RecursionError`` unless callbacks have room: what they raise inside C is lost."""
@@ -216,29 +212,23 @@ def _document(address: int, key: int) -> None:
     view = abi.rt_ddp_document.from_address(address)
     # Decoded later: a failure here would be lost.
     id_ = ctypes.string_at(view.id, view.id_length)
-    _collected[key].append((id_, ctypes.string_at(view.document, view.document_length)))
+    add(key, (id_, ctypes.string_at(view.document, view.document_length)))
 
 
 def _stage(address: int, key: int) -> None:
     view = abi.rt_ddp_outcome.from_address(address)
     error = error_at(view.error)
     text = ctypes.string_at(view.value, view.value_length)
-    _collected[key].append(text if error is None else error)
+    add(key, text if error is None else error)
 
 
 _DOCUMENT = abi.rt_ddp_document_fn(_document)
 _OUTCOME = abi.rt_ddp_outcome_fn(_stage)
 
 
-def _collect(function: Any, call: Callable[[Any, int], int]) -> tuple[int, list[Any]]:
+def _collect(callback: Any, call: Callable[[Any, int], int]) -> tuple[int, list[Any]]:
     ensure_room()
-    key = next(_keys)
-    found: list[Any] = []
-    _collected[key] = found
-    try:
-        return call(function, key), found
-    finally:
-        del _collected[key]
+    return collect(callback, call)
 
 
 def documents(call: Callable[[Any, int], int]) -> list[tuple[Any, dict[str, Any]]]:

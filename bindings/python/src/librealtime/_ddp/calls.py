@@ -30,8 +30,8 @@ def call_options(
     """The options of a call, for C. It reports all stages."""
     for name in others:
         # "timeout" is an option of calls that wait.
-        said = hint("call_timeout" if name == "timeout" else name, _OPTIONS, {})
-        raise TypeError(f"a call has no option {name!r}{said}")
+        advice = hint("call_timeout" if name == "timeout" else name, _OPTIONS, {})
+        raise TypeError(f"a call has no option {name!r}{advice}")
     options = rt_ddp_call_options()
     options.struct_bytes = ctypes.sizeof(options)
     options.stages = STAGES

@@ -292,9 +292,9 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
     # Calls.
 
     def _make_call(self, function: Any, *arguments: Any, **options: Any) -> Any:
-        said = call_options(**options)
+        encoded_options = call_options(**options)
         call: BaseCall = self._call_type(self)
-        call._start(function, *arguments, ctypes.byref(said))
+        call._start(function, *arguments, ctypes.byref(encoded_options))
         return call
 
     def _encoded(self, params: Any) -> bytes:
@@ -317,7 +317,7 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
         self, name: str, params: tuple[Any, ...], keep: float | None, on_stopped: Any
     ) -> Any:
         check_function(on_stopped, "on_stopped")
-        said, list_ = text(name, "name"), self._encoded(params)
+        encoded_name, list_ = text(name, "name"), self._encoded(params)
         keep_ms = -1 if keep is None else milliseconds(keep, "keep", least=0)
         handle = self._require_handle()
         made: BaseSubscription = self._subscription_type(self, name, params, on_stopped)
@@ -325,7 +325,15 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
         try:
             made._registration.set(
                 lambda handle, fn, key, destroy: DDP.subscribe(
-                    handle, said, list_, keep_ms, fn, key, destroy, ctypes.byref(number), None
+                    handle,
+                    encoded_name,
+                    list_,
+                    keep_ms,
+                    fn,
+                    key,
+                    destroy,
+                    ctypes.byref(number),
+                    None,
                 ),
                 handle,
                 made._trampoline,
@@ -343,13 +351,13 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
             kind = kind_of(publications)
             raise TypeError(f"publications is {kind}; a list is expected, such as ['name']")
         wanted = [publication(one) for one in publications]
-        said, handle = self._encoded(wanted), self._require_handle()
+        encoded_list, handle = self._encoded(wanted), self._require_handle()
         made: BaseLoader = self._loader_type(self)
         number = ctypes.c_uint64()
         try:
             made._registration.set(
                 lambda handle, fn, key, destroy: DDP.load(
-                    handle, said, fn, key, destroy, ctypes.byref(number), None
+                    handle, encoded_list, fn, key, destroy, ctypes.byref(number), None
                 ),
                 handle,
                 made._trampoline,

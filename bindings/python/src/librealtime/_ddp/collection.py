@@ -22,8 +22,8 @@ Question = tuple[str, Any, dict[str, Any]]
 
 def find(client: Any, collection: str, selector: Any, options: Any) -> list[Document]:
     handle = client._require_handle()
-    said = (text(collection, "collection"), *query(selector, options))
-    found = documents(lambda fn, key: int(DDP.find(handle, *said, fn, key)))
+    arguments = (text(collection, "collection"), *query(selector, options))
+    found = documents(lambda fn, key: int(DDP.find(handle, *arguments, fn, key)))
     return [document for _, document in found]
 
 
@@ -66,7 +66,7 @@ class BaseCollection(Uncopied):
     def __init__(self, client: Any, name: str, object_ids: bool) -> None:
         self._client = client
         self.name = name
-        self._said = text(name, "name")
+        self._encoded_name = text(name, "name")
         client._declare(name, object_ids)
 
     def __repr__(self) -> str:
@@ -74,7 +74,7 @@ class BaseCollection(Uncopied):
 
     def __len__(self) -> int:
         count = ctypes.c_uint64()
-        check(DDP.count(self._client._require_handle(), self._said, ctypes.byref(count)))
+        check(DDP.count(self._client._require_handle(), self._encoded_name, ctypes.byref(count)))
         return count.value
 
     def __bool__(self) -> bool:
@@ -82,8 +82,10 @@ class BaseCollection(Uncopied):
 
     def get(self, document_id: Any) -> Document | None:
         """The document that has this id; None if it is not there."""
-        handle, said = self._client._require_handle(), encoded(document_id)
-        found = documents(lambda fn, key: int(DDP.get_document(handle, self._said, said, fn, key)))
+        handle, encoded_id = self._client._require_handle(), encoded(document_id)
+        found = documents(
+            lambda fn, key: int(DDP.get_document(handle, self._encoded_name, encoded_id, fn, key))
+        )
         return found[0][1] if found else None
 
     def find_one(self, selector: Any = None, **options: Any) -> Document | None:
@@ -98,7 +100,7 @@ class BaseCollection(Uncopied):
         :param options: as for ``DDPClient.send``.
         :returns: the call; its ``stub_value`` is the id.
         """
-        return self._client._make_call(DDP.insert, self._said, encoded(document), **options)
+        return self._client._make_call(DDP.insert, self._encoded_name, encoded(document), **options)
 
     def update(self, document_id: Any, modifier: Document, **options: Any) -> Any:
         """Changes a document, here and at the server.
@@ -107,7 +109,7 @@ class BaseCollection(Uncopied):
         :returns: the call.
         """
         return self._client._make_call(
-            DDP.update, self._said, encoded(document_id), encoded(modifier), **options
+            DDP.update, self._encoded_name, encoded(document_id), encoded(modifier), **options
         )
 
     def remove(self, document_id: Any, **options: Any) -> Any:
@@ -115,7 +117,9 @@ class BaseCollection(Uncopied):
 
         :returns: the call.
         """
-        return self._client._make_call(DDP.remove, self._said, encoded(document_id), **options)
+        return self._client._make_call(
+            DDP.remove, self._encoded_name, encoded(document_id), **options
+        )
 
     def observe(
         self, handler: Callable[[DDPChange], object], selector: Any = None, **options: Any

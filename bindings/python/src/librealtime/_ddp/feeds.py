@@ -57,10 +57,10 @@ class Source(Awaited):
         name, selector, options = question
         owner, make = models, DDP.models_feed_new
         try:
-            said = (text(name, "collection"), *query(selector, options))
+            arguments = (text(name, "collection"), *query(selector, options))
             if models is None:
                 owner, make = client._require_handle(), DDP.feed_new
-            handle = as_closed(lambda: new(make, DDP.feed_free, owner, *said, parts))
+            handle = as_closed(lambda: new(make, DDP.feed_free, owner, *arguments, parts))
             self._registration.set(DDP.feed_on_change, handle, FEED)
         except BaseException:
             self._finish()

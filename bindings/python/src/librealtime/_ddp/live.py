@@ -39,10 +39,10 @@ class DDPLiveQuery(Awaited):
         number = ctypes.c_uint64()
         function = DDP.observe_indexes if by_indexes else DDP.observe
         try:
-            said = (text(collection, "collection"), *query(selector, options))
+            arguments = (text(collection, "collection"), *query(selector, options))
             self._registration.set(
                 lambda handle, fn, key, destroy: function(
-                    handle, *said, fn, key, destroy, ctypes.byref(number)
+                    handle, *arguments, fn, key, destroy, ctypes.byref(number)
                 ),
                 client._require_handle(),
                 INDEXES if by_indexes else LIVE,

@@ -65,11 +65,13 @@ class Mismatch(Exception):
 
 def _annotation(field: dataclasses.Field[Any]) -> str:
     """The type of a field, as the program has written it."""
-    said: Any = field.type
-    if isinstance(said, type) and not typing.get_args(said):
-        return said.__name__
+    declared: Any = field.type
+    if isinstance(declared, type) and not typing.get_args(declared):
+        return declared.__name__
     # Without the names of modules.
-    return re.sub(r"[\w.]+\.(?=\w)", "", re.sub(r"ForwardRef\('([^']*)'.*?\)", r"\1", str(said)))
+    return re.sub(
+        r"[\w.]+\.(?=\w)", "", re.sub(r"ForwardRef\('([^']*)'.*?\)", r"\1", str(declared))
+    )
 
 
 def encode(value: Any, models: Container[type] = ()) -> Any:

@@ -67,7 +67,7 @@ class ModelType:
     """
 
     label: str
-    said: bytes
+    encoded_label: bytes
     collection: str
     relationships: list[Relationship]
 
@@ -101,14 +101,14 @@ class ModelType:
         """What the schema says of it. C completes the names that it leaves out."""
         relationships = []
         for name, (destination, is_to_many) in self.destinations.items():
-            said = declaration(field_of_class(self.cls, name))
+            declared = declaration(field_of_class(self.cls, name))
             one = {
                 "name": name,
                 "to": labels[destination],
                 "many": is_to_many,
-                "field": said.field,
-                "inverse": said.inverse,
-                "storage": said.storage,
+                "field": declared.field,
+                "inverse": declared.inverse,
+                "storage": declared.storage,
             }
             relationships.append(one)
         return {
@@ -123,7 +123,7 @@ class ModelType:
         :param entry: what the completed schema says of it.
         :raises InvalidArgument: for names that documents cannot have.
         """
-        self.said = self.label.encode()
+        self.encoded_label = self.label.encode()
         self.collection = entry["collection"]
         self.relationships = [
             Relationship(one["name"], one["many"], one["field"]) for one in entry["relationships"]
@@ -181,8 +181,8 @@ class ModelType:
         try:
             construct(self.cls, {"id": id_, **read, **self._decode_relationships(references)})
         except Mismatch as error:
-            said = f"{self.cls.__name__} {id_}: {error.text}"
-            raise DDPModelError(rt_status.ERROR_INVALID_ARGUMENT, said) from None
+            message = f"{self.cls.__name__} {id_}: {error.text}"
+            raise DDPModelError(rt_status.ERROR_INVALID_ARGUMENT, message) from None
         return {**encoded, **references}
 
     def _checked_id(self, value: Any) -> Any:
@@ -263,8 +263,8 @@ def field_of_class(cls: type, name: str) -> dataclasses.Field[Any]:
 
 def given_collection(cls: type) -> str | None:
     """The collection that a class names itself; None for that of its name."""
-    said = getattr(cls, "__collection__", None)
-    return said if isinstance(said, str) else None
+    name = getattr(cls, "__collection__", None)
+    return name if isinstance(name, str) else None
 
 
 def _destination(hint: Any) -> tuple[type, bool] | None:

@@ -164,15 +164,15 @@ class BaseDDPModels(Uncopied):
 
     def _find(self, model: ModelType, selector: Any, options: Any) -> list[Document]:
         """Documents with fields for all relationships."""
-        said = (model.said, *query(selector, options))
+        arguments = (model.encoded_label, *query(selector, options))
         handle = self._handle
-        found = documents(lambda fn, key: int(DDP.models_find(handle, *said, fn, key)))
+        found = documents(lambda fn, key: int(DDP.models_find(handle, *arguments, fn, key)))
         return [document for _, document in found]
 
     def _document(self, model: ModelType, id_: Any) -> Document | None:
-        said = model.said, encoded(id_)
+        arguments = model.encoded_label, encoded(id_)
         handle = self._handle
-        found = documents(lambda fn, key: int(DDP.models_get(handle, *said, fn, key)))
+        found = documents(lambda fn, key: int(DDP.models_get(handle, *arguments, fn, key)))
         return found[0][1] if found else None
 
     def _get(self, model: ModelType, id_: Any) -> Any:

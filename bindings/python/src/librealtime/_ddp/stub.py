@@ -210,8 +210,8 @@ class StubEntry:
     def _run(self, handle: Any, params: int) -> None:
         depth = getattr(_running, "depth", 0)
         if depth >= _DEEPEST:
-            said = f"more than {_DEEPEST} stubs run inside each other"
-            check(DDP.stub_fail(handle, b"too-deep", said.encode(), None))
+            message = f"more than {_DEEPEST} stubs run inside each other"
+            check(DDP.stub_fail(handle, b"too-deep", message.encode(), None))
             return
         stub = DDPStub(handle)
         _running.depth = depth + 1
@@ -219,7 +219,7 @@ class StubEntry:
             self._end(handle, stub, ejson.loads(ctypes.string_at(params)))
         except BaseException as error:
             self._keep(error)
-            check(DDP.stub_fail(handle, b"error", _said(said_by(error)), None))
+            check(DDP.stub_fail(handle, b"error", _encoded(said_by(error)), None))
             if depth == 0:
                 _running.failure = error
             if not isinstance(error, Exception):
@@ -238,13 +238,13 @@ class StubEntry:
                 details = None if error.details is None else encoded(error.details)
             except (TypeError, ValueError) as fault:
                 reason = f"{reason or error.code}; without its details: {fault}"
-            said = None if reason is None else _said(reason)
-            check(DDP.stub_fail(handle, _said(error.code), said, details))
+            encoded_reason = None if reason is None else _encoded(reason)
+            check(DDP.stub_fail(handle, _encoded(error.code), encoded_reason, details))
         else:
             check(DDP.stub_return(handle, value))
 
 
-def _said(value: object) -> bytes:
+def _encoded(value: object) -> bytes:
     """A text of an error, as far as C can take it."""
     return str(value).replace("\0", "").encode("utf-8", "replace")
 

@@ -74,15 +74,15 @@ class PusherAuthorization(Uncopied, PusherAuthorizationRequest):
         :raises InvalidState: if it is already answered.
         """
         if isinstance(answer, Mapping):
-            said = encode(json_text(_without_none(answer)), "the answer")
+            body = encode(json_text(_without_none(answer)), "the answer")
         elif isinstance(answer, str):
-            said = encode(answer, "the answer")
+            body = encode(answer, "the answer")
         elif isinstance(answer, (bytes, bytearray, memoryview)):
-            said = bytes(answer)
+            body = bytes(answer)
         else:
             kind = kind_of(answer)
             raise TypeError(f"an authorization is {kind}; a mapping or JSON text is expected")
-        check(lib.rt_pusher_authorization_answer_json(self._take(), said, len(said)))
+        check(lib.rt_pusher_authorization_answer_json(self._take(), body, len(body)))
 
     def fail(self, message: str = "") -> None:
         """Refuses the authorization.

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import struct
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from .._core import abi
 from .._core.abi import rt_pusher_data, rt_state, rt_status
+from .._core.collecting import add, collect
 from .._core.errors import ConnectionClosedError, RealtimeError, check, from_status
 from .._core.failure import Failure
 from .._core.kind import Callback, Kind, callback
-from .._core.memory import memory
+from .._core.memory import Memory, memory
 from .._core.registry import find
 from .._core.response import Response
 from .._core.values import names_of
@@ -48,8 +47,6 @@ _Text = ctypes.POINTER(ctypes.c_char_p)
 _RECORD = struct.Struct("=9qii")
 _ROW = ctypes.sizeof(abi.rt_pusher_record)
 assert _RECORD.size == _ROW
-#: An array of all memory from a base address on. The caller must pass a valid range.
-_Memory = ctypes.c_char * sys.maxsize
 
 
 def _on_events(base: int, table: Any, count: int, key: int) -> None:
@@ -58,7 +55,7 @@ def _on_events(base: int, table: Any, count: int, key: int) -> None:
     if target is not None:
         try:
             rows = ctypes.string_at(table, count * _ROW)
-            target._received(_Memory.from_address(base), _RECORD.iter_unpack(rows))
+            target._received(Memory.from_address(base), _RECORD.iter_unpack(rows))
         except BaseException as error:
             target._keep(error)
 
@@ -203,8 +200,8 @@ def _user_data(target: Any, out_id: Any, out_info: Any) -> bool:
     named = target._names_user()
     if named is None:
         return False
-    for out, said in zip((out_id, out_info), named):
-        ctypes.cast(out, _Text)[0] = said
+    for out, value in zip((out_id, out_info), named):
+        ctypes.cast(out, _Text)[0] = value
     return True
 
 
@@ -249,21 +246,12 @@ USER_EVENT = callback(
     lambda target, address: target._user_received(_event(address)),
 )
 
-# The members that a running call of the C interface collects.
-_collected: dict[int, list[PusherMember]] = {}
-_keys = itertools.count(1)
-_COLLECT = abi.rt_pusher_member_fn(lambda address, key: _collected[key].append(_member(address)))
+_MEMBER = abi.rt_pusher_member_fn(lambda address, key: add(key, _member(address)))
 
 
 def members(call: Callable[[Any, int], int]) -> list[PusherMember]:
     """The members that a function of the C interface passes to its callback."""
-    key = next(_keys)
-    found: list[PusherMember] = []
-    _collected[key] = found
-    try:
-        status = call(_COLLECT, key)
-        if status != rt_status.ERROR_NOT_FOUND:
-            check(status)
-    finally:
-        del _collected[key]
+    status, found = collect(_MEMBER, call)
+    if status != rt_status.ERROR_NOT_FOUND:
+        check(status)
     return found

@@ -166,9 +166,9 @@ class BaseChannel(Listening):
         :raises StreamEnded: if the channel is unsubscribed.
         :raises BufferFull: if 8 MiB wait to be sent.
         """
-        said = encode(json_text(data), "the data")
+        encoded_data = encode(json_text(data), "the data")
         handle, name = self._require_handle(), text(event, "the name of an event")
-        check(CHANNEL.trigger(handle, name, said, len(said)))
+        check(CHANNEL.trigger(handle, name, encoded_data, len(encoded_data)))
 
     def unsubscribe(self) -> None:
         """Ends the subscription, and removes all handlers. Does nothing if it has ended."""

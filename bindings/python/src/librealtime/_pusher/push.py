@@ -38,18 +38,20 @@ class BasePush(Uncopied):
     def _register(self, token: bytes, platform: str) -> Call:
         if not isinstance(token, (bytes, bytearray, memoryview)):
             raise TypeError(f"token is {kind_of(token)}; bytes are expected")
-        said = bytes(token)
+        token_bytes = bytes(token)
         call = Call("register", ())
-        self._begin(call, PUSHER.push_register, said, len(said), text(platform, "platform"))
+        self._begin(
+            call, PUSHER.push_register, token_bytes, len(token_bytes), text(platform, "platform")
+        )
         return call
 
     def _change(self, name: str, interest: str, waits: bool) -> Call:
-        said = text(interest, "the interest")
-        if not said:
+        encoded_interest = text(interest, "the interest")
+        if not encoded_interest:
             raise invalid("the interest is empty")
         call = Call(name, (interest,))
         function = PUSHER.push_subscribe if name == "subscribe" else PUSHER.push_unsubscribe
-        self._begin(call, function, said, waits=waits)
+        self._begin(call, function, encoded_interest, waits=waits)
         return call
 
     def _replace(self, interests: Iterable[str], waits: bool) -> Call:
@@ -58,8 +60,8 @@ class BasePush(Uncopied):
             if not name or "\n" in text(name, "an interest").decode():
                 raise invalid(f"interest {name!r} is empty or has a line feed")
         call = Call("set_subscriptions", tuple(names))
-        said = text("\n".join(names), "interests")
-        self._begin(call, PUSHER.push_set_subscriptions, said, waits=waits)
+        encoded_names = text("\n".join(names), "interests")
+        self._begin(call, PUSHER.push_set_subscriptions, encoded_names, waits=waits)
         return call
 
     def _begin(self, call: Call, function: Any, *arguments: Any, waits: bool = False) -> None:

@@ -206,14 +206,14 @@ class BasePusher(Reception[C], Listening, Configured):
     def unsubscribe(self, name: str) -> None:
         """Ends the subscription to a channel, and removes the channel's handlers. Does nothing if
         there is none."""
-        said = text(name, "the channel's name")
+        encoded_name = text(name, "the channel's name")
         with self._guard:
             channel = self._names.pop(name, None)
             if channel is None:
                 return
             del self._channels[channel._number]
             handle = self._handle
-            status = 0 if handle is None else PUSHER.unsubscribe(handle, said)
+            status = 0 if handle is None else PUSHER.unsubscribe(handle, encoded_name)
         self._drop(channel)
         if status != rt_status.ERROR_NOT_FOUND:
             check(status)
@@ -271,7 +271,7 @@ class BasePusher(Reception[C], Listening, Configured):
 
     def _register(self, name: str, auth: str | None, channel_data: str | None, waits: bool) -> C:
         """Subscribes to a channel, or tries a failed one again."""
-        said = text(name, "the channel's name")
+        encoded_name = text(name, "the channel's name")
         handle = self._require_handle()
         if waits and not self._is_on:
             raise self._end()
@@ -279,7 +279,7 @@ class BasePusher(Reception[C], Listening, Configured):
             known = self._names.get(name)
             if known is not None:
                 known._refusal = None
-            arguments = [handle, said]
+            arguments = [handle, encoded_name]
             if auth is not None:
                 data = None if channel_data is None else text(channel_data, "channel_data")
                 arguments += [text(auth, "auth"), data]

@@ -49,24 +49,24 @@ class Reception(Flow, Generic[C]):
         """
         channels, everywhere = self._channels, self._bindings
         for number, at, length, data, size, id_, id_length, start, whole, kind, _ in records:
-            event = memory[at : at + length].decode("utf-8", "replace")
-            found = everywhere.named.get(event, everywhere.others)
+            event_name = memory[at : at + length].decode("utf-8", "replace")
+            found = everywhere.named.get(event_name, everywhere.others)
             name = None
             if number:
                 channel = channels.get(number) or self._find(number)
                 if channel is None:
                     continue
                 name, bindings = channel.name, channel._bindings
-                found += bindings.named.get(event, bindings.others)
+                found += bindings.named.get(event_name, bindings.others)
             if found:
-                told = PusherEvent(
-                    event,
+                event = PusherEvent(
+                    event_name,
                     name,
                     memory[data : data + size].decode("utf-8", "replace") if kind else None,
                     memory[id_ : id_ + id_length].decode("utf-8", "replace") if id_length else None,
                     memory[start : start + whole],
                 )
-                self._hand_to(found, told, size + 1)
+                self._hand_to(found, event, size + 1)
 
     def _hand_to(self, found: tuple[Binding, ...], event: PusherEvent, size: int) -> None:
         """Calls handlers; an exception does not keep the event from the others."""

@@ -89,8 +89,8 @@ class RequestOptions:
         known = RequestKeywords.__annotations__
         for name in options:
             if name not in known:
-                said = hint(name, known, OF_REQUESTS)
-                raise TypeError(f"{function}() has no option {name!r}{said}")
+                advice = hint(name, known, OF_REQUESTS)
+                raise TypeError(f"{function}() has no option {name!r}{advice}")
         if not options:
             return _NONE
         own = {name: value for name, value in options.items() if name not in REST_REQUEST_OPTIONS}
@@ -106,10 +106,10 @@ class RequestOptions:
         """Sets everything but the body."""
         if self is _NONE and not client.params:
             return
-        for name, said in self._query(client, path):
+        for name, encoded_value in self._query(client, path):
             check(
                 lib.rt_rest_request_add_query(
-                    request, text(name, "a parameter's name in params"), said
+                    request, text(name, "a parameter's name in params"), encoded_value
                 )
             )
         pairs = with_credentials(self.headers, self.auth, self.bearer_token)
@@ -178,8 +178,8 @@ def _pairs(params: Params, what: str) -> Iterator[tuple[str, bytes]]:
     for name, value in _items(params, what):
         for one in value if isinstance(value, (list, tuple)) else (value,):
             if one is not None:
-                said = str(one).lower() if isinstance(one, bool) else str(one)
-                yield name, text(said, f"the value of parameter {name} in {what}")
+                written = str(one).lower() if isinstance(one, bool) else str(one)
+                yield name, text(written, f"the value of parameter {name} in {what}")
 
 
 def check_params(params: Params) -> None:

@@ -159,22 +159,22 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
         if self._handle is None:
             return
         retry, self._retry_ms = self._retry_ms, None
-        told = ServerSentEvent(event, data, id_, retry, had_id)
+        sse = ServerSentEvent(event, data, id_, retry, had_id)
         handlers = self._handlers
         self._is_telling, self._is_forgotten = True, False
         if event == "message" and handlers.on_message is not None:
-            self._hand_to(handlers.on_message, told, size)
+            self._hand_to(handlers.on_message, sse, size)
         if self._listeners:
             for listener in tuple(self._listeners.get(event, ())):
                 # A listener removed in the meantime is not called.
                 if listener in self._listeners.get(event, ()):
-                    self._hand_to(listener.handler, told, size)
+                    self._hand_to(listener.handler, sse, size)
         if handlers.on_any is not None:
-            self._hand_to(handlers.on_any, told, size)
+            self._hand_to(handlers.on_any, sse, size)
         self._is_telling = False
         # Handlers and iteration receive the same events.
         if self._is_taken and not self._is_closed:
-            self._queue(told, size)
+            self._queue(sse, size)
         elif self._confirmed_handle is not None:
             self._was_told(id_)
 

@@ -12,7 +12,7 @@ import sys
 from typing import Any, Union
 
 from .._core import abi
-from .._core.memory import LARGE, memory, text_at
+from .._core.memory import LARGE, Memory, memory, text_at
 
 Message = Union[str, bytes]
 
@@ -21,8 +21,6 @@ _ROW = ctypes.sizeof(abi.rt_message)
 # The only byte of a row's kind that can be nonzero.
 _KIND = 16 if sys.byteorder == "little" else 19
 _TEXT = int(abi.rt_message_kind.TEXT)
-#: An array of all memory from a base address on. The caller must pass a valid range.
-_Memory = ctypes.c_char * sys.maxsize
 
 
 def decode(base: int, table: Any, count: int) -> tuple[list[Message], list[int]]:
@@ -34,7 +32,7 @@ def decode(base: int, table: Any, count: int) -> tuple[list[Message], list[int]]
             return [text_at(at, length)], [length]
         return [memory[at : at + length]], [length]
         # Slicing it returns bytes.
-    here: Any = _Memory.from_address(base)
+    here: Any = Memory.from_address(base)
     rows = ctypes.string_at(table, count * _ROW)
     kinds = rows[_KIND::_ROW]
     numbers = memoryview(rows).cast("q")
