@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .endpoint import Endpoint
+from .handle import Handle
 from .inbox import Inbox
 from .naming import kind_of
 from .reactor import Reactor, elsewhere
@@ -49,6 +50,22 @@ class Awaiting(Endpoint):
         self._worker: asyncio.Task[None] | None = None
         # Set on close: drop the results of message handlers, or of all handlers.
         self._forgets_messages = self._forgets_all = False
+
+    def _construct(self, make: Callable[[], None], count: int = 0, size: int = 0) -> None:
+        """Makes the object in C by `make`, on the running asyncio loop; for constructors. For
+        `count` and `size` see ``_prepare_awaiting``."""
+        self._prepare_awaiting(Reactor.current(), count, size)
+        try:
+            make()
+        except BaseException as error:
+            self._not_made(error)
+            self._reactor.release_when_idle()
+            raise
+        self._reactor.add(self)
+        self._hold()
+
+    def _join(self) -> Handle:
+        return self._reactor.require()
 
     def _await(self, awaitable: Awaitable[Any], size: int, is_end: bool = False) -> None:
         """Queues what a handler returned.

@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from .abi import rt_status
+from .endpoint import Endpoint
 from .errors import InvalidState, check
-from .handle import Handle
+from .handle import Handle, new_loop
 from .interrupts import deferring
 from .values import wait_limit
 from .waiting import dispatch
@@ -184,6 +185,23 @@ class Driven:
         """Ends the current or next turn, so that waiting threads check their conditions."""
         if loop is not None and not self._wheel.is_driven_here:
             wake(loop)
+
+
+class DrivenEndpoint(Driven, Endpoint):
+    """A connection that waits for the server on a loop of its own."""
+
+    def _construct(self, make: Callable[[], None]) -> None:
+        """Makes the object in C by `make`, and its thread; for constructors."""
+        self._prepare_driving()
+        try:
+            make()
+            self._live_by_itself()
+        except BaseException as error:
+            self._not_made(error)
+            raise
+
+    def _join(self) -> Handle:
+        return new_loop()
 
 
 def _wait_for(turn: Any, left: float | None) -> None:

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.awaiting import Awaiting
 from .._core.errors import timed_out
-from .._core.handle import Handle
 from .._core.outcome import Outcome
 from .._core.parameters import Given
-from .._core.reactor import Reactor
 from .._core.values import text
 from .asyncio_accounts import AsyncAccounts
 from .asyncio_collection import DDPBatch, DDPCollection
@@ -85,18 +83,8 @@ class DDPClient(Awaiting, AsyncAccounts, BaseDDPClient):
 
     def _begin(self, url: str, given: Given) -> None:
         self._waits = 0
-        self._prepare_awaiting(Reactor.current(), 0, 0)
-        try:
-            super()._begin(url, given)
-        except BaseException as error:
-            self._not_made(error)
-            self._reactor.release_when_idle()
-            raise
-        self._reactor.add(self)
-        self._hold()
-
-    def _join(self) -> Handle:
-        return self._reactor.require()
+        begin = super()._begin
+        self._construct(lambda: begin(url, given))
 
     async def connect(self, *, wait: bool = True, timeout: float | None = None) -> None:
         """Connects, and waits until it is connected. If the next attempt waits, it is made at once.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from .._core.driven import Driven
+from .._core.driven import DrivenEndpoint
 from .._core.errors import timed_out
-from .._core.handle import Handle, new_loop
 from .._core.outcome import Outcome
 from .._core.parameters import Given
 from .._core.values import text
@@ -56,7 +55,7 @@ class DDPLoader(BaseLoader):
     pass
 
 
-class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
+class DDPClient(DrivenEndpoint, BlockingAccounts, BaseDDPClient):
     """A client of a Meteor server; blocking.
 
         with DDPClient("https://example.org") as client:
@@ -76,16 +75,8 @@ class DDPClient(Driven, BlockingAccounts, BaseDDPClient):
     _loader_type = DDPLoader
 
     def _begin(self, url: str, given: Given) -> None:
-        self._prepare_driving()
-        try:
-            super()._begin(url, given)
-            self._live_by_itself()
-        except BaseException as error:
-            self._not_made(error)
-            raise
-
-    def _join(self) -> Handle:
-        return new_loop()
+        begin = super()._begin
+        self._construct(lambda: begin(url, given))
 
     def connect(self, *, wait: bool = True, timeout: float | None = None) -> None:
         """Connects, and waits until it is connected. If the next attempt waits, it is made at

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.awaiting import Awaiting, current_task
 from .._core.errors import timed_out
-from .._core.handle import Handle
 from .._core.option_tables import PUSHER_OPTIONS
 from .._core.parameters import Given
-from .._core.reactor import Reactor
 from .._core.shared_options import queue_limits
 from .asyncio_channel import PusherChannel, PusherUser
 from .asyncio_push import PusherPush
@@ -54,18 +52,8 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         # Coroutines of the program that authorize, and how long one may prepare a request.
         self._tasks: set[asyncio.Task[None]] = set()
         self._auth_timeout: float | None = PUSHER_OPTIONS.get("auth_timeout", given)
-        self._prepare_awaiting(Reactor.current(), *queue_limits(given))
-        try:
-            super()._begin(key, given)
-        except BaseException as error:
-            self._not_made(error)
-            self._reactor.release_when_idle()
-            raise
-        self._reactor.add(self)
-        self._hold()
-
-    def _join(self) -> Handle:
-        return self._reactor.require()
+        begin = super()._begin
+        self._construct(lambda: begin(key, given), *queue_limits(given))
 
     async def connect(self, *, wait: bool = True, timeout: float | None = None) -> None:
         """Connects, and waits until it is connected. Does nothing if it is; if the next attempt

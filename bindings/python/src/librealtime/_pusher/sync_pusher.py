@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from .._core.awaiting import plain
-from .._core.driven import Driven
+from .._core.driven import DrivenEndpoint
 from .._core.errors import timed_out
-from .._core.handle import Handle, new_loop
 from .._core.parameters import Given
 from .authorization import PusherAuthorization
 from .pusher_base import BasePusher
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
+class Pusher(DrivenEndpoint, BlockingListening, BasePusher[PusherChannel]):
     """A connection to Pusher Channels, or to a server that speaks its protocol; blocking.
 
         with Pusher(key, cluster="eu") as pusher:
@@ -45,17 +44,13 @@ class Pusher(Driven, BlockingListening, BasePusher[PusherChannel]):
 
     def _begin(self, key: str, given: Given) -> None:
         plain(given["prepare_authorization"], "prepare_authorization")
-        self._prepare_driving()
-        self._guard = self._lock
-        try:
-            super()._begin(key, given)
-            self._live_by_itself()
-        except BaseException as error:
-            self._not_made(error)
-            raise
+        begin = super()._begin
 
-    def _join(self) -> Handle:
-        return new_loop()
+        def make() -> None:
+            self._guard = self._lock
+            begin(key, given)
+
+        self._construct(make)
 
     def connect(self, *, wait: bool = True, timeout: float | None = None) -> None:
         """Connects, and waits until it is connected. Does nothing if it is; if the next attempt

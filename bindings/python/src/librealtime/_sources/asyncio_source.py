@@ -8,9 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from .._core.awaiting import Awaiting
-from .._core.handle import Handle
 from .._core.parameters import Given
-from .._core.reactor import Reactor
 from .._core.shared_options import queue_limits
 from .source_base import BaseSource, T
 from .taken import TaskTaker
@@ -21,18 +19,8 @@ class AsyncSource(Awaiting, BaseSource[T]):
 
     def _begin(self, url: str, given: Given) -> None:
         self._takers: WeakKeyDictionary[asyncio.Task[Any], TaskTaker] = WeakKeyDictionary()
-        self._prepare_awaiting(Reactor.current(), *queue_limits(given))
-        try:
-            super()._begin(url, given)
-        except BaseException as error:
-            self._not_made(error)
-            self._reactor.release_when_idle()
-            raise
-        self._reactor.add(self)
-        self._hold()
-
-    def _join(self) -> Handle:
-        return self._reactor.require()
+        begin = super()._begin
+        self._construct(lambda: begin(url, given), *queue_limits(given))
 
     async def __aiter__(self) -> AsyncIterator[T]:
         self._check_loop()

@@ -6,27 +6,18 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from .._core.driven import Driven, deadline_after
+from .._core.driven import DrivenEndpoint, deadline_after
 from .._core.errors import StreamEnded, timed_out
-from .._core.handle import Handle, new_loop
 from .._core.parameters import Given
 from .source_base import BaseSource, T
 
 
-class BlockingSource(Driven, BaseSource[T]):
+class BlockingSource(DrivenEndpoint, BaseSource[T]):
     """Driven by any thread that waits for it."""
 
     def _begin(self, url: str, given: Given) -> None:
-        self._prepare_driving()
-        try:
-            super()._begin(url, given)
-            self._live_by_itself()
-        except BaseException as error:
-            self._not_made(error)
-            raise
-
-    def _join(self) -> Handle:
-        return new_loop()
+        begin = super()._begin
+        self._construct(lambda: begin(url, given))
 
     def __iter__(self) -> Iterator[T]:
         try:
