@@ -73,7 +73,7 @@ public final class EventSource: Sendable, AsyncSequence {
         if start { try self.start() }
     }
 
-    private init(_ connection: EventSourceConnection, _ options: Options, on loop: Loop) {
+    init(_ connection: EventSourceConnection, _ options: Options, on loop: Loop) {
         self.connection = connection
         self.loop = loop
         let mailbox = Mailbox<Mail>(
@@ -112,46 +112,6 @@ public final class EventSource: Sendable, AsyncSequence {
         connection.observeState { [stateHub, unowned connection] in
             stateHub.update { ReadyState(connection.state) }
         }
-    }
-
-    /// Where `EventSource(url:headers:)` keeps the last event id for the next run of the program.
-    public enum IDFile: Sendable {
-        /// `librealtime/event-ids/PROGRAM` below the folder that XDG_STATE_HOME names, or else
-        /// below `~/.local/state`; PROGRAM is the name of the executable. Ids are kept by URL,
-        /// without user and password. If this file cannot be used, for example without a home
-        /// folder, the log says so (`Log.send`), and no id is kept.
-        case standard
-        /// This file; see `Options.idFile`.
-        case path(String)
-        /// No id is kept.
-        case none
-    }
-
-    /// Creates an event source with these headers, as IKEventSource does, and connects. It
-    /// continues after the last event that an earlier run of the program handled. An invalid URL or
-    /// header is a fatal error, which `onError` and the iteration report.
-    /// - Parameters:
-    ///   - url: `http://` or `https://`.
-    ///   - idFile: where the last event id is kept for the next run; `resetStoredID` deletes it.
-    public convenience init(
-        url: String, headers: [String: String] = [:], idFile: IDFile = .standard,
-        on loop: Loop = .shared
-    ) {
-        var options = Options()
-        options.headers = headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
-        switch idFile {
-        case .standard: options.idFile = Options.standardIDFile
-        case .path(let path): options.idFile = path
-        case .none: break
-        }
-        let connection: EventSourceConnection
-        do throws(RealtimeError) {
-            connection = try options.connection(to: url, on: loop)
-        } catch {
-            connection = EventSourceConnection(failing: error, on: loop.engine)
-        }
-        self.init(connection, options, on: loop)
-        try? start()
     }
 
     /// For the command-line tool, which ends if ids cannot be kept.
@@ -354,6 +314,3 @@ extension EventSource.ReadyState {
             }
     }
 }
-
-/// IKEventSource's name for the state.
-public typealias EventSourceState = EventSource.ReadyState

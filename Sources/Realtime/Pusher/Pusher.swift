@@ -119,16 +119,6 @@ public final class Pusher: Sendable {
         return bind(nil, Handler(callback.isolation) { @Sendable in call($0.plainMessage) })
     }
 
-    /// The same with a label, which code for early versions of PusherSwift has.
-    @_disfavoredOverload
-    @discardableResult
-    public func bind(
-        @_inheritActorContext callback: @escaping @Sendable @isolated(any) (Any?) -> Void,
-        _: Void = ()
-    ) -> String {
-        bind(callback)
-    }
-
     /// Binds a callback to all events: those of all channels, and of the connection.
     /// - Returns: an id for `unbind`.
     @discardableResult

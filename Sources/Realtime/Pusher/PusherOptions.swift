@@ -176,18 +176,6 @@ public struct PusherClientOptions: Sendable {
         self.activityTimeout = activityTimeout.map { .seconds($0) }
     }
 
-    /// The same with `encrypted` instead of `useTLS`, as in PusherSwift before 7.
-    public init(
-        authMethod: AuthMethod = .noMethod, attemptToReturnJSONObject: Bool = true,
-        autoReconnect: Bool = true, host: PusherHost = .defaultHost, port: Int? = nil,
-        encrypted: Bool, activityTimeout: Double? = nil
-    ) {
-        self.init(
-            authMethod: authMethod, attemptToReturnJSONObject: attemptToReturnJSONObject,
-            autoReconnect: autoReconnect, host: host, port: port, useTLS: encrypted,
-            activityTimeout: activityTimeout)
-    }
-
     /// Removes what may have captured objects of the program.
     mutating func releaseFunctions() {
         switch authMethod {

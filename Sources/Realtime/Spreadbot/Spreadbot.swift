@@ -93,7 +93,7 @@ public final class Spreadbot: Sendable {
     /// Retained, because a loop ends, with everything on it, when its last reference is released.
     let loop: Loop
     let dispatcher: SpreadbotDispatcher
-    let executor: Executor
+    let executor: HandlerExecutor
     private let stateHub = StateHub<State>(.disconnected)
     private let maxBufferedMessages: Int
     private let maxBufferedBytes: Int

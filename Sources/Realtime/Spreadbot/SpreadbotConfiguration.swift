@@ -29,9 +29,6 @@ extension Spreadbot {
         }
     }
 
-    /// The name in Spreadbot_iOS.
-    public typealias Executor = HandlerExecutor
-
     /// The options of a connection. The defaults suit most programs.
     public struct Configuration: Sendable {
         /// The URL to which paths are appended, `http://` or `https://` without a query.
@@ -99,7 +96,7 @@ extension Spreadbot {
         /// How many bytes may wait for them.
         public var maxBufferedBytes = 8 << 20
         /// Where handlers run.
-        public var executor = Executor.main
+        public var executor = HandlerExecutor.main
 
         // abigen: the options of SpreadbotConfiguration
         /// A query parameter that carries the access token, in addition to the header

@@ -101,11 +101,11 @@ extension Spreadbot.Configuration {
         return urls
     }
 
-    private static func executor(_ value: any Sendable) -> Spreadbot.Executor? {
+    private static func executor(_ value: any Sendable) -> HandlerExecutor? {
         switch value as? String {
         case "main": .main
         case "loop": .loop
-        default: value as? Spreadbot.Executor
+        default: value as? HandlerExecutor
         }
     }
 
