@@ -358,3 +358,9 @@ def check(status: int) -> None:
     """Raises an exception if a call of the C interface returned an error."""
     if status < 0:
         raise from_status(status, lib.rt_last_error().decode())
+
+
+def checked(result: int) -> int:
+    """The result of a function of the C interface, which is negative for an error."""
+    check(result)
+    return result

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from .._core.endpoint import Endpoint
+from .._core.errors import checked
 from .._core.kind import read_text
 from .._core.naming import kind_of
 from .._core.values import encode, invalid, text
-from .callbacks import DDP, asked, documents
+from .callbacks import DDP, documents
 from .checking import check
 from .stub import encoded
 
@@ -46,7 +47,7 @@ class Accounts(Endpoint):
         """Whether a login is in progress. It stays False while a user who is known (`user_id`) is
         logged in again, on a new connection or with a token that was kept."""
         handle = self._handle
-        return handle is not None and asked(DDP.is_logging_in, handle) == 1
+        return handle is not None and checked(DDP.is_logging_in(handle)) == 1
 
     def set_user_id(self, user_id: str | None) -> None:
         """Sets the user that stubs see, without a login, for servers with accounts of their own."""

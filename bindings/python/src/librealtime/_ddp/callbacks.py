@@ -26,13 +26,6 @@ _KINDS: dict[int, ErrorKind] = {
 _CHANGES: dict[int, Any] = {value: name for name, value in names_of(abi.rt_ddp_change_kind).items()}
 
 
-def asked(getter: Callable[[Any], int], handle: Any) -> int:
-    """What a function of the C interface returns, which is negative for an error."""
-    value = getter(handle)
-    check(value)
-    return value
-
-
 def _value(address: int, length: int) -> Any:
     return ejson.loads(ctypes.string_at(address, length))
 

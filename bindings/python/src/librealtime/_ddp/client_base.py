@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._core.abi import rt_ddp_account, rt_ddp_ids, rt_ddp_status, rt_status
 from .._core.awaiting import at_once, check_function, handlers_of, plain
-from .._core.errors import InvalidState, RealtimeError, final, timed_out
+from .._core.errors import InvalidState, RealtimeError, checked, final, timed_out
 from .._core.handle import Handle
 from .._core.handlers import Handler
 from .._core.headers import header_pairs
@@ -21,7 +21,7 @@ from .._core.outcome import Outcome, Result
 from .._core.parameters import Configured, Given, Setup
 from .._core.values import milliseconds, text
 from .accounts import Accounts
-from .callbacks import ALWAYS, DDP, ON_CHANGE, ON_DEBUG, ON_LOAD_TOKEN, STATUSES, asked
+from .callbacks import ALWAYS, DDP, ON_CHANGE, ON_DEBUG, ON_LOAD_TOKEN, STATUSES
 from .calls import BaseCall, BaseLoader, BaseSubscription, call_options, publication
 from .checking import check
 from .errors import DDPError, closed
@@ -126,13 +126,13 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
         """``"offline"``, ``"connecting"``, ``"connected"``, ``"waiting"`` for the next attempt, or
         ``"failed"`` for good."""
         handle = self._handle
-        return "offline" if handle is None else STATUSES[asked(DDP.get_status, handle)]
+        return "offline" if handle is None else STATUSES[checked(DDP.get_status(handle))]
 
     @property
     def retry_count(self) -> int:
         """How many attempts in a row have failed."""
         handle = self._handle
-        return 0 if handle is None else asked(DDP.get_retry_count, handle)
+        return 0 if handle is None else checked(DDP.get_retry_count(handle))
 
     @property
     def retry_in(self) -> float | None:
@@ -161,7 +161,7 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
         until a connection has lasted for `quiescence_limit`, or 30 s without a limit. Then
         `on_current` is called."""
         handle = self._handle
-        return handle is not None and asked(DDP.has_stale_documents, handle) == 1
+        return handle is not None and checked(DDP.has_stale_documents(handle)) == 1
 
     # Handlers.
 

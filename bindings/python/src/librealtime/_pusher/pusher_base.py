@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._core.abi import rt_state, rt_status
 from .._core.awaiting import handlers_of, plain
-from .._core.errors import InvalidState, RealtimeError, StreamEnded, check
+from .._core.errors import InvalidState, RealtimeError, StreamEnded, check, checked
 from .._core.handle import Handle, new
 from .._core.handlers import Handler
 from .._core.headers import header_pairs
@@ -144,7 +144,7 @@ class BasePusher(Reception[C], Listening, Configured):
         """``"disconnected"`` if no attempt follows by itself, ``"connecting"``, ``"connected"``,
         ``"disconnecting"``, or ``"reconnecting"`` while the next attempt is awaited."""
         handle = self._handle
-        return "disconnected" if handle is None else STATES[_asked(PUSHER.get_state, handle)]
+        return "disconnected" if handle is None else STATES[checked(PUSHER.get_state(handle))]
 
     @property
     def socket_id(self) -> str | None:
@@ -164,7 +164,7 @@ class BasePusher(Reception[C], Listening, Configured):
         handle = self._handle
         if handle is None:
             return 0
-        return _asked(PUSHER.get_reconnect_attempts, handle)
+        return checked(PUSHER.get_reconnect_attempts(handle))
 
     @property
     def channels(self) -> list[C]:
@@ -426,12 +426,6 @@ class BasePusher(Reception[C], Listening, Configured):
     def _soon(self, function: Any) -> None:
         """Calls a function on the thread of the object; this may be called on any."""
         raise NotImplementedError
-
-
-def _asked(getter: Callable[[Handle], int], handle: Handle) -> int:
-    value = getter(handle)
-    check(value)
-    return value
 
 
 def _bind_user(registration: Registration, handle: Handle) -> None:

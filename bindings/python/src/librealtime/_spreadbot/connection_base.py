@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 from .._core.abi import rt_status
-from .._core.errors import BufferFull, InvalidState, RealtimeError, check, final, from_status
+from .._core.errors import (
+    BufferFull,
+    InvalidState,
+    RealtimeError,
+    check,
+    checked,
+    final,
+    from_status,
+)
 from .._core.failure import Failure
 from .._core.handle import Handle
 from .._core.handlers import Handler
@@ -102,19 +110,19 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
     @property
     def state(self) -> State:
         handle = self._handle
-        return "disconnected" if handle is None else STATES[_asked(SPREADBOT.get_state, handle)]
+        return "disconnected" if handle is None else STATES[checked(SPREADBOT.get_state(handle))]
 
     @property
     def phase(self) -> Phase:
         """The current step while it is connecting; ``"none"`` otherwise."""
         handle = self._handle
-        return "none" if handle is None else PHASES[_asked(SPREADBOT.get_phase, handle)]
+        return "none" if handle is None else PHASES[checked(SPREADBOT.get_phase(handle))]
 
     @property
     def transport(self) -> Transport | None:
         """The transport in use, or the last one tried while it is connecting."""
         handle = self._handle
-        return None if handle is None else transport_name(_asked(SPREADBOT.get_transport, handle))
+        return None if handle is None else transport_name(checked(SPREADBOT.get_transport(handle)))
 
     def _tokens(self) -> tuple[str, str]:
         handle = self._handle
@@ -296,9 +304,3 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
         """The exception for sending after it is closed."""
         message = f"the {self._kind.noun} is closed"
         return self._failure or from_status(rt_status.ERROR_CLOSED, message)
-
-
-def _asked(getter: Callable[[Handle], int], handle: Handle) -> int:
-    value = getter(handle)
-    check(value)
-    return value
