@@ -9,10 +9,9 @@ enum OptionFiles {
         let errors = try PythonErrors(under: root)
         var files: [Output.File] = []
         for object in objects {
-            let stem = try chapter(of: object, under: root)
             files.append(
                 Output.File(
-                    path: "Sources/RealtimeABI/\(stem)+Plain.swift",
+                    path: try chapter(of: object, under: root) + "+Plain.swift",
                     text: SetterPrinter.print(object)))
             files.append(try region(of: object, under: root))
         }
@@ -46,18 +45,27 @@ enum OptionFiles {
         return found.sorted { $0.path < $1.path }
     }
 
-    /// The file of RealtimeABI with the setters' chapter, without its extension.
+    /// The path of the file of RealtimeABI with the setters' chapter, without its extension.
     private static func chapter(of object: OptionObject, under root: URL) throws -> String {
         let parts = object.swiftType.components(separatedBy: ".")
         let first = parts.first ?? ""
-        if ["Options", "Configuration"].contains(parts.last) {
-            return (first.hasSuffix("Client") ? String(first.dropLast(6)) : first) + "Options"
+        let client = first.hasSuffix("Client") ? String(first.dropLast(6)) : first
+        let isUsual = ["Options", "Configuration"].contains(parts.last)
+        let names =
+            isUsual
+            ? ["\(client)Options"]
+            : [parts.joined(), first, "\(object.subjects.joined())Options"]
+        let folder = "Sources/RealtimeABI"
+        let found = FileManager.default.enumerator(
+            atPath: root.appendingPathComponent(folder).path)
+        let files = (found?.compactMap { $0 as? String } ?? []).sorted()
+        for name in names {
+            for file in files where file.split(separator: "/").last == "\(name).swift" {
+                return "\(folder)/\(file.dropLast(6))"
+            }
         }
-        let folder = root.appendingPathComponent("Sources/RealtimeABI")
-        for name in [parts.joined(), first, "\(object.subjects.joined())Options"]
-        where FileManager.default.fileExists(atPath: folder.path + "/\(name).swift") {
-            return name
-        }
+        // An object whose setters are all printed needs no file by hand.
+        if isUsual { return "\(folder)/\(client)Options" }
         throw Failure.message("RealtimeABI has no file for \(object.swiftType)")
     }
 

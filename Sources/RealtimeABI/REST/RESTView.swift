@@ -109,6 +109,14 @@ final class RESTView: Handle {
     }
 }
 
+extension CallAnswer {
+    convenience init(_ response: RESTView) {
+        self.init(
+            response: OpaquePointer(Unmanaged.passUnretained(response).toOpaque()), of: response,
+            error: response.outcome.error)
+    }
+}
+
 extension RESTRequestBuilder {
     func setSource(
         _ box: CallbackBox<rt_rest_source_fn>, _ rewind: rt_rest_rewind_fn?, length: Int?

@@ -115,7 +115,7 @@ private struct DDPOutcomeCopy {
 }
 
 /// The outcome of a completed call. The caller owns it and frees it with `Inbox.free`.
-func copied(_ outcome: DDPStubOutcome) -> UnsafeMutablePointer<rt_ddp_outcome> {
+private func copied(_ outcome: DDPStubOutcome) -> UnsafeMutablePointer<rt_ddp_outcome> {
     let content = DDPOutcomeTexts(outcome)
     let copy = content.texts.copied { text, start in
         let error = content.error(text)
@@ -126,6 +126,16 @@ func copied(_ outcome: DDPStubOutcome) -> UnsafeMutablePointer<rt_ddp_outcome> {
             error: error ?? rt_ddp_error())
     }
     return copy.assumingMemoryBound(to: rt_ddp_outcome.self)
+}
+
+extension CallAnswer {
+    convenience init(_ outcome: DDPStubOutcome) {
+        var failure: RealtimeError?
+        if case .failure(let error) = outcome {
+            failure = error.realtimeError("the call has failed")
+        }
+        self.init(outcome: copied(outcome), error: failure)
+    }
 }
 
 /// Shows what happened to a subscription.

@@ -29,8 +29,7 @@ public func rt_rest_response_free(_ response: rt_rest_response?) {
 /// - Returns: the response; NULL before the answer, and for other calls.
 @_cdecl("rt_call_response")
 public func rt_call_response(_ call: rt_call?) -> rt_rest_response? {
-    guard let response = (try? PendingCall.borrow(call))?.answer?.response else { return nil }
-    return OpaquePointer(Unmanaged.passUnretained(response).toOpaque())
+    (try? PendingCall.borrow(call))?.answer?.response
 }
 
 /// The request's result: RT_OK for a status of 200 to 299, and RT_ERROR_HTTP_STATUS for other

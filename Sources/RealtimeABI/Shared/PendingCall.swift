@@ -7,27 +7,23 @@ import Wire
 
 /// The answer to a call.
 ///
-/// Unchecked because it does not change once it is set.
+/// Unchecked because it does not change once it is set, and neither does what it owns.
 final class CallAnswer: @unchecked Sendable {
-    let response: RESTView?
-    /// Memory of `copied`, which this owns.
+    /// Of a request: what `owner` owns.
+    let response: OpaquePointer?
+    /// Of a Meteor call: freed with the answer.
     let outcome: UnsafeMutablePointer<rt_ddp_outcome>?
     fileprivate let error: RealtimeError?
+    private let owner: AnyObject?
 
-    init(_ response: RESTView) {
+    init(
+        response: OpaquePointer? = nil, of owner: AnyObject? = nil,
+        outcome: UnsafeMutablePointer<rt_ddp_outcome>? = nil, error: RealtimeError?
+    ) {
         self.response = response
-        outcome = nil
-        error = response.outcome.error
-    }
-
-    init(_ ended: DDPStubOutcome) {
-        response = nil
-        outcome = copied(ended)
-        if case .failure(let error) = ended {
-            self.error = error.realtimeError("the call has failed")
-        } else {
-            error = nil
-        }
+        self.owner = owner
+        self.outcome = outcome
+        self.error = error
     }
 
     deinit { Inbox.free(outcome) }
@@ -76,21 +72,4 @@ final class PendingCall: Handle {
     func export(to out: UnsafeMutablePointer<rt_call?>?) {
         out?.pointee = PendingCall.export(self)
     }
-}
-
-extension DDPCallHandlers {
-    /// Also sets an answer when the call is completed.
-    mutating func set(_ answerer: CallAnswerer?) {
-        guard let answerer else { return }
-        let handler = completed
-        completed = { outcome in
-            handler?(outcome)
-            answerer.set(CallAnswer(outcome))
-        }
-    }
-}
-
-/// What sets an answer when all writes of a batch are completed.
-func writesEnd(_ answerer: CallAnswerer) -> DDPWritesEnd {
-    DDPWritesEnd { answerer.set(CallAnswer($0)) }
 }

@@ -81,3 +81,14 @@ public func rt_longpoll_on_credentials(
         try poll.setHandlers { $0.credentials = credentialsHandler(box) }
     }
 }
+
+extension LongPollMessage {
+    /// Calls `function` with a view of a long poll's message.
+    func show(to function: rt_event_fn, _ user: UnsafeMutableRawPointer?) {
+        var view = rt_event(
+            struct_bytes: MemoryLayout<rt_event>.size, id: characters(id), id_length: id.count,
+            event: StaticText.empty, event_length: 0, data: characters(data),
+            data_length: data.count, content_type: characters(contentType), had_id: hadID)
+        function(&view, user)
+    }
+}

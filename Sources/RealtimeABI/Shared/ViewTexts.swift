@@ -192,28 +192,6 @@ extension HTTPSourceFailure {
     }
 }
 
-extension SpreadbotSession.Failure {
-    var view: FailureView {
-        FailureView(
-            error: error, httpStatus: status, retryIn: retryIn, attempt: attempt,
-            isFatal: isFatal, transport: number(of: transport))
-    }
-}
-
-extension WebSocketFailure {
-    var view: FailureView {
-        FailureView(
-            error: error, httpStatus: error.response?.status ?? 0, retryIn: retryIn,
-            attempt: attempt, isFatal: isFatal, closeCode: code.rawValue, closeReason: reason)
-    }
-}
-
-extension WebSocketEnd {
-    var view: ClosedView {
-        ClosedView(error: error, code: code.rawValue, reason: reason, isClean: isClean)
-    }
-}
-
 /// The contents of an `rt_closed`.
 struct ClosedView {
     var error: RealtimeError?
@@ -234,23 +212,6 @@ struct ClosedView {
                 reason_length: reason.count)
             body(&view)
         }
-    }
-}
-
-extension SpreadbotSent {
-    /// Calls `function` with a view of this.
-    func show(to function: rt_spreadbot_sent_fn, _ user: UnsafeMutableRawPointer?) {
-        func show(_ response: rt_rest_response?) {
-            (error?.message ?? "").withCString {
-                var view = rt_spreadbot_sent(
-                    struct_bytes: MemoryLayout<rt_spreadbot_sent>.size, number: number,
-                    status: error?.code.rawValue ?? RT_STATUS.OK.rawValue, message: $0,
-                    response: response)
-                function(&view, user)
-            }
-        }
-        guard let result, result.outcome.head != nil else { return show(nil) }
-        RESTView.show(result, to: show)
     }
 }
 
@@ -293,38 +254,5 @@ func credentialsHandler(
         return try named(
             refusal.view { function($0, box.user) }, "what the credentials callback answered",
             "RT_CREDENTIALS_NONE, RT_CREDENTIALS_READY or RT_CREDENTIALS_LATER")
-    }
-}
-
-extension StreamEvent {
-    /// Calls `function` with a view of an event source's event.
-    func show(to function: rt_event_fn, _ user: UnsafeMutableRawPointer?) {
-        var view = rt_event(
-            struct_bytes: MemoryLayout<rt_event>.size, id: characters(id), id_length: id.count,
-            event: characters(type), event_length: type.count, data: characters(data),
-            data_length: data.count, content_type: StaticText.empty, had_id: hadID)
-        function(&view, user)
-    }
-}
-
-extension LongPollMessage {
-    /// Calls `function` with a view of a long poll's message.
-    func show(to function: rt_event_fn, _ user: UnsafeMutableRawPointer?) {
-        var view = rt_event(
-            struct_bytes: MemoryLayout<rt_event>.size, id: characters(id), id_length: id.count,
-            event: StaticText.empty, event_length: 0, data: characters(data),
-            data_length: data.count, content_type: characters(contentType), had_id: hadID)
-        function(&view, user)
-    }
-}
-
-extension SpreadbotMessage {
-    /// Calls `function` with a view of a Spreadbot connection's message.
-    func show(to function: rt_event_fn, _ user: UnsafeMutableRawPointer?) {
-        var view = rt_event(
-            struct_bytes: MemoryLayout<rt_event>.size, id: characters(id), id_length: id.count,
-            event: characters(event), event_length: event.count, data: characters(data),
-            data_length: data.count, content_type: StaticText.empty, had_id: hadID)
-        function(&view, user)
     }
 }

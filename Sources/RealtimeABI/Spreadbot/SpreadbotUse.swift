@@ -186,7 +186,7 @@ public func rt_spreadbot_get_phase(_ spreadbot: rt_spreadbot?) -> Int32 {
 @_cdecl("rt_spreadbot_get_transport")
 public func rt_spreadbot_get_transport(_ spreadbot: rt_spreadbot?) -> Int32 {
     borderValue { () throws(RealtimeError) in
-        number(of: try SpreadbotConnection.borrow(spreadbot).transport)
+        transportNumber(of: try SpreadbotConnection.borrow(spreadbot).transport)
     }
 }
 
@@ -232,7 +232,7 @@ public func rt_spreadbot_get_refresh_token(
     }
 }
 
-func number(of transport: SpreadbotTransport?) -> rt_spreadbot_transport {
+func transportNumber(of transport: SpreadbotTransport?) -> rt_spreadbot_transport {
     transport?.rawValue ?? RT_SPREADBOT_TRANSPORT.NONE.rawValue
 }
 

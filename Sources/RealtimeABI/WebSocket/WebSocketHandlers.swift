@@ -3,24 +3,7 @@ import Engine
 import Session
 import Wire
 
-/// A C callback with its user data. `destroy` runs exactly once, when the last reference is
-/// released: after the last call that could receive the data, or at once if the setter fails.
-///
-/// Unchecked because the C contract allows `user` to be used on the loop's thread and destroyed on
-/// any.
-final class CallbackBox<Function>: @unchecked Sendable {
-    let function: Function?
-    let user: UnsafeMutableRawPointer?
-    private let destroy: rt_destroy_fn?
-
-    init(_ function: Function?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?) {
-        self.function = function
-        self.user = user
-        self.destroy = destroy
-    }
-
-    deinit { destroy?(user) }
-}
+// C callbacks as handlers of a WebSocket. Nothing here is exported.
 
 /// Changes a WebSocket's options.
 func websocketOptions(
@@ -37,16 +20,6 @@ func websocketCall(
     _ websocket: rt_websocket?, _ body: (WebSocketConnection) throws(RealtimeError) -> Void
 ) -> rt_status {
     border { () throws(RealtimeError) in try WebSocketConnection.borrowing(websocket, body) }
-}
-
-func setLog(level: rt_log_level, _ box: CallbackBox<rt_log_fn>) throws(RealtimeError) {
-    guard let level = LogLevel(rawValue: level) else {
-        throw RealtimeError(.invalidArgument, "level is \(level), 0 to 4 is expected")
-    }
-    guard let function = box.function else { return Log.set(.off, nil) }
-    Log.set(level) { level, line in
-        line.withCString { function(level.rawValue, $0, box.user) }
-    }
 }
 
 // Each function wraps a C function into an engine handler; NULL removes the handler. A handler
@@ -133,5 +106,19 @@ extension WebSocketConnection {
             }
             if box.function == nil { handlers.pong = nil }
         }
+    }
+}
+
+extension WebSocketFailure {
+    var view: FailureView {
+        FailureView(
+            error: error, httpStatus: error.response?.status ?? 0, retryIn: retryIn,
+            attempt: attempt, isFatal: isFatal, closeCode: code.rawValue, closeReason: reason)
+    }
+}
+
+extension WebSocketEnd {
+    var view: ClosedView {
+        ClosedView(error: error, code: code.rawValue, reason: reason, isClean: isClean)
     }
 }

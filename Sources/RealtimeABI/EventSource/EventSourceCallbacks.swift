@@ -261,3 +261,14 @@ private func handler(
     guard let function = box.function else { return nil }
     return { $0.show(to: function, box.user) }
 }
+
+extension StreamEvent {
+    /// Calls `function` with a view of an event source's event.
+    func show(to function: rt_event_fn, _ user: UnsafeMutableRawPointer?) {
+        var view = rt_event(
+            struct_bytes: MemoryLayout<rt_event>.size, id: characters(id), id_length: id.count,
+            event: characters(type), event_length: type.count, data: characters(data),
+            data_length: data.count, content_type: StaticText.empty, had_id: hadID)
+        function(&view, user)
+    }
+}

@@ -54,7 +54,7 @@ public func rt_spreadbot_on_transport(
     let box = CallbackBox(fn, user, destroy)
     return handlers(spreadbot) {
         $0.transport = box.function.map { function in
-            { function(number(of: $0), box.user) }
+            { function(transportNumber(of: $0), box.user) }
         }
     }
 }
