@@ -164,6 +164,15 @@ def test_abigen_prints_an_option_for_all_languages() -> None:
         expect(text in found["options.md"], found["options.md"])
 
 
+def test_setters_are_in_the_folder_of_their_chapter() -> None:
+    root = options_package("folder", annotated("Option: wait, delay"))
+    folder = root / "Sources/RealtimeABI/Things"
+    folder.mkdir(parents=True)
+    (folder / "ThingOptions.swift").write_text("// Chapter: thing options. Options.\n")
+    run(command(root), status=1)
+    expect((folder / "ThingOptions+Plain.swift").exists(), "the setters are not there")
+
+
 def test_each_object_can_have_options_that_take_effect_once() -> None:
     sources = [path.read_text() for path in (ROOT / "Sources").rglob("*.swift")]
     objects = re.findall(r"/// - Object: (\w+), [\w.]+(.*)", "\n".join(sources))
