@@ -8,9 +8,10 @@ enum Abigen {
         OVERVIEW: Generates the interface of librealtime from its sources.
 
         From the annotated options of Session: C's setters, Swift's options, Python's table of
-        options and docs/options.md. From RealtimeABI: include/realtime.abi.json (the model),
-        include/realtime.h and bindings/python/src/librealtime/_core/abi.py. Without
-        --symbol-graph it builds RealtimeABI and extracts the symbol graph.
+        options and docs/options.md. From the annotated callbacks of RealtimeABI: their setters.
+        From all of RealtimeABI: include/realtime.abi.json (the model), include/realtime.h and
+        bindings/python/src/librealtime/_core/abi.py. Without --symbol-graph it builds RealtimeABI
+        and extracts the symbol graph.
 
         USAGE: abigen [--check] [--root <folder>] [--symbol-graph <file>]
 
@@ -37,8 +38,9 @@ enum Abigen {
         }
         do {
             // First the files from which the interface is built.
-            try finish(OptionFiles.files(under: options.root), options)
-            try finish(files(for: try interface(options)), options)
+            let callbacks = try CallbackPrinter.files(under: options.root)
+            try finish(OptionFiles.files(under: options.root) + callbacks.files, options)
+            try finish(files(for: try interface(options, callbacks.source)), options)
         } catch {
             say("\(error)")
             exit(1)
@@ -54,12 +56,14 @@ enum Abigen {
         }
     }
 
-    private static func interface(_ options: Options) throws -> Interface {
+    private static func interface(
+        _ options: Options, _ callbacks: CallbackSource
+    ) throws -> Interface {
         let file = try options.symbolGraph ?? Toolchain.symbolGraph(of: options.root)
         let sources = SourceFiles(root: options.root)
         return try InterfaceReader.read(
             SymbolGraph(contentsOf: file), sources: sources,
-            structs: structs(under: options.root, from: sources),
+            structs: structs(under: options.root, from: sources), callbacks: callbacks,
             library: "realtime", version: version(from: sources))
     }
 

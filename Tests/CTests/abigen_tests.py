@@ -131,7 +131,7 @@ ACCEPTED = (
 )
 
 
-def package(name: str, source: str, chapter: str = "General") -> Path:
+def package(name: str, source: str, chapter: str = "General", *, is_compiled: bool = True) -> Path:
     """A folder that looks like the project to abigen, and its symbol graph."""
     root = SCRATCH / "abigen" / name
     shutil.rmtree(root, ignore_errors=True)
@@ -143,21 +143,20 @@ def package(name: str, source: str, chapter: str = "General") -> Path:
     (header.parent / "module.modulemap").write_text('module CShims { header "rt_types.h" }\n')
     file = root / f"Sources/RealtimeABI/{chapter}.swift"
     file.write_text(CHAPTER + source + "import CShims\n")
+    if is_compiled:
+        compiled(root)
+    return root
+
+
+def compiled(root: Path) -> None:
+    """Writes the symbol graph of a package."""
     graph = ["-emit-symbol-graph", "-emit-symbol-graph-dir", str(root / "graph")]
     graph.append("-symbol-graph-skip-synthesized-members")
-    module = ["-module-name", "RealtimeABI", "-I", str(header.parent)]
-    run(
-        [
-            "swiftc",
-            "-emit-module",
-            *module,
-            *graph,
-            file,
-            "-o",
-            root / "graph/m.swiftmodule",
-        ]
-    )
-    return root
+    include = root / "Sources/CShims/include"
+    files = sorted((root / "Sources/RealtimeABI").glob("*.swift"))
+    module = ["-module-name", "RealtimeABI", "-I", str(include)]
+    out = ["-o", root / "graph/m.swiftmodule"]
+    run(["swiftc", "-emit-module", *module, *graph, *files, *out])
 
 
 def command(root: Path) -> list[str | Path]:

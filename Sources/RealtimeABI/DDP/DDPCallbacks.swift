@@ -43,93 +43,49 @@ public typealias rt_ddp_refused_fn =
 public typealias rt_ddp_debug_fn =
     @convention(c) (_ line: UnsafePointer<CChar>?, _ user: UnsafeMutableRawPointer?) -> Void
 
-/// Sets the callback for changes of the status. When it runs, `rt_ddp_get_status` already returns
-/// the new one. A wait for a network is reported once, by the failure that led to it or by
-/// RT_ERROR_CONNECT; the status is then offline, and may have been before. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_ddp_on_status")
-public func rt_ddp_on_status(
-    _ ddp: rt_ddp?, _ fn: rt_ddp_status_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return ddpHandlers(ddp) {
-        $0.status = box.function.map { function in { $0.show(to: function, box.user) } }
+/// - Callbacks: ddp, ddpHandlers
+extension DDPHandlers {
+    /// Sets the callback for changes of the status. When it runs, `rt_ddp_get_status` already
+    /// returns the new one. A wait for a network is reported once, by the failure that led to it or
+    /// by RT_ERROR_CONNECT; the status is then offline, and may have been before. Since 0.1.
+    mutating func onStatus(_ box: CallbackBox<rt_ddp_status_fn>) {
+        status = box.function.map { function in { $0.show(to: function, box.user) } }
     }
-}
 
-/// Sets the callback that runs each time a connection is open, before the server has confirmed it.
-/// Calls that it makes are sent before all calls that waited for a connection, after the login with
-/// a token. One with the option `wait` is finished before the others are sent. Calls that other
-/// threads make meanwhile wait with those from before. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_ddp_on_open")
-public func rt_ddp_on_open(
-    _ ddp: rt_ddp?, _ fn: rt_ddp_open_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return ddpHandlers(ddp) {
-        $0.open = box.function.map { function in { function(box.user) } }
+    /// Sets the callback that runs each time a connection is open, before the server has confirmed
+    /// it. Calls that it makes are sent before all calls that waited for a connection, after the
+    /// login with a token. One with the option `wait` is finished before the others are sent. Calls
+    /// that other threads make meanwhile wait with those from before. Since 0.1.
+    mutating func onOpen(_ box: CallbackBox<rt_ddp_open_fn>) {
+        open = box.function.map { function in { function(box.user) } }
     }
-}
 
-/// Sets the callback for changes of the local documents, by the server and by stubs. Changes that
-/// were made together come one after the other; the field `last` marks the last of them. Live
-/// queries are reported after them. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_ddp_on_change")
-public func rt_ddp_on_change(
-    _ ddp: rt_ddp?, _ fn: rt_ddp_change_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return ddpHandlers(ddp) {
-        $0.changed = box.function.map { function in
+    /// Sets the callback for changes of the local documents, by the server and by stubs. Changes
+    /// that were made together come one after the other; the field `last` marks the last of them.
+    /// Live queries are reported after them. Since 0.1.
+    mutating func onChange(_ box: CallbackBox<rt_ddp_change_fn>) {
+        changed = box.function.map { function in
             { show($0.changes, to: function, box.user, while: $1) }
         }
     }
-}
 
-/// Sets the callback that runs when the documents of an earlier run (`rt_ddp_set_document_file`)
-/// have been replaced by those of the server. It does not run if there were none. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_ddp_on_current")
-public func rt_ddp_on_current(
-    _ ddp: rt_ddp?, _ fn: rt_ddp_current_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return ddpHandlers(ddp) {
-        $0.current = box.function.map { function in { function(box.user) } }
+    /// Sets the callback that runs when the documents of an earlier run
+    /// (`rt_ddp_set_document_file`) have been replaced by those of the server. It does not run if
+    /// there were none. Since 0.1.
+    mutating func onCurrent(_ box: CallbackBox<rt_ddp_current_fn>) {
+        current = box.function.map { function in { function(box.user) } }
     }
-}
 
-/// Sets the callback for changes of the account: of the user, and of the token that logs the user
-/// in again. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_ddp_on_account")
-public func rt_ddp_on_account(
-    _ ddp: rt_ddp?, _ fn: rt_ddp_account_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return ddpHandlers(ddp) {
-        $0.account = box.function.map { function in { $0.show(to: function, box.user) } }
+    /// Sets the callback for changes of the account: of the user, and of the token that logs the
+    /// user in again. Since 0.1.
+    mutating func onAccount(_ box: CallbackBox<rt_ddp_account_fn>) {
+        account = box.function.map { function in { $0.show(to: function, box.user) } }
     }
-}
 
-/// Sets the callback for messages that the server did not understand. The connection stays. Since
-/// 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_ddp_on_refused")
-public func rt_ddp_on_refused(
-    _ ddp: rt_ddp?, _ fn: rt_ddp_refused_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return ddpHandlers(ddp) {
-        $0.refused = box.function.map { function in
+    /// Sets the callback for messages that the server did not understand. The connection stays.
+    /// Since 0.1.
+    mutating func onRefused(_ box: CallbackBox<rt_ddp_refused_fn>) {
+        refused = box.function.map { function in
             { reason, offending in
                 var texts = ViewTexts()
                 let (reason, offending) = (texts.add(reason), texts.add(offending ?? []))
@@ -137,20 +93,12 @@ public func rt_ddp_on_refused(
             }
         }
     }
-}
 
-/// Sets the callback for debugging: it receives a line, beginning with `[DDP]`, for what is out of
-/// the ordinary: messages that are ignored, lost connections, stubs that fail, and logins that are
-/// repeated. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_ddp_on_debug")
-public func rt_ddp_on_debug(
-    _ ddp: rt_ddp?, _ fn: rt_ddp_debug_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return ddpHandlers(ddp) {
-        $0.debug = box.function.map { function in
+    /// Sets the callback for debugging: it receives a line, beginning with `[DDP]`, for what is out
+    /// of the ordinary: messages that are ignored, lost connections, stubs that fail, and logins
+    /// that are repeated. Since 0.1.
+    mutating func onDebug(_ box: CallbackBox<rt_ddp_debug_fn>) {
+        debug = box.function.map { function in
             { line in line.withCString { function($0, box.user) } }
         }
     }

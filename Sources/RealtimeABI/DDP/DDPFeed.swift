@@ -76,21 +76,16 @@ public func rt_ddp_feed_receive(
     }
 }
 
-/// Sets the callback that runs when there is something to take, which may be now. It is not called
-/// again before `rt_ddp_feed_receive` has been called. NULL removes it. Any thread. Since 0.1.
-/// - Parameter fn: called on the loop's thread, never inside this call. It may take the batch.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_CLOSED if the client was freed;
-///   RT_ERROR_FORKED.
-@_cdecl("rt_ddp_feed_on_change")
-public func rt_ddp_feed_on_change(
-    _ feed: rt_ddp_feed?, _ fn: rt_ddp_feed_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return border { () throws(RealtimeError) in
-        let feed = try FeedHandle.borrow(feed).feed
-        try feed.client.loop.checkNotForked()
-        try feed.setHandler(box.function.map { function in { function(box.user) } })
+/// - Callbacks: ddp_feed, ddpFeedCall
+extension DDPFeed {
+    /// Sets the callback that runs when there is something to take, which may be now. It is not
+    /// called again before `rt_ddp_feed_receive` has been called. NULL removes it. Any thread.
+    /// Since 0.1.
+    /// - Parameter fn: called on the loop's thread, never inside this call. It may take the batch.
+    /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_CLOSED if the client was
+    ///   freed; RT_ERROR_FORKED.
+    func onChange(_ box: CallbackBox<rt_ddp_feed_fn>) throws(RealtimeError) {
+        try setHandler(box.function.map { function in { function(box.user) } })
     }
 }
 
@@ -107,6 +102,17 @@ public func rt_ddp_feed_interrupt(_ feed: rt_ddp_feed?) -> rt_status {
 @_cdecl("rt_ddp_feed_free")
 public func rt_ddp_feed_free(_ feed: rt_ddp_feed?) {
     FeedHandle.release(feed) { $0.feed.close() }
+}
+
+/// Runs a call on a feed.
+func ddpFeedCall(
+    _ feed: rt_ddp_feed?, _ body: (DDPFeed) throws(RealtimeError) -> Void
+) -> rt_status {
+    border { () throws(RealtimeError) in
+        let feed = try FeedHandle.borrow(feed).feed
+        try feed.client.loop.checkNotForked()
+        try body(feed)
+    }
 }
 
 /// Frees a batch. NULL is accepted. Any thread. Since 0.1.

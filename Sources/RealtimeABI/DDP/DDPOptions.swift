@@ -11,19 +11,15 @@ import Wire
 public typealias rt_ddp_load_token_fn =
     @convention(c) (_ user: UnsafeMutableRawPointer?) -> UnsafePointer<CChar>?
 
-/// Sets the callback that loads the token of an earlier login, for programs that keep it themselves
-/// (`RT_DDP_ACCOUNT_STORE`) and not in a file (`rt_ddp_set_token_file`). It is called at the first
-/// use of the client, on the thread of that use, and before each connection. It must not use the
-/// client. A text that is not a token counts as none. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_ddp_on_load_token")
-public func rt_ddp_on_load_token(
-    _ ddp: rt_ddp?, _ fn: rt_ddp_load_token_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return ddpHandlers(ddp) {
-        $0.loadToken = box.function.map { function in
+/// - Callbacks: ddp, ddpHandlers
+extension DDPHandlers {
+    /// Sets the callback that loads the token of an earlier login, for programs that keep it
+    /// themselves (`RT_DDP_ACCOUNT_STORE`) and not in a file (`rt_ddp_set_token_file`). It is
+    /// called at the first use of the client, on the thread of that use, and before each
+    /// connection. It must not use the client. A text that is not a token counts as none. Since
+    /// 0.1.
+    mutating func onLoadToken(_ box: CallbackBox<rt_ddp_load_token_fn>) {
+        loadToken = box.function.map { function in
             {
                 guard let token = function(box.user) else { return nil }
                 return DDPLoginToken(text: String(cString: token))

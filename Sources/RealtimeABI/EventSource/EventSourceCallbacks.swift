@@ -34,150 +34,57 @@ public typealias rt_eventsource_name_fn =
         _ event: UnsafePointer<CChar>?, _ length: Int, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// Sets the callback for an open stream: the server responded with 200 and text/event-stream. Since
-/// 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_eventsource_on_open")
-public func rt_eventsource_on_open(
-    _ eventsource: rt_eventsource?, _ fn: rt_opened_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.setHandlers { $0.open = openedHandler(box) }
-    }
-}
+/// - Callbacks: eventsource, eventsourceHandlers
+extension EventSourceHandlers {
+    /// Sets the callback for an open stream: the server responded with 200 and text/event-stream.
+    /// Since 0.1.
+    mutating func onOpen(_ box: CallbackBox<rt_opened_fn>) { open = openedHandler(box) }
 
-/// Sets the callback for events of the type "message", which is also the type of events without
-/// one. Other types go to listeners. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_eventsource_on_message")
-public func rt_eventsource_on_message(
-    _ eventsource: rt_eventsource?, _ fn: rt_event_fn?,
-    _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.setHandlers { $0.message = handler(box) }
-    }
-}
+    /// Sets the callback for events of the type "message", which is also the type of events without
+    /// one. Other types go to listeners. Since 0.1.
+    mutating func onMessage(_ box: CallbackBox<rt_event_fn>) { message = handler(box) }
 
-/// Sets the callback for events of all types. It is called after the listeners of the event's type.
-/// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_eventsource_on_any")
-public func rt_eventsource_on_any(
-    _ eventsource: rt_eventsource?, _ fn: rt_event_fn?,
-    _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.setHandlers { $0.any = handler(box) }
-    }
-}
+    /// Sets the callback for events of all types. It is called after the listeners of the event's
+    /// type. Since 0.1.
+    mutating func onAny(_ box: CallbackBox<rt_event_fn>) { any = handler(box) }
 
-/// Sets the callback for comments. It is called as each comment is read. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_eventsource_on_comment")
-public func rt_eventsource_on_comment(
-    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_comment_fn?,
-    _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.setHandlers {
-            $0.comment = box.function.map { function in
-                { function(characters($0), $0.count, box.user) }
-            }
+    /// Sets the callback for comments. It is called as each comment is read. Since 0.1.
+    mutating func onComment(_ box: CallbackBox<rt_eventsource_comment_fn>) {
+        comment = box.function.map { function in
+            { function(characters($0), $0.count, box.user) }
         }
     }
-}
 
-/// Sets the callback for reconnection times. It is called at the end of each `retry` line. Since
-/// 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_eventsource_on_retry")
-public func rt_eventsource_on_retry(
-    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_retry_fn?,
-    _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.setHandlers {
-            $0.retry = box.function.map { function in { function($0, box.user) } }
-        }
+    /// Sets the callback for reconnection times. It is called at the end of each `retry` line.
+    /// Since 0.1.
+    mutating func onRetry(_ box: CallbackBox<rt_eventsource_retry_fn>) {
+        retry = box.function.map { function in { function($0, box.user) } }
     }
-}
 
-/// Sets the callback for failed attempts and ended streams. `status` is RT_ERROR_CLOSED for a
-/// stream that ended in order. If the failure is fatal, the event source is closed and this is the
-/// last callback; otherwise it reconnects. A wait for a network is reported once, by the failure
-/// that led to it or by RT_ERROR_CONNECT; `retry_in_ms` is then -1. A failure with `attempt` 0 does
-/// not affect the connection (an id file that cannot be used). A failure that occurs before the
-/// callback is set is kept for it. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_eventsource_on_error")
-public func rt_eventsource_on_error(
-    _ eventsource: rt_eventsource?, _ fn: rt_failure_fn?,
-    _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.setHandlers { $0.error = failureHandler(box) }
+    /// Sets the callback for failed attempts and ended streams. `status` is RT_ERROR_CLOSED for a
+    /// stream that ended in order. If the failure is fatal, the event source is closed and this is
+    /// the last callback; otherwise it reconnects. A wait for a network is reported once, by the
+    /// failure that led to it or by RT_ERROR_CONNECT; `retry_in_ms` is then -1. A failure with
+    /// `attempt` 0 does not affect the connection (an id file that cannot be used). A failure that
+    /// occurs before the callback is set is kept for it. Since 0.1.
+    mutating func onError(_ box: CallbackBox<rt_failure_fn>) { error = failureHandler(box) }
+
+    /// Sets the callback before each attempt, including the first. Since 0.1.
+    mutating func onRequest(_ box: CallbackBox<rt_attempt_fn>) { request = attemptHandler(box) }
+
+    /// Sets the callback for a server that requires credentials. After RT_CREDENTIALS_LATER the
+    /// event source waits for `rt_eventsource_credentials_ready`. Since 0.1.
+    mutating func onCredentials(_ box: CallbackBox<rt_credentials_fn>) {
+        credentials = credentialsHandler(box)
     }
-}
 
-/// Sets the callback before each attempt, including the first. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_eventsource_on_request")
-public func rt_eventsource_on_request(
-    _ eventsource: rt_eventsource?, _ fn: rt_attempt_fn?,
-    _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.setHandlers { $0.request = attemptHandler(box) }
-    }
-}
-
-/// Sets the callback for a server that requires credentials. After RT_CREDENTIALS_LATER the event
-/// source waits for `rt_eventsource_credentials_ready`. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_eventsource_on_credentials")
-public func rt_eventsource_on_credentials(
-    _ eventsource: rt_eventsource?, _ fn: rt_credentials_fn?,
-    _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.setHandlers { $0.credentials = credentialsHandler(box) }
-    }
-}
-
-/// Sets the callback that stores ids wherever the program keeps them. In the next run, pass the
-/// stored id to `rt_eventsource_set_last_event_id`. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_eventsource_on_store")
-public func rt_eventsource_on_store(
-    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_store_fn?,
-    _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return eventsourceCall(eventsource) { (source) throws(RealtimeError) in
-        try source.setHandlers {
-            $0.storeID = box.function.map { function in
-                { key, id in
-                    key.withCString { key in
-                        id.withCString { function(key, $0, id.utf8.count, box.user) }
-                    }
+    /// Sets the callback that stores ids wherever the program keeps them. In the next run, pass the
+    /// stored id to `rt_eventsource_set_last_event_id`. Since 0.1.
+    mutating func onStore(_ box: CallbackBox<rt_eventsource_store_fn>) {
+        storeID = box.function.map { function in
+            { key, id in
+                key.withCString { key in
+                    id.withCString { function(key, $0, id.utf8.count, box.user) }
                 }
             }
         }
@@ -243,6 +150,15 @@ public func rt_eventsource_event_names(
             let text = type.map { CChar(bitPattern: $0) } + [0]
             text.withUnsafeBufferPointer { fn($0.baseAddress, type.count, user) }
         }
+    }
+}
+
+/// Sets handlers of an event source.
+func eventsourceHandlers(
+    _ eventsource: rt_eventsource?, _ body: (inout EventSourceHandlers) -> Void
+) -> rt_status {
+    eventsourceCall(eventsource) { (source) throws(RealtimeError) in
+        try source.setHandlers(body)
     }
 }
 

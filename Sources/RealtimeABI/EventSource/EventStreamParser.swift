@@ -27,52 +27,25 @@ public func rt_eventstream_parser_free(_ parser: rt_eventstream_parser?) {
     EventStreamReader.release(parser) { $0.close() }
 }
 
-/// Sets the callback for events. NULL removes it. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_eventstream_parser_on_event")
-public func rt_eventstream_parser_on_event(
-    _ parser: rt_eventstream_parser?, _ fn: rt_event_fn?,
-    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return reader(parser) {
-        $0.changeHandlers { handlers in
-            handlers.event = box.function.map { function in { $0.show(to: function, box.user) } }
+/// - Callbacks: eventstream_parser, eventstreamParserHandlers
+extension EventStreamReader.Handlers {
+    /// Sets the callback for events. NULL removes it. Since 0.1.
+    mutating func onEvent(_ box: CallbackBox<rt_event_fn>) {
+        event = box.function.map { function in { $0.show(to: function, box.user) } }
+    }
+
+    /// Sets the callback for comments, which are valid UTF-8, followed by a NUL. It is called as
+    /// each comment is read. Without it, comments of any length are skipped. Since 0.1.
+    mutating func onComment(_ box: CallbackBox<rt_eventsource_comment_fn>) {
+        comment = box.function.map { function in
+            { function(characters($0), $0.count, box.user) }
         }
     }
-}
 
-/// Sets the callback for comments, which are valid UTF-8, followed by a NUL. It is called as each
-/// comment is read. Without it, comments of any length are skipped. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_eventstream_parser_on_comment")
-public func rt_eventstream_parser_on_comment(
-    _ parser: rt_eventstream_parser?, _ fn: rt_eventsource_comment_fn?,
-    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return reader(parser) {
-        $0.changeHandlers { handlers in
-            handlers.comment = box.function.map { function in
-                { function(characters($0), $0.count, box.user) }
-            }
-        }
-    }
-}
-
-/// Sets the callback for reconnection times. It is called at the end of each `retry` line. Since
-/// 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_eventstream_parser_on_retry")
-public func rt_eventstream_parser_on_retry(
-    _ parser: rt_eventstream_parser?, _ fn: rt_eventsource_retry_fn?,
-    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return reader(parser) {
-        $0.changeHandlers { handlers in
-            handlers.retry = box.function.map { function in { function($0, box.user) } }
-        }
+    /// Sets the callback for reconnection times. It is called at the end of each `retry` line.
+    /// Since 0.1.
+    mutating func onRetry(_ box: CallbackBox<rt_eventsource_retry_fn>) {
+        retry = box.function.map { function in { function($0, box.user) } }
     }
 }
 
@@ -155,6 +128,13 @@ func eventstreamParserOptions(
         try body(&limits)
         try parser.setLimits(limits)
     }
+}
+
+/// Sets a parser's handlers.
+func eventstreamParserHandlers(
+    _ parser: rt_eventstream_parser?, _ body: (inout EventStreamReader.Handlers) -> Void
+) -> rt_status {
+    reader(parser) { $0.changeHandlers(body) }
 }
 
 /// Runs a call on a parser, which a callback may free meanwhile.

@@ -42,17 +42,12 @@ public typealias rt_pusher_user_data_fn =
         _ user: UnsafeMutableRawPointer?
     ) -> Bool
 
-/// Sets the callback that authorizes subscriptions and sign-ins instead of the endpoints and the
-/// secret. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_authorize")
-public func rt_pusher_on_authorize(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_authorize_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.authorize = box.function.map { function in
+/// - Callbacks: pusher, pusherHandlers
+extension PusherHandlers {
+    /// Sets the callback that authorizes subscriptions and sign-ins instead of the endpoints and
+    /// the secret. Since 0.1.
+    mutating func onAuthorize(_ box: CallbackBox<rt_pusher_authorize_fn>) {
+        authorize = box.function.map { function in
             { authorization in
                 authorization.request.view {
                     function($0, PusherAuthorization.export(authorization), box.user)
@@ -60,18 +55,10 @@ public func rt_pusher_on_authorize(
             }
         }
     }
-}
 
-/// Sets the callback that changes requests to the authorization endpoints. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_prepare_authorization")
-public func rt_pusher_on_prepare_authorization(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_prepare_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.prepareAuthorization = box.function.map { function in
+    /// Sets the callback that changes requests to the authorization endpoints. Since 0.1.
+    mutating func onPrepareAuthorization(_ box: CallbackBox<rt_pusher_prepare_fn>) {
+        prepareAuthorization = box.function.map { function in
             { request, http in
                 withExtendedLifetime(http) {
                     request.view {
@@ -82,19 +69,11 @@ public func rt_pusher_on_prepare_authorization(
             }
         }
     }
-}
 
-/// Sets the callback that names the own user, for presence channels that are signed with
-/// `rt_pusher_set_secret`. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_user_data")
-public func rt_pusher_on_user_data(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_user_data_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.userData = box.function.map { function in { userData(function, box.user) } }
+    /// Sets the callback that names the own user, for presence channels that are signed with
+    /// `rt_pusher_set_secret`. Since 0.1.
+    mutating func onUserData(_ box: CallbackBox<rt_pusher_user_data_fn>) {
+        userData = box.function.map { function in { userDataAnswer(function, box.user) } }
     }
 }
 

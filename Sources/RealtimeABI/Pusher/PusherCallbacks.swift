@@ -54,149 +54,81 @@ public typealias rt_pusher_trigger_failed_fn =
 public typealias rt_pusher_debug_fn =
     @convention(c) (_ line: UnsafePointer<CChar>?, _ user: UnsafeMutableRawPointer?) -> Void
 
-/// Sets the callback for changes of the state. When it runs, `rt_pusher_get_state` already returns
-/// the new state. A wait for a network is reported once, by the failure that led to it or by
-/// RT_ERROR_CONNECT; `retry_in_ms` is then -1. If the connection was reconnecting before, both
-/// states are the same. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_state")
-public func rt_pusher_on_state(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_state_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.state = box.function.map { function in { $0.show(to: function, box.user) } }
+/// - Callbacks: pusher, pusherHandlers
+extension PusherHandlers {
+    /// Sets the callback for changes of the state. When it runs, `rt_pusher_get_state` already
+    /// returns the new state. A wait for a network is reported once, by the failure that led to it
+    /// or by RT_ERROR_CONNECT; `retry_in_ms` is then -1. If the connection was reconnecting before,
+    /// both states are the same. Since 0.1.
+    mutating func onState(_ box: CallbackBox<rt_pusher_state_fn>) {
+        state = box.function.map { function in { $0.show(to: function, box.user) } }
     }
-}
 
-/// Sets the callback for errors that the server reports by `pusher:error`. They do not end the
-/// connection; its end is a change of state. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_error")
-public func rt_pusher_on_error(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_error_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.error = box.function.map { function in { $0.show(to: function, box.user) } }
+    /// Sets the callback for errors that the server reports by `pusher:error`. They do not end the
+    /// connection; its end is a change of state. Since 0.1.
+    mutating func onError(_ box: CallbackBox<rt_pusher_error_fn>) {
+        error = box.function.map { function in { $0.show(to: function, box.user) } }
     }
-}
 
-/// Sets the callback for successful subscriptions, the first time and after each reconnect. It is
-/// called after the channel's bindings for `pusher:subscription_succeeded`. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_subscribed")
-public func rt_pusher_on_subscribed(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_subscription_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.subscribed = box.function.map { function in
+    /// Sets the callback for successful subscriptions, the first time and after each reconnect. It
+    /// is called after the channel's bindings for `pusher:subscription_succeeded`. Since 0.1.
+    mutating func onSubscribed(_ box: CallbackBox<rt_pusher_subscription_fn>) {
+        subscribed = box.function.map { function in
             { SubscriptionView(channel: $0).show(to: function, box.user) }
         }
     }
-}
 
-/// Sets the callback for failed subscriptions: the authorization failed, the server refused the
-/// channel, or it has not answered for 30 s (RT_ERROR_TIMEOUT). The channel stays registered;
-/// `rt_pusher_subscribe` tries it again, and so does the next connection. If the server confirms it
-/// late, the callback of `rt_pusher_on_subscribed` follows. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_subscription_failed")
-public func rt_pusher_on_subscription_failed(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_subscription_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.subscriptionFailed = box.function.map { function in
+    /// Sets the callback for failed subscriptions: the authorization failed, the server refused the
+    /// channel, or it has not answered for 30 s (RT_ERROR_TIMEOUT). The channel stays registered;
+    /// `rt_pusher_subscribe` tries it again, and so does the next connection. If the server
+    /// confirms it late, the callback of `rt_pusher_on_subscribed` follows. Since 0.1.
+    mutating func onSubscriptionFailed(_ box: CallbackBox<rt_pusher_subscription_fn>) {
+        subscriptionFailed = box.function.map { function in
             { SubscriptionView(channel: $0, failure: $1).show(to: function, box.user) }
         }
     }
-}
 
-/// Sets the callback for the number of a channel's subscribers, in the field `count`. Servers send
-/// it if the application's settings ask for it. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_subscription_count")
-public func rt_pusher_on_subscription_count(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_subscription_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.subscriptionCount = box.function.map { function in
+    /// Sets the callback for the number of a channel's subscribers, in the field `count`. Servers
+    /// send it if the application's settings ask for it. Since 0.1.
+    mutating func onSubscriptionCount(_ box: CallbackBox<rt_pusher_subscription_fn>) {
+        subscriptionCount = box.function.map { function in
             { channel, _ in SubscriptionView(channel: channel).show(to: function, box.user) }
         }
     }
-}
 
-/// Sets the callback for users that join a presence channel. Those that were there before are not
-/// reported (`rt_pusher_channel_each_member`), and a user with several connections joins once.
-/// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_member_added")
-public func rt_pusher_on_member_added(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_member_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.memberAdded = box.function.map { function in
+    /// Sets the callback for users that join a presence channel. Those that were there before are
+    /// not reported (`rt_pusher_channel_each_member`), and a user with several connections joins
+    /// once. Since 0.1.
+    mutating func onMemberAdded(_ box: CallbackBox<rt_pusher_member_fn>) {
+        memberAdded = box.function.map { function in
             { $1.show(of: $0, to: function, box.user) }
         }
     }
-}
 
-/// Sets the callback for users that leave a presence channel. It receives what was known about
-/// them. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_member_removed")
-public func rt_pusher_on_member_removed(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_member_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.memberRemoved = box.function.map { function in
+    /// Sets the callback for users that leave a presence channel. It receives what was known about
+    /// them. Since 0.1.
+    mutating func onMemberRemoved(_ box: CallbackBox<rt_pusher_member_fn>) {
+        memberRemoved = box.function.map { function in
             { $1.show(of: $0, to: function, box.user) }
         }
     }
-}
 
-/// Sets the callback for events of an encrypted channel that cannot be decrypted, also after asking
-/// for a new key. Its event has the data as it was received. The event is dropped. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_decryption_failed")
-public func rt_pusher_on_decryption_failed(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_event_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.decryptionFailed = box.function.map { function in
+    /// Sets the callback for events of an encrypted channel that cannot be decrypted, also after
+    /// asking for a new key. Its event has the data as it was received. The event is dropped. Since
+    /// 0.1.
+    mutating func onDecryptionFailed(_ box: CallbackBox<rt_pusher_event_fn>) {
+        decryptionFailed = box.function.map { function in
             { channel, event, data in
                 showUndecrypted(channel, event, data, to: function, box.user)
             }
         }
     }
-}
 
-/// Sets the callback that receives all events of a read together, for language runtimes in which
-/// each call is expensive. It receives the events that bindings without a name would
-/// (`rt_pusher_bind`), before them. A batch ends before any other callback. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_events")
-public func rt_pusher_on_events(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_events_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.events = box.function.map { function in
+    /// Sets the callback that receives all events of a read together, for language runtimes in
+    /// which each call is expensive. It receives the events that bindings without a name would
+    /// (`rt_pusher_bind`), before them. A batch ends before any other callback. Since 0.1.
+    mutating func onEvents(_ box: CallbackBox<rt_pusher_events_fn>) {
+        events = box.function.map { function in
             { base, records in
                 function(
                     base.assumingMemoryBound(to: UInt8.self), records.baseAddress, records.count,
@@ -204,37 +136,21 @@ public func rt_pusher_on_events(
             }
         }
     }
-}
 
-/// Sets the callback for debugging: it receives a line for each frame, ping and attempt, beginning
-/// with `[PUSHER DEBUG]`. Secrets and signatures are left out; the data of events is not. Since
-/// 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_debug")
-public func rt_pusher_on_debug(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_debug_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.debug = box.function.map { function in
+    /// Sets the callback for debugging: it receives a line for each frame, ping and attempt,
+    /// beginning with `[PUSHER DEBUG]`. Secrets and signatures are left out; the data of events is
+    /// not. Since 0.1.
+    mutating func onDebug(_ box: CallbackBox<rt_pusher_debug_fn>) {
+        debug = box.function.map { function in
             { line in line.withCString { function($0, box.user) } }
         }
     }
-}
 
-/// Sets the callback for client events that the library dropped, because too many of them waited
-/// (`rt_pusher_set_client_event_queue`). What the server rejects is reported by
-/// `rt_pusher_on_error`. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_trigger_failed")
-public func rt_pusher_on_trigger_failed(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_trigger_failed_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.triggerFailed = box.function.map { function in
+    /// Sets the callback for client events that the library dropped, because too many of them
+    /// waited (`rt_pusher_set_client_event_queue`). What the server rejects is reported by
+    /// `rt_pusher_on_error`. Since 0.1.
+    mutating func onTriggerFailed(_ box: CallbackBox<rt_pusher_trigger_failed_fn>) {
+        triggerFailed = box.function.map { function in
             { channel, event, error in
                 showDropped(channel, event, error, to: function, box.user)
             }

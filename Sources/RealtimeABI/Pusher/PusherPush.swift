@@ -83,17 +83,12 @@ public func rt_pusher_push_set_subscriptions(
     }
 }
 
-/// Sets the callback for the results of these calls. It may be set at any time, from any thread;
-/// NULL removes it. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_push")
-public func rt_pusher_on_push(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_push_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherCall(pusher) { (connection) throws(RealtimeError) in
-        try connection.push.setHandlers { handlers in
+/// - Callbacks: pusher, pusherCall
+extension PusherConnection {
+    /// Sets the callback for the results of these calls. It may be set at any time, from any
+    /// thread; NULL removes it. Since 0.1.
+    func onPush(_ box: CallbackBox<rt_pusher_push_fn>) throws(RealtimeError) {
+        try push.setHandlers { handlers in
             handlers = PushHandlers()
             guard let function = box.function else { return }
             handlers.registered = { PushView(.REGISTER, $0).show(to: function, box.user) }

@@ -39,47 +39,26 @@ public func rt_pusher_sign_out(_ pusher: rt_pusher?) -> rt_status {
     pusherCall(pusher) { (connection) throws(RealtimeError) in try connection.signOut() }
 }
 
-/// Sets the callback for a successful sign-in. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_signed_in")
-public func rt_pusher_on_signed_in(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_user_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.signedIn = box.function.map { function in
+/// - Callbacks: pusher, pusherHandlers
+extension PusherHandlers {
+    /// Sets the callback for a successful sign-in. Since 0.1.
+    mutating func onSignedIn(_ box: CallbackBox<rt_pusher_user_fn>) {
+        signedIn = box.function.map { function in
             { id, data in showUser(id, data, to: function, box.user) }
         }
     }
-}
 
-/// Sets the callback for a failed sign-in. It does not end the connection. Its status is
-/// RT_ERROR_CANCELLED after `rt_pusher_sign_out`. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_sign_in_failed")
-public func rt_pusher_on_sign_in_failed(
-    _ pusher: rt_pusher?, _ fn: rt_failure_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.signInFailed = box.function.map { function in
+    /// Sets the callback for a failed sign-in. It does not end the connection. Its status is
+    /// RT_ERROR_CANCELLED after `rt_pusher_sign_out`. Since 0.1.
+    mutating func onSignInFailed(_ box: CallbackBox<rt_failure_fn>) {
+        signInFailed = box.function.map { function in
             { failure in failure.view.view { function($0, box.user) } }
         }
     }
-}
 
-/// Sets the callback for the watchlist of the signed-in user. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_pusher_on_watchlist")
-public func rt_pusher_on_watchlist(
-    _ pusher: rt_pusher?, _ fn: rt_pusher_watchlist_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return pusherHandlers(pusher) {
-        $0.watchlist = box.function.map { function in { $0.show(to: function, box.user) } }
+    /// Sets the callback for the watchlist of the signed-in user. Since 0.1.
+    mutating func onWatchlist(_ box: CallbackBox<rt_pusher_watchlist_fn>) {
+        watchlist = box.function.map { function in { $0.show(to: function, box.user) } }
     }
 }
 

@@ -215,7 +215,7 @@ extension PusherAuthorizationRequest {
 }
 
 /// Asks the program for its user. An empty id with a text is a failure.
-func userData(
+func userDataAnswer(
     _ function: rt_pusher_user_data_fn, _ user: UnsafeMutableRawPointer?
 ) -> Result<PusherMember?, RealtimeError> {
     var (id, info): (UnsafePointer<CChar>?, UnsafePointer<CChar>?) = (nil, nil)

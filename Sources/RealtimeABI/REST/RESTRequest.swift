@@ -93,7 +93,7 @@ public func rt_rest_request_free(_ request: rt_rest_request?) {
 public func rt_rest_request_set_target(
     _ request: rt_rest_request?, _ method: UnsafePointer<CChar>?, _ path: UnsafePointer<CChar>?
 ) -> rt_status {
-    builder(request) { (request) throws(RealtimeError) in
+    restRequestCall(request) { (request) throws(RealtimeError) in
         try request.setTarget(text(method, "method"), text(path, "path"))
     }
 }
@@ -107,7 +107,7 @@ public func rt_rest_request_set_target(
 public func rt_rest_request_add_header(
     _ request: rt_rest_request?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    builder(request) { (request) throws(RealtimeError) in
+    restRequestCall(request) { (request) throws(RealtimeError) in
         try request.addHeader(text(name, "name"), text(value, "value"))
     }
 }
@@ -118,7 +118,7 @@ public func rt_rest_request_add_header(
 public func rt_rest_request_set_header(
     _ request: rt_rest_request?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    builder(request) { (request) throws(RealtimeError) in
+    restRequestCall(request) { (request) throws(RealtimeError) in
         try request.setHeader(text(name, "name"), optionalText(value, "value"))
     }
 }
@@ -127,7 +127,7 @@ public func rt_rest_request_set_header(
 /// - Returns: RT_OK.
 @_cdecl("rt_rest_request_clear_headers")
 public func rt_rest_request_clear_headers(_ request: rt_rest_request?) -> rt_status {
-    builder(request) { $0.clearHeaders() }
+    restRequestCall(request) { $0.clearHeaders() }
 }
 
 /// Adds a query parameter after those of the path. Name and value are percent-encoded. Since 0.1.
@@ -136,7 +136,7 @@ public func rt_rest_request_clear_headers(_ request: rt_rest_request?) -> rt_sta
 public func rt_rest_request_add_query(
     _ request: rt_rest_request?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    builder(request) { (request) throws(RealtimeError) in
+    restRequestCall(request) { (request) throws(RealtimeError) in
         request.addQuery(try text(name, "name"), try text(value, "value"))
     }
 }
@@ -149,7 +149,7 @@ public func rt_rest_request_add_query(
 public func rt_rest_request_add_form_parameter(
     _ request: rt_rest_request?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    builder(request) { (request) throws(RealtimeError) in
+    restRequestCall(request) { (request) throws(RealtimeError) in
         try request.addFormParameter(text(name, "name"), text(value, "value"))
     }
 }
@@ -163,7 +163,7 @@ public func rt_rest_request_set_body(
     _ request: rt_rest_request?, _ data: UnsafePointer<UInt8>?, _ length: Int,
     _ content_type: UnsafePointer<CChar>?
 ) -> rt_status {
-    builder(request) { (request) throws(RealtimeError) in
+    restRequestCall(request) { (request) throws(RealtimeError) in
         try request.setBody(
             Array(bytes(data, length, "data")),
             type: optionalText(content_type, "content_type"))
@@ -184,7 +184,7 @@ public func rt_rest_request_set_body_source(
     _ rewind: rt_rest_rewind_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return builder(request) { (request) throws(RealtimeError) in
+    return restRequestCall(request) { (request) throws(RealtimeError) in
         guard length >= -1 else {
             throw RealtimeError(
                 .invalidArgument, "length is \(length), 0 or more is expected, or -1")
@@ -194,58 +194,72 @@ public func rt_rest_request_set_body_source(
     }
 }
 
-/// Sets the callback for the response's head. Without `rt_rest_request_on_body` it is called too,
-/// before the whole response has arrived. NULL removes it. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_rest_request_on_head")
-public func rt_rest_request_on_head(
-    _ request: rt_rest_request?, _ fn: rt_rest_head_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return builder(request) { $0.setHead(box) }
-}
+/// - Callbacks: rest_request, restRequestCall
+extension RESTRequestBuilder {
+    /// Sets the callback for the response's head. Without `rt_rest_request_on_body` it is called
+    /// too, before the whole response has arrived. NULL removes it. Since 0.1.
+    func onHead(_ box: CallbackBox<rt_rest_head_fn>) {
+        changeHandlers {
+            $0.head = box.function.map { function in
+                { head in
+                    let result = RESTResult(
+                        outcome: head.outcome, body: .empty, httpVersion: head.httpVersion,
+                        connection: head.connection)
+                    RESTView.show(result) { function($0, box.user) }
+                }
+            }
+        }
+    }
 
-/// Streams the response: its pieces are passed to `fn` as they arrive, and the body in the terminal
-/// callback is empty. Once the response has begun, the request is not retried if it breaks off. It
-/// may take as long as bytes arrive: the attempt timeout limits the time without a byte, and only
-/// `rt_rest_request_set_deadline_ms` limits the whole. An ordered request, such as a POST, makes
-/// later ordered requests wait until its response has ended, unless RT_REST_ORDER_NEVER is set.
-/// NULL keeps the response whole. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_rest_request_on_body")
-public func rt_rest_request_on_body(
-    _ request: rt_rest_request?, _ fn: rt_rest_body_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return builder(request) { $0.setPieces(box) }
-}
+    /// Streams the response: its pieces are passed to `fn` as they arrive, and the body in the
+    /// terminal callback is empty. Once the response has begun, the request is not retried if it
+    /// breaks off. It may take as long as bytes arrive: the attempt timeout limits the time without
+    /// a byte, and only `rt_rest_request_set_deadline_ms` limits the whole. An ordered request,
+    /// such as a POST, makes later ordered requests wait until its response has ended, unless
+    /// RT_REST_ORDER_NEVER is set. NULL keeps the response whole. Since 0.1.
+    func onBody(_ box: CallbackBox<rt_rest_body_fn>) {
+        changeHandlers {
+            $0.body = box.function.map { function in
+                { bytes in
+                    let base = (bytes.baseAddress ?? .ofNothing).assumingMemoryBound(to: UInt8.self)
+                    function(base, bytes.count, box.user)
+                }
+            }
+        }
+    }
 
-/// Sets the callback for progress. NULL removes it. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_rest_request_on_progress")
-public func rt_rest_request_on_progress(
-    _ request: rt_rest_request?, _ fn: rt_rest_progress_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return builder(request) { $0.setProgress(box) }
-}
+    /// Sets the callback for progress. NULL removes it. Since 0.1.
+    func onProgress(_ box: CallbackBox<rt_rest_progress_fn>) {
+        changeHandlers {
+            $0.progress = box.function.map { function in
+                { progress in
+                    var view = rt_rest_progress(
+                        struct_bytes: MemoryLayout<rt_rest_progress>.size, sent: progress.sent,
+                        to_send: progress.toSend, received: progress.received,
+                        to_receive: progress.toReceive)
+                    function(&view, box.user)
+                }
+            }
+        }
+    }
 
-/// Sets a callback for each attempt that has failed and is followed by another: `retry_in_ms` is
-/// the delay before that, `attempt` its number, from 2, and `http_status` and `headers` are those
-/// of the response that refused the last one, if there was one; its body is not kept. Also called
-/// once each time that the request begins to wait for a network: `retry_in_ms` is then -1. Runs on
-/// the loop's thread. NULL removes it. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
-@_cdecl("rt_rest_request_on_retry")
-public func rt_rest_request_on_retry(
-    _ request: rt_rest_request?, _ fn: rt_failure_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return builder(request) { $0.setRetry(box) }
+    /// Sets a callback for each attempt that has failed and is followed by another: `retry_in_ms`
+    /// is the delay before that, `attempt` its number, from 2, and `http_status` and `headers` are
+    /// those of the response that refused the last one, if there was one; its body is not kept.
+    /// Also called once each time that the request begins to wait for a network: `retry_in_ms` is
+    /// then -1. Runs on the loop's thread. NULL removes it. Since 0.1.
+    func onRetry(_ box: CallbackBox<rt_failure_fn>) {
+        changeHandlers {
+            $0.retry = box.function.map { function in
+                { retry in
+                    let failure = FailureView(
+                        error: retry.cause, httpStatus: retry.cause.response?.status ?? 0,
+                        retryIn: retry.delay, attempt: retry.attempt)
+                    failure.view { function($0, box.user) }
+                }
+            }
+        }
+    }
 }
 
 /// Sends the request. `fn` is called exactly once, on the loop's thread, never inside this call:
@@ -265,7 +279,7 @@ public func rt_rest_request_send(
     _ out_call: UnsafeMutablePointer<rt_call?>?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return builder(request) { (request) throws(RealtimeError) in
+    return restRequestCall(request) { (request) throws(RealtimeError) in
         let pending = PendingCall.wanted(out_call, on: request.client.loop)
         let id = try request.send(to: box, pending?.answerer)
         out_id?.pointee = id
@@ -277,10 +291,11 @@ public func rt_rest_request_send(
 func restRequestOptions(
     _ request: rt_rest_request?, _ body: (inout RESTPolicy) throws(RealtimeError) -> Void
 ) -> rt_status {
-    builder(request) { (request) throws(RealtimeError) in try body(&request.policy) }
+    restRequestCall(request) { (request) throws(RealtimeError) in try body(&request.policy) }
 }
 
-private func builder(
+/// Runs a call on a request under construction.
+func restRequestCall(
     _ request: rt_rest_request?, _ body: (RESTRequestBuilder) throws(RealtimeError) -> Void
 ) -> rt_status {
     border { () throws(RealtimeError) in try body(RESTRequestBuilder.borrow(request)) }

@@ -135,57 +135,6 @@ extension RESTRequestBuilder {
             }, rewind: rewind.map { rewind in { rewind(box.user) } })
     }
 
-    func setHead(_ box: CallbackBox<rt_rest_head_fn>) {
-        changeHandlers {
-            $0.head = box.function.map { function in
-                { head in
-                    let result = RESTResult(
-                        outcome: head.outcome, body: .empty, httpVersion: head.httpVersion,
-                        connection: head.connection)
-                    RESTView.show(result) { function($0, box.user) }
-                }
-            }
-        }
-    }
-
-    func setPieces(_ box: CallbackBox<rt_rest_body_fn>) {
-        changeHandlers {
-            $0.body = box.function.map { function in
-                { bytes in
-                    let base = (bytes.baseAddress ?? .ofNothing).assumingMemoryBound(to: UInt8.self)
-                    function(base, bytes.count, box.user)
-                }
-            }
-        }
-    }
-
-    func setProgress(_ box: CallbackBox<rt_rest_progress_fn>) {
-        changeHandlers {
-            $0.progress = box.function.map { function in
-                { progress in
-                    var view = rt_rest_progress(
-                        struct_bytes: MemoryLayout<rt_rest_progress>.size, sent: progress.sent,
-                        to_send: progress.toSend, received: progress.received,
-                        to_receive: progress.toReceive)
-                    function(&view, box.user)
-                }
-            }
-        }
-    }
-
-    func setRetry(_ box: CallbackBox<rt_failure_fn>) {
-        changeHandlers {
-            $0.retry = box.function.map { function in
-                { retry in
-                    let failure = FailureView(
-                        error: retry.cause, httpStatus: retry.cause.response?.status ?? 0,
-                        retryIn: retry.delay, attempt: retry.attempt)
-                    failure.view { function($0, box.user) }
-                }
-            }
-        }
-    }
-
     func send(
         to box: CallbackBox<rt_rest_done_fn>, _ answerer: CallAnswerer?
     ) throws(RealtimeError) -> UInt64 {

@@ -94,19 +94,23 @@ public func rt_reachability_is_online(
     }
 }
 
-/// Calls `fn` each time the result of `rt_reachability_is_online` changes from what it is now; NULL
-/// removes it. Changes close together cause one call, within half a second. Any thread. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle; RT_ERROR_FORKED; RT_ERROR_CLOSED.
-@_cdecl("rt_reachability_on_change")
-public func rt_reachability_on_change(
-    _ reachability: rt_reachability?, _ fn: rt_reachability_fn?,
-    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return border { () throws(RealtimeError) in
-        try Reachability.borrow(reachability).setOnChange(
-            fn.map { fn in { fn($0, box.user) } })
+/// - Callbacks: reachability, reachabilityCall
+extension Reachability {
+    /// Calls `fn` each time the result of `rt_reachability_is_online` changes from what it is now;
+    /// NULL removes it. Changes close together cause one call, within half a second. Any thread.
+    /// Since 0.1.
+    /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle; RT_ERROR_FORKED;
+    ///   RT_ERROR_CLOSED.
+    func onChange(_ box: CallbackBox<rt_reachability_fn>) throws(RealtimeError) {
+        try setOnChange(box.function.map { function in { function($0, box.user) } })
     }
+}
+
+/// Runs a call on a reachability monitor.
+func reachabilityCall(
+    _ reachability: rt_reachability?, _ body: (Reachability) throws(RealtimeError) -> Void
+) -> rt_status {
+    border { () throws(RealtimeError) in try body(Reachability.borrow(reachability)) }
 }
 
 private func named(_ mode: rt_reachability_mode) throws(RealtimeError) -> Reachability.Mode {

@@ -77,3 +77,13 @@ public func rt_websocket_set_ca_file(
         options.network.caFile = try filePath(required(path, "path"), "path")
     }
 }
+
+/// Changes a WebSocket's options.
+func websocketOptions(
+    _ websocket: rt_websocket?, once: Bool = false,
+    _ change: (inout WebSocketConfiguration) throws(RealtimeError) -> Void
+) -> rt_status {
+    border { () throws(RealtimeError) in
+        try WebSocketConnection.borrow(websocket).configure(once: once, change)
+    }
+}

@@ -236,3 +236,10 @@ public func rt_websocket_buffered_bytes(_ websocket: rt_websocket?) -> Int {
 public func rt_websocket_round_trip_us(_ websocket: rt_websocket?) -> Int64 {
     (try? WebSocketConnection.borrow(websocket).roundTripMicroseconds) ?? -1
 }
+
+/// Runs a call on a WebSocket.
+func websocketCall(
+    _ websocket: rt_websocket?, _ body: (WebSocketConnection) throws(RealtimeError) -> Void
+) -> rt_status {
+    border { () throws(RealtimeError) in try WebSocketConnection.borrowing(websocket, body) }
+}

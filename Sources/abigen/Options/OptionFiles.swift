@@ -5,7 +5,10 @@ enum OptionFiles {
     static let folders = ["Sources/Session", "Sources/Wire"]
 
     static func files(under root: URL) throws -> [Output.File] {
-        let objects = try OptionSource(files: sources(under: root)).objects()
+        let sources = try folders.flatMap {
+            try SwiftFiles.read($0, under: root, having: "/// - Option", "/// - Object: ")
+        }
+        let objects = try OptionSource(files: sources.sorted { $0.path < $1.path }).objects()
         let errors = try PythonErrors(under: root)
         var files: [Output.File] = []
         for object in objects {
@@ -25,24 +28,6 @@ enum OptionFiles {
                 text: PythonOptionsPrinter.print(objects, errors)),
             Output.File(path: "docs/options.md", text: OptionPagePrinter.print(objects)),
         ]
-    }
-
-    private static func sources(under root: URL) throws -> [(path: String, lines: [String])] {
-        var found: [(path: String, lines: [String])] = []
-        for folder in folders {
-            let start = root.appendingPathComponent(folder)
-            let names = FileManager.default.enumerator(atPath: start.path)
-            while let name = names?.nextObject() as? String {
-                guard name.hasSuffix(".swift") else { continue }
-                let url = start.appendingPathComponent(name)
-                let text = try String(contentsOf: url, encoding: .utf8)
-                guard text.contains("/// - Option") || text.contains("/// - Object: ") else {
-                    continue
-                }
-                found.append(("\(folder)/\(name)", text.components(separatedBy: "\n")))
-            }
-        }
-        return found.sorted { $0.path < $1.path }
     }
 
     /// The path of the file of RealtimeABI with the setters' chapter, without its extension.

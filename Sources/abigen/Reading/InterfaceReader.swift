@@ -8,28 +8,38 @@ struct InterfaceReader {
     private var interface: Interface
     private var refusals: [Refusal] = []
     private var structs: [StructReader.Found]
+    /// Where the callbacks of printed setters are declared.
+    private let origins: [String: Place]
 
     /// A top-level symbol and where it is declared.
     private struct Item {
         var symbol: SymbolGraph.Symbol
         var place: Place
+        /// By what the header's order is decided: for a printed setter, the place of its callback.
+        var origin: Place
         /// Of its chapter.
         var rank: Int
         var cases: [(symbol: SymbolGraph.Symbol, place: Place)] = []
     }
 
-    init(sources: SourceFiles, structs: [StructReader.Found], library: String, version: String) {
+    init(
+        sources: SourceFiles, structs: [StructReader.Found], callbacks: CallbackSource,
+        library: String, version: String
+    ) {
         self.sources = sources
         self.structs = structs
+        origins = Dictionary(
+            callbacks.setters.map { ($0.name, $0.place) }, uniquingKeysWith: { first, _ in first })
         interface = Interface(library: library, version: version)
     }
 
     static func read(
         _ graph: SymbolGraph, sources: SourceFiles, structs: [StructReader.Found],
-        library: String, version: String
+        callbacks: CallbackSource, library: String, version: String
     ) throws -> Interface {
         var reader = InterfaceReader(
-            sources: sources, structs: structs, library: library, version: version)
+            sources: sources, structs: structs, callbacks: callbacks, library: library,
+            version: version)
         for item in try reader.items(of: graph) {
             try reader.collect(at: item.place) { reader in try reader.add(item) }
         }
@@ -66,7 +76,8 @@ struct InterfaceReader {
                         Refusal(place, "Naming.subjects does not list '\(place.stem)'")
                     ])
                 }
-                items.append(Item(symbol: symbol, place: place, rank: rank))
+                let origin = origins[String(symbol.name.prefix { $0 != "(" })] ?? place
+                items.append(Item(symbol: symbol, place: place, origin: origin, rank: rank))
             } else {
                 cases[symbol.pathComponents[0], default: []].append((symbol, place))
             }
@@ -77,16 +88,16 @@ struct InterfaceReader {
         }
         return items.sorted {
             if $0.rank != $1.rank { return $0.rank < $1.rank }
-            // Generated code, in a file with a longer name, follows handwritten code.
-            let (one, other) = ($0.place.file.count, $1.place.file.count)
-            return one == other ? $0.place.line < $1.place.line : one < other
+            // Generated options, in a file with a longer name, follow handwritten code.
+            let (one, other) = ($0.origin.file.count, $1.origin.file.count)
+            return one == other ? $0.origin.line < $1.origin.line : one < other
         }
     }
 
     // MARK: One declaration
 
     private mutating func add(_ item: Item) throws {
-        try openChapter(of: item.place)
+        try openChapter(of: item.origin)
         switch item.symbol.kind.identifier {
         case "swift.typealias": try addTypealias(item)
         case "swift.enum": try addEnumeration(item)
