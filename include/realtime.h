@@ -40,8 +40,9 @@
  * Results. An rt_status of 0 is success, a negative number a failure. The meaning of a number
  * never changes. A function that returns a descriptor or a state returns a negative rt_status
  * on failure. rt_status_name() returns the name of a status, rt_last_error() the message of
- * the last failure on the calling thread. Failures after a call has returned are reported to a
- * callback, with a status and a message.
+ * the last failure on the calling thread, and rt_status_message() copies it in the same call
+ * of C. Failures after a call has returned are reported to a callback, with a status and a
+ * message.
  *
  * Options. They are set one by one on a handle before it is started, and later return
  * RT_ERROR_STATE, unless a chapter says that callbacks may change some of them for the next
@@ -313,6 +314,25 @@ typedef void (*rt_destroy_fn)(void *user);
  */
 typedef void (*rt_log_fn)(rt_log_level level, const char *message, void *user);
 
+/** What a thread of the library does. Since 0.1. */
+typedef int32_t rt_thread_event;
+
+/** Values of `rt_thread_event`. Since 0.1. */
+enum {
+  /** It begins: no callback of the program has run on it. */
+  RT_THREAD_BEGIN = 0,
+  /** It ends: no callback of the program runs on it any more. */
+  RT_THREAD_END = 1,
+};
+
+/**
+ * Receives the beginning and the end of a thread of the library, on this thread. `name` is
+ * "realtime-loop" for a loop's own thread, "realtime-lookup" for one that looks up a host, or
+ * "realtime-file" for one that writes a file; expect others. It is static. The function may wait,
+ * but must not call functions of this library. Since 0.1.
+ */
+typedef void (*rt_thread_fn)(rt_thread_event event, const char *name, void *user);
+
 /**
  * The library's version as text, for example "0.1.0". Static; do not free it. Any thread. Since
  * 0.1.
@@ -337,6 +357,37 @@ const char *rt_status_name(rt_status status);
  * this thread. Any thread. Since 0.1.
  */
 const char *rt_last_error(void);
+
+/**
+ * Returns `status`, and copies its message: the text of `rt_last_error` if `status` is a failure,
+ * otherwise "". Put the call that may fail into the arguments:
+ * `rt_status_message(rt_loop_dispatch(loop, 0), buffer, sizeof buffer, NULL)`. Both then run on one
+ * thread, also in a runtime that may move a task to another thread between two calls of C (Go,
+ * GHC). Any thread.
+ *
+ * status: a status, or the result of a function that returns a negative status on failure.
+ * buffer: receives the message and a NUL, cut to `size` bytes; may be NULL. A message has at most
+ *   1,023 bytes.
+ * out_length: receives the length of the whole message; may be NULL.
+ * Returns: `status`; this function does not fail.
+ * Since 0.1.
+ */
+rt_status rt_status_message(rt_status status, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * Sets the function that is called when a thread of the library begins and when it ends, for
+ * runtimes that must attach each thread before it may call them, and detach it (a Java VM); NULL
+ * removes it. A process has one such function, and none by default. It may be set at any time, but
+ * before the first object is best: it is called in pairs, so a thread that runs already is not
+ * reported, and a thread that began with an old `fn` ends with it. `rt_loop_stop_and_wait` returns
+ * after the end of the loop's thread was reported. The process may exit before the end of other
+ * threads is. Any thread.
+ *
+ * destroy: may run on a thread whose end was reported.
+ * Returns: RT_OK.
+ * Since 0.1.
+ */
+rt_status rt_set_thread_hook(rt_thread_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
  * Sends log lines up to `level` to `fn`; NULL turns the log off. A process has one log, which is

@@ -2,9 +2,18 @@
 #include "contract_ddp.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 static void heard_current(void *user) { note(user, "current"); }
+
+static atomic_int files_begun, files_ended;
+
+static void on_thread(rt_thread_event event, const char *name, void *user) {
+  (void)user;
+  if (strcmp(name, "realtime-file") == 0)
+    atomic_fetch_add(event == RT_THREAD_BEGIN ? &files_begun : &files_ended, 1);
+}
 
 static void documents_are_kept_in_a_file(rt_loop *loop, const char *server) {
   heard h;
@@ -21,7 +30,11 @@ static void documents_are_kept_in_a_file(rt_loop *loop, const char *server) {
   CHECK_OK(rt_ddp_set_document_file(ddp, file));
   CHECK(rt_ddp_has_stale_documents(ddp) == 0);
   connect_ddp(&h);
+  CHECK_OK(rt_set_thread_hook(on_thread, NULL, NULL));
   subscribe(&h, "all");
+  /* A thread of its own writes the file. */
+  TURN_UNTIL(loop, files_ended > 0);
+  CHECK_OK(rt_set_thread_hook(NULL, NULL, NULL));
   rt_ddp_free(ddp);
   settle(loop);
   CHECK(stat(file, &status) == 0 && (status.st_mode & 0777) == 0600);
@@ -57,5 +70,6 @@ int main(int argc, char **argv) {
   loop = new_loop();
   documents_are_kept_in_a_file(loop, argv[1]);
   rt_loop_free(loop);
+  CHECK(files_begun == files_ended);
   return 0;
 }

@@ -25,6 +25,47 @@ static void last_error_names_the_culprit_and_stays(void) {
   rt_loop_free(loop);
 }
 
+static void a_message_travels_with_its_status(void) {
+  rt_loop *loop = new_loop();
+  char text[1024], eight[8], none[1] = "x";
+  size_t length = 0;
+  CHECK(rt_status_message(rt_loop_dispatch(NULL, 0), text, sizeof text, &length)
+        == RT_ERROR_INVALID_ARGUMENT);
+  CHECK(length > 8 && strlen(text) == length && strcmp(text, rt_last_error()) == 0);
+  /* Cut to the buffer's size; the length is that of the whole. */
+  length = 0;
+  CHECK(rt_status_message(RT_ERROR_INVALID_ARGUMENT, eight, sizeof eight, &length)
+        == RT_ERROR_INVALID_ARGUMENT);
+  CHECK(length == strlen(text) && strlen(eight) == 7 && strncmp(eight, text, 7) == 0);
+  CHECK(rt_status_message(RT_ERROR_STATE, none, sizeof none, NULL) == RT_ERROR_STATE);
+  CHECK(none[0] == '\0');
+  CHECK(rt_status_message(RT_ERROR_STATE, NULL, 8, &length) == RT_ERROR_STATE);
+  CHECK(rt_status_message(RT_ERROR_STATE, eight, 0, NULL) == RT_ERROR_STATE);
+  CHECK(strncmp(eight, text, 7) == 0);
+  /* After a success there is none, also in the result of a function that returns a number. */
+  CHECK(rt_status_message(RT_OK, text, sizeof text, &length) == RT_OK);
+  CHECK(text[0] == '\0' && length == 0);
+  text[0] = 'x';
+  CHECK(rt_status_message(rt_loop_fd(loop), text, sizeof text, &length) == rt_loop_fd(loop));
+  CHECK(text[0] == '\0' && length == 0);
+  rt_loop_free(loop);
+}
+
+static void a_cut_message_has_whole_characters(void) {
+  rt_pusher_event event = {.struct_bytes = sizeof event, .message = "{}", .message_length = 2};
+  char text[1024];
+  const char *json = NULL;
+  size_t length = 0, start;
+  rt_status status = rt_pusher_event_property(&event, "\xc3\xa4", &json, &length);
+  CHECK_STATUS(rt_status_message(status, text, sizeof text, NULL), RT_ERROR_NOT_FOUND);
+  CHECK(strstr(text, "\xc3\xa4") != NULL);
+  start = (size_t)(strstr(text, "\xc3\xa4") - text);
+  rt_status_message(status, text, start + 2, NULL);
+  CHECK(strlen(text) == start);
+  rt_status_message(status, text, start + 3, NULL);
+  CHECK(strlen(text) == start + 2 && strcmp(text + start, "\xc3\xa4") == 0);
+}
+
 static void on_log(rt_log_level level, const char *message, void *user) {
   CHECK(level >= RT_LOG_ERROR && level <= RT_LOG_DEBUG);
   CHECK(message != NULL && message[0] != '\0' && strchr(message, '\n') == NULL);
@@ -69,6 +110,8 @@ int main(int argc, char **argv) {
   version_matches_the_header();
   every_status_has_a_name();
   last_error_names_the_culprit_and_stays();
+  a_message_travels_with_its_status();
+  a_cut_message_has_whole_characters();
   log_has_one_receiver_and_no_credentials(argv[1]);
   return 0;
 }

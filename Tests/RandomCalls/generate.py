@@ -25,8 +25,8 @@ MODEL = ROOT / "include" / "realtime.abi.json"
 ONE_THREAD = "one thread at a time"
 #: Handles that only callbacks receive; they are not created or freed.
 VIEWS = {"rt_rest_response": "response", "rt_ddp_stub": "stub"}
-#: Callbacks that run with a lock, inside a call: they must not use other objects.
-SHELTERED = {"rt_ddp_stub_fn", "rt_ddp_load_token_fn"}
+#: Callbacks that must not call the library, or not use other objects: two run with a lock.
+SHELTERED = {"rt_ddp_stub_fn", "rt_ddp_load_token_fn", "rt_thread_fn"}
 #: Handles that a callback owns.
 GIVEN = {"rt_pusher_authorization"}
 #: Callbacks that receive many messages in one buffer, with the names of both arguments.

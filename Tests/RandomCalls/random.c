@@ -204,6 +204,7 @@ static void free_handles(struct caller *c) {
 static void free_everything(struct caller *c) {
   free_handles(c);
   rt_set_log(RT_LOG_OFF, NULL, NULL, NULL);
+  rt_set_thread_hook(NULL, NULL, NULL);
   int64_t end_ms = now_ms() + PATIENCE_MS;
   while (atomic_load(&users_made) != atomic_load(&users_destroyed)) {
     if (now_ms() >= end_ms) name_survivors();

@@ -61,6 +61,7 @@ static void free_all(void **handles) {
   turn(loop, 5);
   rt_loop_free(loop);
   MUST(rt_set_log(RT_LOG_OFF, NULL, NULL, NULL));
+  MUST(rt_set_thread_hook(NULL, NULL, NULL));
   unsigned long made = atomic_load(&users_made), gone = atomic_load(&users_destroyed);
   if (made != gone) name_survivors();
   CONTROL(made == gone, "%lu of %lu user data were destroyed", gone, made);

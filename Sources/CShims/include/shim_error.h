@@ -11,6 +11,9 @@
 void shim_error_set(const char *text, size_t length);
 /// NUL-terminated; "" if no call has failed.
 const char *shim_error_get(void);
+/// Copies a text, cut to `size` bytes with its NUL and without a partial character at the end.
+/// Copies nothing if `buffer` is NULL or `size` is 0. Returns the length of the whole text.
+size_t shim_text_copy(const char *text, char *buffer, size_t size);
 
 #pragma GCC visibility pop
 

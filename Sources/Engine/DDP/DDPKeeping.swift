@@ -8,20 +8,9 @@ extension DDPConnection {
     /// Starts to write the documents.
     func keepDocuments() {
         guard let writer = documentWriter() else { return }
-        let user = Unmanaged.passRetained(writer)
         var thread: UInt = 0
-        let code = shim_thread_start(
-            &thread, "realtime-file",
-            { user in
-                guard let user else { return }
-                let writer = Unmanaged<DDPDocumentWriter>.fromOpaque(user).takeRetainedValue()
-                writer.run()
-            }, user.toOpaque())
-        guard code == 0 else {
-            user.release()
-            return writer.run()
-        }
-        shim_thread_detach(thread)
+        let code = LibraryThread.start("realtime-file", &thread) { writer.run() }
+        if code == 0 { shim_thread_detach(thread) } else { writer.run() }
     }
 
     /// Writes what has changed since the last time, on this thread: the client is closed.

@@ -14,21 +14,10 @@ final class LoopThreadState: Sendable {
     /// Separate from `stopRequested`, which a `run` on another thread may consume before this one
     /// begins.
     let mustEnd = Atomic<Bool>(false)
-    /// The thread has left the loop.
+    /// The thread has left the loop, and the program's hook has returned.
     let isOver = Atomic<Bool>(false)
     /// The thread's own number from `shim_thread_self`; 0 until it runs.
     let thread = Atomic<UInt>(0)
-}
-
-/// The argument of the thread's main function.
-private final class LoopThreadStart {
-    let loop: Loop
-    let state: LoopThreadState
-
-    init(_ loop: Loop, _ state: LoopThreadState) {
-        self.loop = loop
-        self.state = state
-    }
 }
 
 extension Loop {
@@ -73,28 +62,22 @@ extension Loop {
         }
         stopRequested.store(false, ordering: .releasing)
         let state = LoopThreadState()
-        let start = Unmanaged.passRetained(LoopThreadStart(self, state))
         var number: UInt = 0
-        let code = shim_thread_start(
-            &number, "realtime-loop", { Loop.threadMain($0) }, start.toOpaque())
-        guard code == 0 else {
-            start.release()
-            return Loop.systemError("starting the loop's thread", code)
-        }
+        let code = LibraryThread.start(
+            "realtime-loop", &number, { [self] in runThread(state) },
+            ended: { state.isOver.store(true, ordering: .releasing) })
+        guard code == 0 else { return Loop.systemError("starting the loop's thread", code) }
         current = LoopThread(number: number, state: state)
         return nil
     }
 
-    private static func threadMain(_ user: UnsafeMutableRawPointer?) {
-        guard let user else { return }
-        let start = Unmanaged<LoopThreadStart>.fromOpaque(user).takeRetainedValue()
-        start.state.thread.store(shim_thread_self(), ordering: .releasing)
+    private func runThread(_ state: LoopThreadState) {
+        state.thread.store(shim_thread_self(), ordering: .releasing)
         do throws(RealtimeError) {
-            try start.loop.run(as: start.state)
+            try run(as: state)
         } catch {
             if error.code != .closed { Log.write(.error, "the loop's thread ended: \(error)") }
         }
-        start.state.isOver.store(true, ordering: .releasing)
     }
 
     /// Stops the loop's thread and waits until it has ended.

@@ -103,12 +103,11 @@ private final class Lookup: @unchecked Sendable {
     }
 
     func start() {
-        let me = Unmanaged.passRetained(self)
         var thread: UInt = 0
-        let code = shim_thread_start(
-            &thread, "realtime-lookup", { Lookup.threadMain($0) }, me.toOpaque())
+        let code = LibraryThread.start("realtime-lookup", &thread) { [self] in
+            deliver(LookupAnswer(of: host, version: version, isNumeric: false))
+        }
         if code == 0 { return shim_thread_detach(thread) }
-        me.release()
         Log.write(.warning, Loop.systemError("starting a thread for a lookup", code).message)
         deliver(LookupAnswer(code: Int32(SHIM_LOOK_UP_AGAIN)))
     }
@@ -125,12 +124,6 @@ private final class Lookup: @unchecked Sendable {
 
     private func deliver(_ answer: LookupAnswer) {
         takeLoop()?.enqueue { [self] in lookups.ended(self, answer) }
-    }
-
-    private static func threadMain(_ user: UnsafeMutableRawPointer?) {
-        guard let user else { return }
-        let me = Unmanaged<Lookup>.fromOpaque(user).takeRetainedValue()
-        me.deliver(LookupAnswer(of: me.host, version: me.version, isNumeric: false))
     }
 }
 

@@ -27,6 +27,16 @@ func borderValue(_ body: () throws(RealtimeError) -> Int32) -> Int32 {
 enum LastError {
     static var text: UnsafePointer<CChar> { shim_error_get() }
 
+    /// Copies the text, cut to the buffer's size and NUL-terminated; "" after a success.
+    static func copy(
+        ifFailed status: rt_status, to buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
+        _ outLength: UnsafeMutablePointer<Int>?
+    ) {
+        let message = status < 0 ? text : StaticText.empty
+        let length = shim_text_copy(message, buffer, size)
+        outLength?.pointee = length
+    }
+
     static func set(_ error: RealtimeError) -> rt_status {
         var message = error.message
         message.withUTF8 { utf8 in

@@ -22,6 +22,13 @@ final class CallbackBox<Function>: @unchecked Sendable {
     deinit { destroy?(user) }
 }
 
+func setThreadHook(_ box: CallbackBox<rt_thread_fn>) {
+    guard let function = box.function else { return LibraryThread.set(nil) }
+    LibraryThread.set { event, name in
+        name.withCharacters { function(event.rawValue, $0, box.user) }
+    }
+}
+
 func setLog(level: rt_log_level, _ box: CallbackBox<rt_log_fn>) throws(RealtimeError) {
     guard let level = LogLevel(rawValue: level) else {
         throw RealtimeError(.invalidArgument, "level is \(level), 0 to 4 is expected")

@@ -126,6 +126,26 @@ public typealias rt_log_fn =
         _ level: rt_log_level, _ message: UnsafePointer<CChar>?, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
+/// What a thread of the library does. Since 0.1.
+public typealias rt_thread_event = Int32
+
+/// Values of `rt_thread_event`. Since 0.1.
+public enum RT_THREAD: Int32 {
+    /// It begins: no callback of the program has run on it.
+    case BEGIN = 0
+    /// It ends: no callback of the program runs on it any more.
+    case END = 1
+}
+
+/// Receives the beginning and the end of a thread of the library, on this thread. `name` is
+/// "realtime-loop" for a loop's own thread, "realtime-lookup" for one that looks up a host, or
+/// "realtime-file" for one that writes a file; expect others. It is static. The function may wait,
+/// but must not call functions of this library. Since 0.1.
+public typealias rt_thread_fn =
+    @convention(c) (
+        _ event: rt_thread_event, _ name: UnsafePointer<CChar>?, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
 /// The library's version as text, for example "0.1.0". Static; do not free it. Any thread. Since
 /// 0.1.
 @_cdecl("rt_version")
@@ -148,6 +168,43 @@ public func rt_status_name(_ status: rt_status) -> UnsafePointer<CChar> {
 /// this thread. Any thread. Since 0.1.
 @_cdecl("rt_last_error")
 public func rt_last_error() -> UnsafePointer<CChar> { LastError.text }
+
+/// Returns `status`, and copies its message: the text of `rt_last_error` if `status` is a failure,
+/// otherwise "". Put the call that may fail into the arguments:
+/// `rt_status_message(rt_loop_dispatch(loop, 0), buffer, sizeof buffer, NULL)`. Both then run on
+/// one thread, also in a runtime that may move a task to another thread between two calls of C (Go,
+/// GHC). Any thread. Since 0.1.
+/// - Parameter status: a status, or the result of a function that returns a negative status on
+///   failure.
+/// - Parameter buffer: receives the message and a NUL, cut to `size` bytes; may be NULL. A message
+///   has at most 1,023 bytes.
+/// - Parameter out_length: receives the length of the whole message; may be NULL.
+/// - Returns: `status`; this function does not fail.
+@_cdecl("rt_status_message")
+public func rt_status_message(
+    _ status: rt_status, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
+    _ out_length: UnsafeMutablePointer<Int>?
+) -> rt_status {
+    LastError.copy(ifFailed: status, to: buffer, size, out_length)
+    return status
+}
+
+/// Sets the function that is called when a thread of the library begins and when it ends, for
+/// runtimes that must attach each thread before it may call them, and detach it (a Java VM); NULL
+/// removes it. A process has one such function, and none by default. It may be set at any time, but
+/// before the first object is best: it is called in pairs, so a thread that runs already is not
+/// reported, and a thread that began with an old `fn` ends with it. `rt_loop_stop_and_wait` returns
+/// after the end of the loop's thread was reported. The process may exit before the end of other
+/// threads is. Any thread. Since 0.1.
+/// - Parameter destroy: may run on a thread whose end was reported.
+/// - Returns: RT_OK.
+@_cdecl("rt_set_thread_hook")
+public func rt_set_thread_hook(
+    _ fn: rt_thread_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
+) -> rt_status {
+    setThreadHook(CallbackBox(fn, user, destroy))
+    return RT_STATUS.OK.rawValue
+}
 
 /// Sends log lines up to `level` to `fn`; NULL turns the log off. A process has one log, which is
 /// off by default. The library never writes to stdout or stderr by itself, and never logs payloads

@@ -42,8 +42,9 @@ enum HeaderPreface {
         Results. An rt_status of 0 is success, a negative number a failure. The meaning of a number
         never changes. A function that returns a descriptor or a state returns a negative rt_status
         on failure. rt_status_name() returns the name of a status, rt_last_error() the message of
-        the last failure on the calling thread. Failures after a call has returned are reported to a
-        callback, with a status and a message.
+        the last failure on the calling thread, and rt_status_message() copies it in the same call
+        of C. Failures after a call has returned are reported to a callback, with a status and a
+        message.
 
         Options. They are set one by one on a handle before it is started, and later return
         RT_ERROR_STATE, unless a chapter says that callbacks may change some of them for the next

@@ -79,6 +79,17 @@ rt_destroy_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 rt_log_fn = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)
 
 
+class rt_thread_event(IntEnum):  # noqa: N801
+    """Values of ``rt_thread_event``, without the prefix of their C names."""
+
+    BEGIN = 0
+    END = 1
+
+
+# (event, name, user)
+rt_thread_fn = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)
+
+
 # (user)
 rt_loop_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
@@ -1448,6 +1459,19 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_version_number": ((), ctypes.c_uint32),
     "rt_status_name": ((ctypes.c_int32,), ctypes.c_char_p),
     "rt_last_error": ((), ctypes.c_char_p),
+    "rt_status_message": (
+        (
+            ctypes.c_int32,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_set_thread_hook": (
+        (rt_thread_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
     "rt_set_log": (
         (ctypes.c_int32, rt_log_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
@@ -3696,6 +3720,10 @@ class Library:
     rt_status_name: Callable[[int], bytes]
     # ()
     rt_last_error: Callable[[], bytes]
+    # (status, buffer, size, out_length)
+    rt_status_message: Callable[[int, Any, int, Any], int]
+    # (fn, user, destroy)
+    rt_set_thread_hook: Callable[[Any, Any, Any], int]
     # (level, fn, user, destroy)
     rt_set_log: Callable[[int, Any, Any, Any], int]
     # (out)
