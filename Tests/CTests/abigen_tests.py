@@ -117,6 +117,12 @@ REFUSED = [
     ("word_establish", method("establish"), 5, "_start begins"),
     ("word_on_close", method("on_close"), 5, "_on_closed"),
     ("word_network", method("network_changed"), 5, "_retry_now"),
+    (
+        "new_without_code",
+        HANDLE + function("_ out: UnsafeMutablePointer<rt_thing?>?", name="rt_thing_new"),
+        5,
+        "begin 'test' with the usual functions",
+    ),
     ("connect_without_time", method("connect"), 5, "takes 'timeout_ms'"),
     ("start_with_time", method("start", ", _ timeout_ms: Int64"), 5, "never waits"),
 ]
@@ -186,12 +192,19 @@ def test_abigen_refuses_a_chapter_without_a_place() -> None:
 
 def test_abigen_prints_what_it_accepts() -> None:
     root = package(
-        "accepted", "// And for another.\n//\n// It has\n// two paragraphs.\n" + ACCEPTED
+        "accepted",
+        "// And for another.\n//\n//     rt_thing *thing;\n//     rt_thing_new(&thing);\n//\n"
+        + "// It has\n// two paragraphs.\n"
+        + ACCEPTED
+        + function("_ out: UnsafeMutablePointer<rt_thing?>?", name="rt_thing_new"),
     )
     run(command(root))
     header = (root / "include/realtime.h").read_text()
     for text in (
-        " * Chapter: test. For this test. And for another.\n *\n * It has two paragraphs.\n */",
+        " * Chapter: test. For this test. And for another.\n *\n"
+        " * The usual functions, in the order of use:\n *\n"
+        " *     rt_thing *thing;\n *     rt_thing_new(&thing);\n *\n"
+        " * It has two paragraphs.\n */",
         "typedef struct rt_thing rt_thing;",
         "RT_KIND_ONE = -1,",
         "rt_kind rt_do(rt_thing *thing, const rt_pair *pair, size_t n);",

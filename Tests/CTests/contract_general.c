@@ -66,6 +66,18 @@ static void a_cut_message_has_whole_characters(void) {
   CHECK(strlen(text) == start + 2 && strcmp(text + start, "\xc3\xa4") == 0);
 }
 
+/* As if an older library had filled the view. */
+static void a_view_tells_which_fields_it_has(void) {
+  rt_failure failure = {.struct_bytes = sizeof failure};
+  CHECK(RT_VIEW_HAS(&failure, status) && RT_VIEW_HAS(&failure, close_reason));
+  failure.struct_bytes = offsetof(rt_failure, close_reason);
+  CHECK(RT_VIEW_HAS(&failure, status) && !RT_VIEW_HAS(&failure, close_reason));
+  failure.struct_bytes += sizeof failure.close_reason - 1;
+  CHECK(!RT_VIEW_HAS(&failure, close_reason));
+  failure.struct_bytes++;
+  CHECK(RT_VIEW_HAS(&failure, close_reason));
+}
+
 static void on_log(rt_log_level level, const char *message, void *user) {
   CHECK(level >= RT_LOG_ERROR && level <= RT_LOG_DEBUG);
   CHECK(message != NULL && message[0] != '\0' && strchr(message, '\n') == NULL);
@@ -112,6 +124,7 @@ int main(int argc, char **argv) {
   last_error_names_the_culprit_and_stays();
   a_message_travels_with_its_status();
   a_cut_message_has_whole_characters();
+  a_view_tells_which_fields_it_has();
   log_has_one_receiver_and_no_credentials(argv[1]);
   return 0;
 }

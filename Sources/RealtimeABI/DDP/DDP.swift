@@ -6,8 +6,21 @@ import Wire
 
 // Chapter: ddp. Meteor's DDP: methods, subscriptions, and local documents that follow the server.
 //
-// The five usual functions, in the order of use: `rt_ddp_new`, `rt_ddp_start`, `rt_ddp_subscribe`,
-// `rt_ddp_find` and `rt_ddp_call`.
+//     rt_ddp *ddp;
+//     rt_ddp_feed *feed;
+//     rt_ddp_batch *batch;
+//     rt_call *call;
+//     rt_ddp_new(NULL, "wss://example.org/websocket", &ddp);
+//     rt_ddp_connect(ddp, 10000);                       // or _start
+//     rt_ddp_subscribe(ddp, "todos", "[]", -1, NULL, NULL, NULL, NULL, &call);
+//     rt_call_wait(call, -1);                           // the documents are there
+//     rt_ddp_feed_new(ddp, "todos", NULL, NULL, RT_DDP_FEED_DOCUMENTS, &feed);
+//     rt_ddp_feed_receive(feed, -1, &batch);            // batch->changes, batch->change_count
+//     rt_ddp_call(ddp, "addTodo", "[\"milk\"]", NULL, NULL, NULL, NULL, NULL);
+//     rt_ddp_batch_free(batch);
+//     rt_call_free(call);
+//     rt_ddp_feed_free(feed);
+//     rt_ddp_free(ddp);
 
 /// A client of a Meteor server. Life cycle: `rt_ddp_new`, options, callbacks and stubs, then calls
 /// and subscriptions, `rt_ddp_start`, `rt_ddp_free`.

@@ -7,6 +7,17 @@ import Wire
 // slow program misses nothing: it takes the difference between the result that it knows and the
 // present one, and each document is in it once. The changes that wait never take more memory than
 // these two results.
+//
+//     rt_ddp *ddp;
+//     rt_ddp_feed *feed;
+//     rt_ddp_batch *batch;
+//     rt_ddp_new(NULL, "wss://example.org/websocket", &ddp);
+//     rt_ddp_feed_new(ddp, "todos", "{\"done\":false}", NULL, RT_DDP_FEED_DOCUMENTS, &feed);
+//     rt_ddp_connect(ddp, 10000);
+//     rt_ddp_feed_receive(feed, -1, &batch);  // the first one: what is found now
+//     rt_ddp_batch_free(batch);
+//     rt_ddp_feed_free(feed);
+//     rt_ddp_free(ddp);
 
 /// The changes of a live query's result, from `rt_ddp_feed_new`. It keeps its client's memory
 /// alive, so that the two may be freed in any order. Since 0.1.

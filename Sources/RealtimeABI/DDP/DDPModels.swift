@@ -9,6 +9,16 @@ import Wire
 // documents that must contain it, and an object is reported as changed also when only a reference
 // to it has come or gone.
 //
+//     void on_document(const rt_ddp_document *document, void *user);
+//     rt_ddp *ddp;
+//     rt_ddp_models *models;
+//     rt_ddp_new(NULL, "wss://example.org/websocket", &ddp);
+//     rt_ddp_models_new(ddp, "[{\"name\":\"Todo\"}]", &models);
+//     rt_ddp_connect(ddp, 10000);
+//     rt_ddp_models_find(models, "Todo", NULL, NULL, on_document, NULL);
+//     rt_ddp_models_free(models);
+//     rt_ddp_free(ddp);
+//
 // A schema is a JSON array with an object for each model. "name" is the only member that must be
 // there: "collection" is its plural otherwise, "ids" is "strings" or "objectIDs", and
 // "relationships" are objects with the members "name", "to" (a model), "many" (default false),

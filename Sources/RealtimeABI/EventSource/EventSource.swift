@@ -4,8 +4,14 @@ import Wire
 
 // Chapter: eventsource. Server-sent events (HTML §9.2): a stream of events that reconnects.
 //
-// The five usual functions, in the order of use: `rt_eventsource_new`, `rt_eventsource_on_message`,
-// `rt_eventsource_on_error`, `rt_eventsource_start` and `rt_eventsource_close`.
+//     rt_eventsource *source;
+//     rt_event *event;
+//     rt_eventsource_new(NULL, "https://example.org/events", &source);  // or a loop, _on_message
+//     rt_eventsource_set_last_event_id(source, "41");                   // continues after it
+//     rt_eventsource_connect(source, 10000);                            // or _start
+//     rt_eventsource_receive(source, -1, &event);                       // event->id, event->data
+//     rt_event_free(event);
+//     rt_eventsource_free(source);
 
 /// An event source: a request whose response is a stream of events, and which is repeated when the
 /// stream ends. Life cycle: `rt_eventsource_new`, options and callbacks, `rt_eventsource_start`,

@@ -2,6 +2,15 @@ import Wire
 
 // Chapter: event stream parser. The parser for event streams (HTML §9.2.6) by itself, for streams
 // from other sources.
+//
+//     void on_event(const rt_event *event, void *user);
+//     const uint8_t data[] = "data: hello\n\n";
+//     rt_eventstream_parser *parser;
+//     rt_eventstream_parser_new(&parser);
+//     rt_eventstream_parser_on_event(parser, on_event, NULL, NULL);
+//     rt_eventstream_parser_feed(parser, data, sizeof data - 1);  // calls on_event
+//     rt_eventstream_parser_finish(parser);
+//     rt_eventstream_parser_free(parser);
 
 /// A parser for event streams. It accepts bytes in pieces of any size, and calls its callbacks
 /// inside the call that passes the bytes. It belongs to no loop. Only one thread at a time may use

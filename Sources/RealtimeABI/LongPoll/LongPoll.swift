@@ -4,8 +4,14 @@ import Wire
 
 // Chapter: long poll. Messages by requests that the server answers when there is something new.
 //
-// The five usual functions, in the order of use: `rt_longpoll_new`, `rt_longpoll_on_message`,
-// `rt_longpoll_on_error`, `rt_longpoll_start` and `rt_longpoll_close`.
+//     rt_longpoll *poll;
+//     rt_event *message;
+//     rt_longpoll_new(NULL, "https://example.org/messages", &poll);  // or a loop, _on_message
+//     rt_longpoll_set_last_event_id(poll, "41");                     // continues after it
+//     rt_longpoll_connect(poll, 10000);                              // or _start
+//     rt_longpoll_receive(poll, -1, &message);                       // message->id, message->data
+//     rt_event_free(message);
+//     rt_longpoll_free(poll);
 
 /// A long poll: one request after the other, each of which the server holds until it has a message.
 /// Life cycle: `rt_longpoll_new`, options and callbacks, `rt_longpoll_start`, messages,

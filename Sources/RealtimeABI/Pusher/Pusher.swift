@@ -5,8 +5,17 @@ import Wire
 // Chapter: pusher. Pusher Channels: events by named channels over one WebSocket, from Pusher or any
 // server that speaks its protocol 7.
 //
-// The five usual functions, in the order of use: `rt_pusher_new`, `rt_pusher_subscribe`,
-// `rt_pusher_channel_bind`, `rt_pusher_start` and `rt_pusher_close`.
+//     rt_pusher *pusher;
+//     rt_pusher_channel *channel;
+//     rt_pusher_event *event;
+//     rt_pusher_new(NULL, "APP_KEY", &pusher);                  // or a loop, _channel_bind
+//     rt_pusher_connect(pusher, 10000);                         // or _start
+//     rt_pusher_subscribe(pusher, "private-chat", &channel);
+//     rt_pusher_channel_trigger(channel, "client-typing", "{}", 2);
+//     rt_pusher_receive(pusher, -1, &event);                    // event->channel, ->event, ->data
+//     rt_pusher_event_free(event);
+//     rt_pusher_channel_free(channel);
+//     rt_pusher_free(pusher);
 
 /// A Pusher connection. Life cycle: `rt_pusher_new`, options, callbacks and subscriptions,
 /// `rt_pusher_start`, events, `rt_pusher_close` or a fatal error, possibly `rt_pusher_start` again,

@@ -4,8 +4,19 @@ import Wire
 
 // Chapter: rest. HTTP requests that are retried, wait for the network and keep their order.
 //
-// The five usual functions, in the order of use: `rt_rest_new`, `rt_rest_request_new`,
-// `rt_rest_request_send`, `rt_call_wait` and `rt_rest_response_body`.
+//     rt_rest *rest;
+//     rt_rest_request *request;
+//     rt_call *call;
+//     size_t length;
+//     rt_rest_new(NULL, "https://example.org", &rest);
+//     rt_rest_request_new(rest, "POST", "/items", &request);
+//     rt_rest_request_set_body(request, (const uint8_t *)"{}", 2, "application/json");
+//     rt_rest_request_send(request, NULL, NULL, NULL, NULL, &call);  // or a completion
+//     rt_call_wait(call, -1);
+//     rt_rest_response_body(rt_call_response(call), &length);        // valid as long as the call
+//     rt_call_free(call);
+//     rt_rest_request_free(request);
+//     rt_rest_free(rest);
 
 /// A client for HTTP requests. Life cycle: `rt_rest_new`, options, requests (`rt_rest_request_new`,
 /// `rt_rest_request_send`), `rt_rest_close` or `rt_rest_free`.

@@ -4,6 +4,16 @@ import Session
 import Wire
 
 // Chapter: rest request. A request under construction: its content, options and callbacks.
+//
+//     rt_rest *rest;
+//     rt_rest_request *request;
+//     rt_rest_new(NULL, "https://example.org", &rest);
+//     rt_rest_request_new(rest, "GET", "/items", &request);
+//     rt_rest_request_add_header(request, "Accept", "application/json");
+//     rt_rest_request_add_query(request, "page", "2");
+//     rt_rest_request_send(request, NULL, NULL, NULL, NULL, NULL);
+//     rt_rest_request_free(request);  // the request that was sent continues
+//     rt_rest_free(rest);
 
 /// A request under construction. `rt_rest_request_send` copies it, so it may be sent any number of
 /// times, changed in between, and freed right after. It keeps its client alive. Only one thread at

@@ -3,6 +3,15 @@ import Session
 import Wire
 
 // Chapter: backoff. How often and how soon failed operations are retried.
+//
+//     rt_backoff *backoff;
+//     rt_websocket *websocket;
+//     rt_backoff_new(&backoff);
+//     rt_backoff_set_max_delay_ms(backoff, 60000);
+//     rt_websocket_new(NULL, "wss://example.org/", &websocket);
+//     rt_websocket_set_reconnect(websocket, backoff);  // copied
+//     rt_websocket_free(websocket);
+//     rt_backoff_free(backoff);
 
 /// The delays between attempts: initial, initial · factor, initial · factor² … up to the maximum,
 /// each randomized by the jitter. One backoff can serve any number of objects: each copies the

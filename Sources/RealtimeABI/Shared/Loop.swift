@@ -3,6 +3,14 @@ import Engine
 import Wire
 
 // Chapter: loop. One epoll descriptor, driven by the program that embeds it.
+//
+//     void on_timer(void *user);
+//     rt_loop *loop;
+//     rt_loop_new(&loop);
+//     rt_loop_add_timer(loop, 1000, 0, on_timer, NULL, NULL, NULL);
+//     rt_loop_fd(loop);           // readable when there is work: for epoll, poll or another loop
+//     rt_loop_dispatch(loop, 0);  // does the work that is ready; or rt_loop_run, or rt_loop_start
+//     rt_loop_free(loop);
 
 /// An event loop. The I/O and the callbacks of the objects created on it happen inside
 /// `rt_loop_dispatch` or `rt_loop_run` on the calling thread, or on the loop's own thread after

@@ -3,6 +3,15 @@ import Session
 import Wire
 
 // Chapter: network. How connections are made: TLS, proxies, addresses, sockets.
+//
+//     rt_network *network;
+//     rt_websocket *websocket;
+//     rt_network_new(&network);
+//     rt_network_set_ca_file(network, "/etc/ssl/certs/company.pem");
+//     rt_websocket_new(NULL, "wss://example.org/", &websocket);
+//     rt_websocket_set_network(websocket, network);  // copied
+//     rt_websocket_free(websocket);
+//     rt_network_free(network);
 
 /// Settings for making connections. One network can serve any number of objects: each copies the
 /// settings when it receives the network (`rt_websocket_set_network`), so the network may be

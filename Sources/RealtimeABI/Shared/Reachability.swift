@@ -2,6 +2,15 @@ import Engine
 import Wire
 
 // Chapter: reachability. Whether there is a network through which a peer can be reached.
+//
+//     rt_reachability *reachability;
+//     rt_loop *loop;
+//     bool is_online;
+//     rt_loop_new(&loop);
+//     rt_reachability_new(loop, RT_REACHABILITY_AUTO, &reachability);
+//     rt_reachability_is_online(reachability, &is_online);
+//     rt_reachability_free(reachability);
+//     rt_loop_free(loop);
 
 /// A reachability monitor: it says whether there is a network. Objects that repeat failed attempts
 /// consult it before each attempt, also the first: while their server cannot be reached, they make

@@ -5,8 +5,16 @@ import Wire
 // Chapter: spreadbot. The messages of a path by WebSocket, server-sent events or long polls,
 // whichever works, each message once and in order.
 //
-// The five usual functions, in the order of use: `rt_spreadbot_new`, `rt_spreadbot_on_message`,
-// `rt_spreadbot_start`, `rt_spreadbot_send_text` and `rt_spreadbot_close`.
+//     rt_spreadbot *spreadbot;
+//     rt_event *message;
+//     rt_spreadbot_new(NULL, "https://example.org", &spreadbot);  // or a loop, _on_message
+//     rt_spreadbot_set_tokens(spreadbot, "access", "refresh");
+//     rt_spreadbot_connect(spreadbot, "/chat", 10000);            // or _start
+//     rt_spreadbot_send_text(spreadbot, "hello", 5, NULL);
+//     rt_spreadbot_receive(spreadbot, -1, &message);              // message->id, message->data
+//     rt_event_free(message);
+//     rt_spreadbot_close(spreadbot);
+//     rt_spreadbot_free(spreadbot);
 
 /// A Spreadbot connection. Life cycle: `rt_spreadbot_new`, options and callbacks,
 /// `rt_spreadbot_start`, messages and sends, `rt_spreadbot_close` or a fatal error, possibly

@@ -4,8 +4,15 @@ import Wire
 
 // Chapter: websocket. A client connection: RFC 6455 with permessage-deflate (RFC 7692).
 //
-// The five usual functions, in the order of use: `rt_websocket_new`, `rt_websocket_on_message`,
-// `rt_websocket_start`, `rt_websocket_send_text` and `rt_websocket_close`.
+//     rt_websocket *websocket;
+//     rt_received *message;
+//     rt_websocket_new(NULL, "wss://example.org/", &websocket);  // or a loop, _on_message
+//     rt_websocket_connect(websocket, 10000);                    // or _start
+//     rt_websocket_send_text(websocket, "hello", 5);
+//     rt_websocket_receive(websocket, -1, &message);             // message->data, message->length
+//     rt_received_free(message);
+//     rt_websocket_close(websocket, 1000, NULL);
+//     rt_websocket_free(websocket);
 
 /// A WebSocket client connection. Life cycle: `rt_websocket_new`, options and callbacks,
 /// `rt_websocket_start`, messages, `rt_websocket_close` or the peer's close, `rt_websocket_free`.

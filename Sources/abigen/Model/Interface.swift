@@ -20,6 +20,8 @@ struct Chapter: Codable, Equatable {
     var title: String
     /// The rest of the first paragraph.
     var summary: String
+    /// The lines of a short program with the usual functions, in the order of use.
+    var usage: [String] = []
     /// Further paragraphs, without line breaks.
     var details: [String] = []
     /// The names declared in it, in source order.

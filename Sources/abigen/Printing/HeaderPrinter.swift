@@ -59,6 +59,11 @@ struct HeaderPrinter {
         }
         line("#define RT_VERSION_NUMBER \(number)")
         line("#define RT_VERSION_STRING \"\(interface.version)\"")
+        line()
+        line("/* Whether a view has a field that a later version of the library may have added. */")
+        line("#define RT_VIEW_HAS(view, field) \\")
+        line("  ((size_t)((const char *)(&(view)->field + 1) - (const char *)(view)) \\")
+        line("   <= (view)->struct_bytes)")
     }
 
     private mutating func print(_ chapter: Chapter) {
@@ -66,7 +71,12 @@ struct HeaderPrinter {
         let paragraphs = ([heading] + chapter.details).map {
             Wrap.lines($0, indent: "", width: Wrap.width - 3).map { Substring($0) }
         }
-        comment(Array(paragraphs.joined(separator: [""])))
+        var blocks = paragraphs
+        if !chapter.usage.isEmpty {
+            blocks.insert(contentsOf: [["The usual functions, in the order of use:"]], at: 1)
+            blocks.insert(chapter.usage.map { "    \($0)" }, at: 2)
+        }
+        comment(Array(blocks.joined(separator: [""])))
         for name in chapter.declarations {
             line()
             declaration(name)

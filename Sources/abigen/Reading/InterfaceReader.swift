@@ -107,17 +107,19 @@ struct InterfaceReader {
     }
 
     /// A chapter's title and summary are in its file, in one comment of any number of lines:
-    /// `// Chapter: loop. One epoll descriptor.` Further paragraphs may follow in that comment.
+    /// `// Chapter: loop. One epoll descriptor.` Further paragraphs may follow in that comment, and
+    /// code, which is indented by four more spaces.
     private mutating func openChapter(of place: Place) throws {
         guard interface.chapters.last?.name != place.stem else { return }
         let mark = "// Chapter: "
         let lines = try sources.contents(of: place.file).drop { !$0.hasPrefix(mark) }
-        var paragraphs = lines.prefix { $0.hasPrefix("// ") || $0 == "//" }
-            .split { $0 == "//" }
-            .map { lines in
-                lines.map { $0.dropFirst("// ".count).trimmingCharacters(in: .whitespaces) }
-                    .joined(separator: " ")
-            }
+        let blocks = lines.prefix { $0.hasPrefix("// ") || $0 == "//" }.split { $0 == "//" }
+        let code = "//     "
+        let usage = blocks.filter { $0.allSatisfy { $0.hasPrefix(code) } }
+        var paragraphs = blocks.filter { !$0.allSatisfy { $0.hasPrefix(code) } }.map { lines in
+            lines.map { $0.dropFirst("// ".count).trimmingCharacters(in: .whitespaces) }
+                .joined(separator: " ")
+        }
         let words = paragraphs.isEmpty ? "" : paragraphs.removeFirst()
         guard let stop = words.firstIndex(of: ".") else {
             throw Refusal(Place(file: place.file, line: 1), "'\(mark)title. Summary.' is missing")
@@ -126,7 +128,10 @@ struct InterfaceReader {
         let summary = words[words.index(after: stop)...].trimmingCharacters(in: .whitespaces)
         interface.chapters.append(
             Chapter(
-                name: place.stem, title: String(title), summary: summary, details: paragraphs))
+                name: place.stem, title: String(title), summary: summary,
+                usage: usage.joined(separator: [""]).map {
+                    $0.isEmpty ? "" : String($0.dropFirst(code.count))
+                }, details: paragraphs))
     }
 
     private mutating func enter(_ name: String, prefix: String, at place: Place) throws {
@@ -257,6 +262,12 @@ struct InterfaceReader {
                 to: name, of: noun, parameters: parameters.map(\.name))
         {
             throw Refusal(item.place, objection)
+        }
+        if name.hasSuffix("_new"), let chapter = interface.chapters.last,
+            chapter.usage.isEmpty
+        {
+            let words = "begin '\(chapter.title)' with the usual functions, as indented code"
+            throw Refusal(item.place, words)
         }
         interface.functions.append(
             Function(
