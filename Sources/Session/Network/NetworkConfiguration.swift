@@ -219,14 +219,6 @@ private func isBase64Digit(_ byte: UInt8) -> Bool {
     }
 }
 
-/// A host name, an international one in its xn-- form; nil if it is not one. ":" and "[" would
-/// change the meaning of libcurl's format.
-func hostName(_ text: String) throws(HostName.Fault) -> String? {
-    guard text.utf8.allSatisfy({ $0 < 0x80 }) else { return try HostName.ascii(text) }
-    let isName = text.utf8.allSatisfy { isTokenByte($0) && $0 != UInt8(ascii: "*") }
-    return isName && !text.isEmpty ? text : nil
-}
-
 private func isAddressByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "f"), UInt8(ascii: "A")...UInt8(ascii: "F"),

@@ -113,3 +113,11 @@ private func isName(_ name: String, in domain: String) -> Bool {
     return name.count == domain.count
         || name.dropLast(domain.count).last == UInt8(ascii: ".")
 }
+
+/// A host name, an international one in its xn-- form; nil if it is not one. ":" and "[" would
+/// change the meaning of libcurl's format.
+func hostName(_ text: String) throws(HostName.Fault) -> String? {
+    guard text.utf8.allSatisfy({ $0 < 0x80 }) else { return try HostName.ascii(text) }
+    let isName = text.utf8.allSatisfy { isTokenByte($0) && $0 != UInt8(ascii: "*") }
+    return isName && !text.isEmpty ? text : nil
+}

@@ -36,7 +36,7 @@ enum OptionWords {
         case .c: "RT_ERROR_\(status)"
         case .swift where status == "PROTOCOL": "`.protocolViolation`"
         case .swift: "`.\(status.lowercased().camelCased)`"
-        case .python(let errors): errors.spelling(status, of: object)
+        case .python(let errors): errors.spelling(status, in: object.chapter)
         }
     }
 

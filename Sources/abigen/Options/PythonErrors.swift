@@ -18,10 +18,10 @@ struct PythonErrors {
 
     /// The exception, with the status if others have the same exception.
     /// - Parameter status: without RT_ERROR_.
-    func spelling(_ status: String, of object: OptionObject) -> String {
+    func spelling(_ status: String, in chapter: String) -> String {
         let full = "``RT_ERROR_\(status)``"
         // A connection that was open always ends with this exception.
-        if object.chapter == "websocket" { return "``ConnectionClosedError`` (\(full))" }
+        if chapter == "websocket" { return "``ConnectionClosedError`` (\(full))" }
         return names[status].map { "``\($0)``" } ?? "``RealtimeError`` (\(full))"
     }
 }
