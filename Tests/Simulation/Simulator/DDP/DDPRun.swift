@@ -270,7 +270,9 @@ final class DDPRun {
         let link = DDPLink(
             number, world, slowest: isPeaceful ? min(50, plan.slowestLink) : plan.slowestLink,
             uplink: plan.isGentle || isPeaceful ? nil : 20...60, random.split())
-        link.arrived = { [self] in if link === self.link { reading.arrived($0) } }
+        link.arrived = { [unowned self, unowned link] in
+            if link === self.link { reading.arrived($0) }
+        }
         self.link = link
         world.after(plan.configuration.connectTimeout + .milliseconds(1)) { [self] in
             world.require(link.isDropped || link.isConfirmed, "an attempt has no limit")

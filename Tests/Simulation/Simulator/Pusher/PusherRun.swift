@@ -257,7 +257,7 @@ final class PusherRun {
         let link = PusherLink(
             attempt.number, world, slowest: isPeaceful ? 50 : plan.slowestLink,
             uplink: plan.isGentle || isPeaceful ? nil : 5...30, random.split())
-        link.arrived = { [self] in
+        link.arrived = { [unowned self, unowned link] in
             if link === self.link { pings.arrived($0) }
         }
         self.link = link
