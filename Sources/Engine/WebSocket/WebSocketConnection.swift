@@ -18,7 +18,7 @@ public enum WebSocketState: Int32, Sendable {
 /// end, and `WebSocketSession`, which reads and writes messages. Any thread may call it; its work
 /// (WebSocketDriver.swift) runs on the loop's thread.
 ///
-/// Not an `ActionDriver`: it acts on each step at once, because a message that waited in a queue of
+/// Not a `ClientDriver`: it acts on each step at once, because a message that waited in a queue of
 /// actions would cost several times as much.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).

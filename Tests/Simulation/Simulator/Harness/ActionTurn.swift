@@ -1,6 +1,6 @@
 import Session
 
-/// Performs a machine's actions in their order, as the engine's `ActionDriver` does, and fails a
+/// Performs a machine's actions in their order, as the engine's `ClientDriver` does, and fails a
 /// machine that spins.
 final class ActionTurn {
     private let world: World

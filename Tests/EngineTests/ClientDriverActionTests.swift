@@ -20,7 +20,7 @@ private struct Options {}
 
 private struct Handlers: EndpointHandlers {}
 
-private final class Driver: ActionDriver<Counting, Options, Handlers>, @unchecked Sendable {
+private final class Driver: ClientDriver<Counting, Options, Handlers>, @unchecked Sendable {
     init(_ session: Counting, on loop: Loop) {
         super.init(session, Options(), on: loop)
     }
@@ -40,7 +40,10 @@ private final class Driver: ActionDriver<Counting, Options, Handlers>, @unchecke
         return true
     }
 
-    override func loopClosed() { ends += 1 }
+    override func closeNow() {
+        super.closeNow()
+        ends += 1
+    }
 }
 
 @Test func actionsAreDoneInTheLoopsTurn() throws {
