@@ -17,6 +17,20 @@ struct DueQueueTests {
         #expect(queue.first == nil)
     }
 
+    @Test func onlyAnotherTimeChangesThePlace() {
+        var queue = DueQueue<String>()
+        let start = Instant(nanoseconds: 0)
+        for id in ["a", "b", "a"] { queue.set(id, due: start) }
+        queue.set("c", due: start)
+        queue.set("c", due: nil)
+        queue.set("b", due: start + .seconds(1))
+        queue.set("b", due: start)
+        let first = queue.takeFirst(start)
+        let second = queue.takeFirst(start)
+        #expect(first == "a" && second == "b")
+        #expect(queue.takeFirst(start) == nil)
+    }
+
     /// Compares with a list.
     @Test(arguments: 0..<10) func returnsWhatIsDue(seed: UInt64) {
         var random = SeededNumbers(state: seed)

@@ -97,7 +97,7 @@ final class RESTClientModel {
     /// Lets time pass.
     func pass(_ time: Duration) -> [String] {
         now = now + time
-        session.wake(now: now)
+        session.timeReached(now)
         return done()
     }
 
@@ -105,10 +105,9 @@ final class RESTClientModel {
     /// - Returns: how long that was; nil without a deadline.
     func passToNext() -> Duration? {
         let start = now
-        repeat {
-            guard let time = session.wakeUp else { return nil }
-            now = max(now, time)
-        } while !session.wake(now: now)
+        guard let time = session.wakeUp else { return nil }
+        now = max(now, time)
+        session.timeReached(now)
         return now - start
     }
 

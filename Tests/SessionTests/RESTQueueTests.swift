@@ -179,7 +179,7 @@ struct RESTQueueTests {
         _ = try client.submit { $0.deadline = .seconds(3) }
         _ = try client.submit { $0.queueTime = .seconds(5) }
         client.now = client.now + .seconds(5)
-        client.session.wake(now: client.now)
+        client.session.timeReached(client.now)
         var texts: [String] = []
         while let action = client.session.nextAction() {
             if case .finish(_, let outcome) = action { texts.append(outcome.error?.message ?? "") }
@@ -310,7 +310,7 @@ struct RESTQueueTests {
         _ = try client.submit("POST", "http://h/late") { $0.queueTime = .seconds(3) }
         _ = client.done()
         client.now = client.now + .seconds(3)
-        client.session.wake(now: client.now)
+        client.session.timeReached(client.now)
         var told: [String] = []
         while let action = client.session.nextAction() {
             if case .finish(_, let outcome) = action { told.append(outcome.error?.message ?? "") }

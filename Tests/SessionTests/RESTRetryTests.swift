@@ -321,7 +321,7 @@ struct RESTRetryTests {
         _ = client.done()
         #expect(client.answer(token, 401) == [])
         client.now = client.now + .seconds(5)
-        client.session.wake(now: client.now)
+        client.session.timeReached(client.now)
         guard case .finish(token, let outcome) = client.session.nextAction() else {
             Issue.record("it waits for itself")
             return

@@ -30,7 +30,7 @@ extension RESTSession {
         }
         let isLast = if case .running = entry.state { true } else { false }
         if isLast { entry.beginAnswer(now) }
-        alarms.set(entry, entry.alarm)
+        alarms.set(entry.id, due: entry.alarm)
         return isLast ? .deliver : .discard
     }
 
@@ -101,7 +101,7 @@ extension RESTSession {
         entry.movedAt = moved
         guard extend(entry, now) else { return false }
         entry.isTimedOut = false
-        alarms.set(entry, entry.alarm)
+        alarms.set(entry.id, due: entry.alarm)
         return true
     }
 
@@ -126,7 +126,7 @@ extension RESTSession {
     package mutating func answerCame(_ id: ID) {
         guard let entry = entries[id], case .running(isAnswered: true) = entry.state else { return }
         entry.hasCome = true
-        alarms.set(entry, nil)
+        alarms.remove(entry.id)
     }
 
     /// Handles the end of an exchange.
@@ -232,7 +232,7 @@ extension RESTSession {
 
     /// The request waits without an exchange, so another may begin one.
     private mutating func leaveLine(_ entry: RESTEntry, _ now: Instant) {
-        alarms.set(entry, entry.alarm)
+        alarms.set(entry.id, due: entry.alarm)
         lines[entry.line].running -= 1
         pump(entry.line, now)
     }

@@ -54,8 +54,6 @@ final class RESTEntry: @unchecked Sendable {
     private var timeLeft: Duration
     /// The final response is streaming, and may take any time.
     private var isOpenEnded = false
-    /// The time of its alarm in `Alarms`.
-    @exclusivity(unchecked) var alarmSet: Instant?
     /// When the attempt's time ends, unless bytes move until then.
     @exclusivity(unchecked) var attemptEnd: Instant?
     /// When bytes last moved that extend the attempt's time; nil if none did.

@@ -27,7 +27,7 @@ extension RESTSession {
         if entry.hasExchange { lines[entry.line].running -= 1 }
         enqueue(entry)
         noteWait(entry)
-        alarms.set(entry, entry.alarm)
+        alarms.set(entry.id, due: entry.alarm)
         pump(entry.line, now)
     }
 
@@ -124,7 +124,7 @@ extension RESTSession {
         entry.head = nil
         entry.retryAfter = nil
         entry.state = .running(isAnswered: false)
-        alarms.set(entry, entry.alarm)
+        alarms.set(entry.id, due: entry.alarm)
         act(.start(entry.id, entry.request, isFresh: isFresh, rewinds: rewinds))
     }
 
@@ -140,7 +140,7 @@ extension RESTSession {
         _ entry: RESTEntry, _ error: RealtimeError?, hasBody: Bool = false, now: Instant
     ) {
         guard entries.removeValue(forKey: entry.id) != nil else { return }
-        alarms.set(entry, nil)
+        alarms.remove(entry.id)
         leaveQueue(entry)
         if entry.isOrdered { ordered.remove(sorted: entry.id) }
         if entry.hasExchange { lines[entry.line].running -= 1 }

@@ -54,7 +54,8 @@ package struct RESTSession: ActionMachine, Sendable {
     /// Requests that count against the queue's capacity: they have not begun, and were submitted
     /// without a network, or after an ordered request.
     var counted: [ID] = []
-    var alarms = Alarms()
+    /// When requests must be checked.
+    var alarms = DueQueue<ID>()
     private(set) var lastID: ID = 0
     private var actions = ActionQueue<Action>()
     private var isClosed = false
@@ -146,7 +147,7 @@ package struct RESTSession: ActionMachine, Sendable {
         entries[id] = entry
         noteWait(entry)
         pump(line, now)
-        if entry.isQueued { alarms.set(entry, entry.alarm) }
+        if entry.isQueued { alarms.set(entry.id, due: entry.alarm) }
         return id
     }
 
@@ -169,7 +170,7 @@ package struct RESTSession: ActionMachine, Sendable {
             drop(entry)
             let error = RealtimeError(.closed, "the client was closed before \(entry.name) ended")
             act(.finish(entry.id, entry.outcome(error)))
-            alarms.set(entry, nil)
+            alarms.remove(entry.id)
         }
         entries = [:]
         lines = RESTLines()
@@ -191,11 +192,12 @@ package struct RESTSession: ActionMachine, Sendable {
             lines[line].isReachable = reachable
             lines[line].resumeAt = reachable ? now + .onceOnline(random: random) : nil
         }
-        for entry in entries.values {
+        for id in entries.keys.sorted() {
+            guard let entry = entries[id] else { continue }
             entry.runClock(lines[entry.line].isReachable, now: now)
-            alarms.set(entry, entry.alarm)
+            alarms.set(id, due: entry.alarm)
+            noteWait(entry)
         }
-        for id in entries.keys.sorted() { if let entry = entries[id] { noteWait(entry) } }
         setLinesAlarm()
     }
 
@@ -208,31 +210,13 @@ package struct RESTSession: ActionMachine, Sendable {
 
     /// When `timeReached` should be called; nil for never.
     package var wakeUp: Instant? {
-        mutating get {
-            if alarms.isCrowded { alarms.clear { $0.isSet(entries[$0.id]) } }
-            guard let linesAlarm else { return alarms.earliest }
-            return min(alarms.earliest ?? linesAlarm, linesAlarm)
-        }
+        guard let linesAlarm else { return alarms.first }
+        return min(alarms.first ?? linesAlarm, linesAlarm)
     }
 
-    package mutating func timeReached(_ now: Instant) { wake(now: now) }
-
-    /// Handles the times that have come.
-    /// - Returns: whether any of them still mattered.
-    @discardableResult
-    package mutating func wake(now: Instant) -> Bool {
-        var wasDue = false
-        if let linesAlarm, linesAlarm <= now {
-            wasDue = true
-            resumeLines(now)
-        }
-        while let alarm = alarms.popDue(now) {
-            guard let entry = entries[alarm.id], alarm.isSet(entry) else { continue }
-            wasDue = true
-            alarms.set(entry, nil)
-            wake(entry, now)
-        }
-        return wasDue
+    package mutating func timeReached(_ now: Instant) {
+        if let linesAlarm, linesAlarm <= now { resumeLines(now) }
+        while let id = alarms.takeFirst(now) { if let entry = entries[id] { wake(entry, now) } }
     }
 
     private mutating func resumeLines(_ now: Instant) {
@@ -278,7 +262,7 @@ package struct RESTSession: ActionMachine, Sendable {
             }
         case .authorizing: break
         }
-        alarms.set(entry, entry.alarm)
+        alarms.set(entry.id, due: entry.alarm)
     }
 
     /// - Returns: whether the attempt gets more time, counted from the last byte that moved.

@@ -14,40 +14,46 @@ struct DueQueue<ID: Hashable & Sendable>: Sendable {
 
     /// A binary heap. The first entry is valid; others may have been removed.
     private var heap: [Entry] = []
-    /// The order of each valid entry.
-    private var orders: [ID: Int] = [:]
+    /// The valid entry of each thing.
+    private var entries: [ID: (order: Int, due: Instant)] = [:]
     private var lastOrder = 0
 
     /// When the first is due.
     var first: Instant? { heap.first?.due }
 
     /// Adds a thing, or changes when it is due.
-    mutating func set(_ id: ID, due: Instant) {
+    /// - Parameter due: nil for never.
+    mutating func set(_ id: ID, due: Instant?) {
+        guard let due else { return remove(id) }
+        guard entries[id]?.due != due else { return }
         lastOrder += 1
-        orders[id] = lastOrder
+        entries[id] = (lastOrder, due)
         heap.append(Entry(due: due, order: lastOrder, id: id))
         rise()
-        if heap.count > 2 * orders.count + 16 { compact() }
+        if heap.count > 2 * entries.count + 16 { compact() }
         dropRemoved()
     }
 
     mutating func remove(_ id: ID) {
-        guard orders.removeValue(forKey: id) != nil else { return }
+        guard entries.removeValue(forKey: id) != nil else { return }
         dropRemoved()
+    }
+
+    /// Takes the first thing, if it is due.
+    mutating func takeFirst(_ now: Instant) -> ID? {
+        guard let first = heap.first, first.due <= now else { return nil }
+        remove(first.id)
+        return first.id
     }
 
     /// Takes what is due, in the order of time.
     mutating func takeDue(_ now: Instant) -> [ID] {
         var ids: [ID] = []
-        while let first = heap.first, first.due <= now {
-            ids.append(first.id)
-            orders[first.id] = nil
-            dropRemoved()
-        }
+        while let id = takeFirst(now) { ids.append(id) }
         return ids
     }
 
-    private func isValid(_ entry: Entry) -> Bool { orders[entry.id] == entry.order }
+    private func isValid(_ entry: Entry) -> Bool { entries[entry.id]?.order == entry.order }
 
     private mutating func dropRemoved() {
         while let first = heap.first, !isValid(first) { removeFirst() }

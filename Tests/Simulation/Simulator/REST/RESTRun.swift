@@ -166,7 +166,7 @@ final class RESTRun {
         alarm = nil
         guard let time = session.wakeUp else { return }
         alarm = world.at(time) { [self] in
-            session.wake(now: world.now)
+            session.timeReached(world.now)
             act()
         }
     }
