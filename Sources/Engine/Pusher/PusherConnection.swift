@@ -24,7 +24,9 @@ package final class PusherConnection:
     private let lazyPush = AtomicLazyReference<PushInterests>()
 
     // The loop's owner only.
-    @exclusivity(unchecked) var socket: PusherSocket?
+    @exclusivity(unchecked) var socket: WebSocketLeg?
+    /// The number of the socket.
+    @exclusivity(unchecked) var socketNumber: UInt64 = 0
     @exclusivity(unchecked) var reader = PusherEnvelopeReader()
     @exclusivity(unchecked) var batch = PusherBatch()
     @exclusivity(unchecked) var channels: [UInt64: PusherChannelHandle] = [:]
@@ -124,7 +126,7 @@ package final class PusherConnection:
     /// Pauses the socket once the connection is confirmed, or continues.
     override func pauseChanged() {
         guard session.state == .connected else { return }
-        if isPaused { try? socket?.webSocket.pause() } else { try? socket?.webSocket.resume() }
+        socket?.setPaused(isPaused)
         session.setPaused(isPaused, now: Loop.now())
     }
 
@@ -336,46 +338,6 @@ package final class PusherConnection:
         for handle in handles { handle.end() }
         bindings.removeAll(forGood: true)
         userBindings.removeAll(forGood: true)
-    }
-
-    // MARK: Handlers; any thread
-
-    /// Binds a handler to an event of any channel, or to all events.
-    /// - Parameter event: nil for all.
-    /// - Returns: a number for `unbind`.
-    package func bind(
-        _ event: String?, _ handle: @escaping PusherHandler
-    ) throws(RealtimeError) -> UInt64 {
-        try bind(event, handle, in: bindings)
-    }
-
-    /// - Returns: whether it was bound.
-    @discardableResult
-    package func unbind(_ id: UInt64) -> Bool { bindings.remove(id) }
-    package func unbindAll() { bindings.removeAll() }
-
-    /// Binds a handler to an event of the signed-in user, or to all of them.
-    /// - Parameter event: nil for all.
-    package func bindUser(
-        _ event: String?, _ handle: @escaping PusherHandler
-    ) throws(RealtimeError) -> UInt64 {
-        try bind(event, handle, in: userBindings)
-    }
-
-    @discardableResult
-    package func unbindUser(_ id: UInt64) -> Bool { userBindings.remove(id) }
-    package func unbindAllUser() { userBindings.removeAll() }
-
-    private func bind(
-        _ event: String?, _ handle: @escaping PusherHandler,
-        in bindings: borrowing PusherBindings<PusherChannelHandle>
-    ) throws(RealtimeError) -> UInt64 {
-        try checkOpen()
-        let id = newBinding()
-        guard bindings.add(id, event, handle) else {
-            throw RealtimeError(.closed, "the connection is closed")
-        }
-        return id
     }
 
     func newBinding() -> UInt64 { lastBinding.add(1, ordering: .relaxed).newValue }

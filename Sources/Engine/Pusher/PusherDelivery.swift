@@ -1,11 +1,11 @@
 import Session
-import Wire
+package import Wire
 
 // What a Pusher connection tells the application: events, in the order of the wire, and what its
 // session reports.
 extension PusherConnection {
     /// Handles a message of the socket.
-    func receive(_ kind: MessageKind, _ bytes: UnsafeRawBufferPointer, _ socket: PusherSocket) {
+    func receive(_ kind: MessageKind, _ bytes: UnsafeRawBufferPointer, _ socket: WebSocketLeg) {
         guard socket === self.socket, !isClosed else { return }
         guard kind == .text else {
             return debug("a binary message of \(bytes.count) bytes is ignored")
@@ -13,7 +13,7 @@ extension PusherConnection {
         if handlers.debug != nil { debugMessage("received", bytes) }
         do throws(RealtimeError) {
             let isHandled = try reader.read(bytes) { envelope -> Bool in
-                switch session.received(envelope, on: socket.number, now: Loop.now()) {
+                switch session.received(envelope, on: socketNumber, now: Loop.now()) {
                 case .handled: return true
                 case .deliver(let number):
                     deliver(PusherEventView(envelope), number)
@@ -24,7 +24,7 @@ extension PusherConnection {
         } catch {
             let error = session.secrets.redacted(error)
             Log.write(.debug, "a message of the Pusher server is skipped: \(error.message)")
-            session.receivedMalformed(error, on: socket.number, now: Loop.now())
+            session.receivedMalformed(error, on: socketNumber, now: Loop.now())
             act()
         }
     }
@@ -145,5 +145,45 @@ extension PusherConnection {
 
     private func debugMessage(_ what: String, _ message: UnsafeRawBufferPointer) {
         debug("\(what): \(session.secrets.redacted(PusherRedaction.text(of: message)))")
+    }
+
+    // MARK: Bound handlers; any thread
+
+    /// Binds a handler to an event of any channel, or to all events.
+    /// - Parameter event: nil for all.
+    /// - Returns: a number for `unbind`.
+    package func bind(
+        _ event: String?, _ handle: @escaping PusherHandler
+    ) throws(RealtimeError) -> UInt64 {
+        try bind(event, handle, in: bindings)
+    }
+
+    /// - Returns: whether it was bound.
+    @discardableResult
+    package func unbind(_ id: UInt64) -> Bool { bindings.remove(id) }
+    package func unbindAll() { bindings.removeAll() }
+
+    /// Binds a handler to an event of the signed-in user, or to all of them.
+    /// - Parameter event: nil for all.
+    package func bindUser(
+        _ event: String?, _ handle: @escaping PusherHandler
+    ) throws(RealtimeError) -> UInt64 {
+        try bind(event, handle, in: userBindings)
+    }
+
+    @discardableResult
+    package func unbindUser(_ id: UInt64) -> Bool { userBindings.remove(id) }
+    package func unbindAllUser() { userBindings.removeAll() }
+
+    private func bind(
+        _ event: String?, _ handle: @escaping PusherHandler,
+        in bindings: borrowing PusherBindings<PusherChannelHandle>
+    ) throws(RealtimeError) -> UInt64 {
+        try checkOpen()
+        let id = newBinding()
+        guard bindings.add(id, event, handle) else {
+            throw RealtimeError(.closed, "the connection is closed")
+        }
+        return id
     }
 }

@@ -11,7 +11,7 @@ extension PusherConnection {
     }
 
     /// To be called before the session may send a ping.
-    func noteSentBytes() { session.sentBytes = socket?.webSocket.sentBytes ?? SentBytes() }
+    func noteSentBytes() { session.sentBytes = socket?.connection.sentBytes ?? SentBytes() }
 
     func subscribeNow(_ handle: PusherChannelHandle, _ answer: PusherAuthorizationAnswer?) {
         // Another thread may have unsubscribed meanwhile.
@@ -50,8 +50,8 @@ extension PusherConnection {
         }
     }
 
-    private func current(_ number: UInt64) -> PusherSocket? {
-        socket.flatMap { $0.number == number ? $0 : nil }
+    private func current(_ number: UInt64) -> WebSocketLeg? {
+        number == socketNumber ? socket : nil
     }
 
     // MARK: The socket
@@ -63,50 +63,54 @@ extension PusherConnection {
         // A logging function may have closed the connection.
         guard !isClosed else { return }
         do throws(RealtimeError) {
-            let socket = try PusherSocket(attempt, configuration, on: loop)
-            self.socket = socket
-            publish { $0.webSocket = socket.webSocket }
-            try socket.webSocket.setHandlers { setHandlers(&$0, socket) }
-            try socket.webSocket.setReachability(reachability)
-            try socket.webSocket.start()
+            let configuration = configuration
+            let socket = try WebSocketLeg(
+                attempt.url, configuration.fields, configuration.network, configuration.redirects,
+                on: loop
+            ) { options throws(RealtimeError) in
+                if let subprotocol = attempt.subprotocol { try options.addSubprotocol(subprotocol) }
+                options.compression.enabled = configuration.compression
+                options.limits.messageBytes = configuration.maxMessageBytes
+                options.sendLimit = PusherConfiguration.unsentLimit
+                options.closeTimeout = .zero
+            }
+            (self.socket, socketNumber) = (socket, attempt.number)
+            publish { $0.webSocket = socket.connection }
+            try socket.start(reachability) { setHandlers(&$0, socket) }
         } catch {
             dropSocket()
             ended(attempt.number, PusherSocketEnd(error: error))
         }
     }
 
-    /// The socket's handlers retain it, so drop even one that could not start.
     func dropSocket() {
         publish { $0.webSocket = nil }
-        socket?.drop()
+        socket?.connection.abandon()
         socket = nil
     }
 
-    private func setHandlers(_ handlers: inout WebSocketHandlers, _ socket: PusherSocket) {
+    private func setHandlers(_ handlers: inout WebSocketHandlers, _ socket: WebSocketLeg) {
         handlers.open = { [self] opened in
             guard socket === self.socket else { return }
             publish { $0.opened = opened }
-            session.opened(socket.number, now: Loop.now())
+            session.opened(socketNumber, now: Loop.now())
             act()
         }
         handlers.activity = { [self] in
             guard socket === self.socket else { return }
             // A frame that is not a message is not followed by `act`, which arms the timer.
-            if session.activity(socket.number, now: Loop.now()) { schedule() }
+            if session.activity(socketNumber, now: Loop.now()) { schedule() }
         }
         handlers.delivery = .each { [self] kind, bytes in receive(kind, bytes, socket) }
-        handlers.failed = { socket.failure = $0.error }
         handlers.close = { [self] end in
             guard socket === self.socket else { return }
-            let code = end.code
             // After a failure, only a code of Pusher is surely that of the server.
-            let isFailure = code == .abnormal || code == .noStatus || socket.failure != nil
-            let hasCode = !isFailure || code.rawValue >= 4000
+            let code = end.codeOfPeer.map { $0.rawValue }
             ended(
-                socket.number,
+                socketNumber,
                 PusherSocketEnd(
-                    closeCode: hasCode ? code.rawValue : nil, reason: end.reason,
-                    error: socket.failure, wasClean: end.isClean))
+                    closeCode: code.flatMap { end.error == nil || $0 >= 4000 ? $0 : nil },
+                    reason: end.reason, error: end.error, wasClean: end.isClean))
             act()
         }
     }
@@ -123,7 +127,7 @@ extension PusherConnection {
     private func send(_ message: [UInt8], on number: UInt64) {
         guard let socket = current(number) else { return }
         debugMessage("sent", message)
-        guard !socket.send(message) else { return }
+        guard socket.send(.text, message)?.code == .bufferFull else { return }
         let server = session.url?.displayName ?? "the server"
         let limit = PusherConfiguration.unsentLimit >> 20
         ended(

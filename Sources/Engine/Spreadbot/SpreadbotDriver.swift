@@ -40,9 +40,7 @@ extension SpreadbotConnection {
         case .write(let send):
             results[send.id] = nil
             leg?.write(send)
-            if isPaused, let leg, case .webSocket(let connection) = leg.kind {
-                connection.oweDrained()
-            }
+            if isPaused { leg?.webSocket?.connection.oweDrained() }
         case .forget(let send): if let entry = send.entry { outbox?.remove(entry) }
         case .confirm(let id): confirm(id)
         case .post(let send): post(send)
@@ -110,8 +108,7 @@ extension SpreadbotConnection {
     {
         switch attempt.transport {
         case .webSocket:
-            SpreadbotLeg(
-                attempt, .webSocket(try configuration.makeWebSocket(attempt, on: loop)))
+            SpreadbotLeg(attempt, .webSocket(try configuration.makeWebSocket(attempt, on: loop)))
         case .sse: SpreadbotLeg(attempt, .sse(try configuration.makeEventSource(attempt, on: loop)))
         case .poll: SpreadbotLeg(attempt, .poll(try configuration.makeLongPoll(attempt, on: loop)))
         }
@@ -119,10 +116,7 @@ extension SpreadbotConnection {
 
     private func startLeg(_ leg: SpreadbotLeg) throws(RealtimeError) {
         switch leg.kind {
-        case .webSocket(let connection):
-            try connection.setHandlers { setHandlers(&$0, leg) }
-            try connection.setReachability(reachability)
-            try connection.start()
+        case .webSocket(let socket): try socket.start(reachability) { setHandlers(&$0, leg) }
         case .sse(let source):
             try source.setHandlers { setHandlers(&$0, leg) }
             try source.setReachability(reachability)
@@ -186,7 +180,6 @@ extension SpreadbotConnection {
             legOpened(leg, opened)
         }
         handlers.delivery = .each { [self] kind, bytes in receive(frame: bytes, kind, leg) }
-        handlers.failed = { leg.failure = $0.error }
         handlers.drained = { [self] in drained(leg) }
         handlers.close = { [self] end in
             guard leg === self.leg else { return }
@@ -204,8 +197,8 @@ extension SpreadbotConnection {
             legEnded(
                 leg,
                 SpreadbotLegEnd(
-                    error: leg.failure ?? closed, status: leg.failure?.response?.status ?? 0,
-                    closeCode: code == .abnormal || code == .noStatus ? nil : code,
+                    error: end.error ?? closed, status: end.error?.response?.status ?? 0,
+                    closeCode: end.codeOfPeer,
                     reachedServer: leg.reachedServer))
         }
     }
@@ -263,27 +256,25 @@ extension SpreadbotConnection {
         guard session.isCurrent(attempt.number) else { return }
         Log.write(.debug, "\(configuration.base.displayName): asking for a WebSocket again")
         do throws(RealtimeError) {
-            let connection = try configuration.makeWebSocket(attempt, on: loop)
-            let probe = SpreadbotLeg(attempt, .webSocket(connection))
-            try connection.setHandlers {
+            let socket = try configuration.makeWebSocket(attempt, on: loop)
+            let probe = SpreadbotLeg(attempt, .webSocket(socket))
+            self.probe = probe
+            try socket.start(nil) {
                 $0.open = { [self] _ in
                     guard probe === self.probe else { return }
                     probe.hasOpened = true
-                    try? connection.close(code: 1000, reason: "")
+                    socket.close()
                     makeRoom()
                 }
-                $0.failed = { probe.failure = $0.error }
-                $0.close = { [self] _ in
+                $0.close = { [self] end in
                     guard probe === self.probe, !probe.hasOpened else { return }
-                    let status = probe.failure?.response?.status
+                    let status = end.error?.response?.status
                     session.probeEnded(
                         probe.number, isUnauthorized: status == 401 || status == 407,
                         now: Loop.now())
                     act()
                 }
             }
-            self.probe = probe
-            try connection.start()
         } catch {
             dropProbe()
             session.probeEnded(attempt.number, now: Loop.now())
@@ -293,10 +284,10 @@ extension SpreadbotConnection {
     // MARK: The end
 
     private func closeWebSocket(_ number: UInt64) {
-        guard let leg, leg.number == number, case .webSocket(let connection) = leg.kind else {
+        guard let leg, leg.number == number, let webSocket = leg.webSocket else {
             return session.closed(number, isClean: false, written: 0)
         }
-        try? connection.close(code: 1000, reason: "")
+        webSocket.close()
     }
 
     /// Reports the end of a send, once.

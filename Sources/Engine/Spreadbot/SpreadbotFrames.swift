@@ -5,14 +5,13 @@ import Wire
 // (docs/spreadbot.md, B14).
 extension SpreadbotConnection {
     func confirm(_ id: SpreadbotSend.ID) {
-        guard let leg, case .webSocket(let connection) = leg.kind else { return }
+        guard let leg, let webSocket = leg.webSocket else { return }
         // No pong is read during a pause; then it must suffice that the frame is written.
         if isPaused {
             leg.owedPing = id
-            return connection.oweDrained()
+            return webSocket.connection.oweDrained()
         }
-        // Fails if the WebSocket is closing; its end then reports what arrived.
-        try? connection.ping(UnsafeRawBufferPointer(start: nil, count: 0)) { [self] _ in
+        webSocket.ping { [self] _ in
             guard leg === self.leg else { return }
             leg.pass(id)
             session.confirmed(leg.number, id, now: Loop.now())
@@ -22,7 +21,7 @@ extension SpreadbotConnection {
 
     func pauseNow() {
         leg?.pause()
-        if let leg, case .webSocket(let connection) = leg.kind { connection.oweDrained() }
+        leg?.webSocket?.connection.oweDrained()
     }
 
     func resumeNow() {

@@ -5,7 +5,7 @@ import Wire
 /// One attempt on one transport. It tries once; the session decides what follows from its end.
 final class SpreadbotLeg {
     enum Kind {
-        case webSocket(WebSocketConnection)
+        case webSocket(WebSocketLeg)
         case sse(EventSourceConnection)
         case poll(LongPollConnection)
     }
@@ -14,8 +14,6 @@ final class SpreadbotLeg {
     let kind: Kind
     /// The token that its requests carry.
     var accessToken: String
-    /// Why the WebSocket failed, until its end is reported.
-    var failure: RealtimeError?
     /// For a probe: the WebSocket was opened.
     var hasOpened = false
     /// The argument of the open handler, until it is called.
@@ -47,15 +45,16 @@ final class SpreadbotLeg {
         self.kind = kind
     }
 
+    var webSocket: WebSocketLeg? { if case .webSocket(let leg) = kind { leg } else { nil } }
+
     /// Whether the server of a WebSocket has responded.
     var reachedServer: Bool {
-        guard case .webSocket(let connection) = kind else { return false }
-        return connection.reachedServer
+        webSocket?.connection.reachedServer ?? false
     }
 
     func pause() {
         switch kind {
-        case .webSocket(let connection): try? connection.pause()
+        case .webSocket(let leg): leg.setPaused(true)
         case .sse(let source): try? source.pause()
         case .poll(let poll): try? poll.pause()
         }
@@ -63,7 +62,7 @@ final class SpreadbotLeg {
 
     func resume() {
         switch kind {
-        case .webSocket(let connection): try? connection.resume()
+        case .webSocket(let leg): leg.setPaused(false)
         case .sse(let source): try? source.resume()
         case .poll(let poll): try? poll.resume()
         }
@@ -71,7 +70,7 @@ final class SpreadbotLeg {
 
     func retryNow() {
         switch kind {
-        case .webSocket(let connection): try? connection.retryNow()
+        case .webSocket(let leg): try? leg.connection.retryNow()
         case .sse(let source): try? source.retryNow()
         case .poll(let poll): try? poll.retryNow()
         }
@@ -80,7 +79,7 @@ final class SpreadbotLeg {
     /// Drops the leg: nothing more of it is reported.
     func drop() {
         switch kind {
-        case .webSocket(let connection): connection.abandon()
+        case .webSocket(let leg): leg.connection.abandon()
         case .sse(let source): source.close()
         case .poll(let poll): poll.close()
         }
@@ -89,23 +88,15 @@ final class SpreadbotLeg {
     // MARK: Frames
 
     func write(_ send: SpreadbotSend) {
-        guard case .webSocket(let connection) = kind else { return }
-        let kind: MessageKind = send.kind == .text ? .text : .binary
-        do {
-            try send.payload.span.withUnsafeBytes { (bytes) throws(RealtimeError) in
-                try connection.send(kind, bytes)
-            }
-            marks.append((send.id, connection.bytesQueued))
-        } catch {
-            // It is closing: the next leg sends this one again.
-            marks.append((send.id, .max))
-        }
+        guard let webSocket else { return }
+        let error = webSocket.send(send.kind == .text ? .text : .binary, send.payload)
+        // With an error it is closing: the next leg sends this one again.
+        marks.append((send.id, error == nil ? webSocket.connection.bytesQueued : .max))
     }
 
     /// The last frame that was written completely; 0 for none.
     var written: SpreadbotSend.ID {
-        guard case .webSocket(let connection) = kind else { return 0 }
-        let bytes = connection.bytesWritten
+        guard let bytes = webSocket?.connection.bytesWritten else { return 0 }
         return marks.last { $0.end <= bytes }?.id ?? passed
     }
 
@@ -154,20 +145,16 @@ extension SpreadbotConfiguration {
 
     func makeWebSocket(
         _ attempt: SpreadbotSession.Attempt, on loop: Loop
-    ) throws(RealtimeError) -> WebSocketConnection {
-        let (url, fields) = try request(attempt)
-        let connection = try WebSocketConnection(url: url.text, on: loop)
-        connection.isLeg = true
-        try connection.configure { (options) throws(RealtimeError) in
-            options.url = url
+    ) throws(RealtimeError) -> WebSocketLeg {
+        let (url, common) = try request(attempt)
+        var fields = common
+        if !attempt.cursor.isEmpty {
+            fields.append(HeaderField(name: "Last-Event-ID", value: attempt.cursor))
+        }
+        return try WebSocketLeg(url, fields, network, redirects, on: loop) {
+            options throws(RealtimeError) in
             // First, because Nchan checks only the first one.
             try options.addSubprotocol(SpreadbotFrame.subprotocol)
-            for field in fields { try options.addHeader(name: field.name, value: field.value) }
-            if !attempt.cursor.isEmpty {
-                try options.addHeader(name: "Last-Event-ID", value: attempt.cursor)
-            }
-            options.network = network
-            options.redirects = redirects
             options.openTimeout = http.connectTimeout
             options.answerTimeout = answerTimeout
             options.pingInterval = pingInterval
@@ -177,7 +164,6 @@ extension SpreadbotConfiguration {
             // The session limits unconfirmed frames, and a ping must never be refused.
             options.sendLimit = 0
         }
-        return connection
     }
 
     func makeEventSource(

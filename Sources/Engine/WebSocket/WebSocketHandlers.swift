@@ -22,6 +22,9 @@ package struct WebSocketEnd {
     package let isClean: Bool
     /// The failure that was reported before; nil after a closing handshake.
     package let error: RealtimeError?
+
+    /// The code of the peer's close frame; nil if there was none.
+    var codeOfPeer: CloseCode? { code == .abnormal || code == .noStatus ? nil : code }
 }
 
 /// The handlers of a WebSocket. They are called on the loop's thread, one at a time; bytes and
