@@ -6,3 +6,11 @@ package protocol ActionMachine {
     var wakeUp: Instant? { mutating get }
     mutating func timeReached(_ now: Instant)
 }
+
+/// A decision of a machine.
+package enum MachineAction<Command: Sendable, Report: Sendable>: Sendable {
+    /// The driver does it.
+    case command(Command)
+    /// The application's handler gets it.
+    case report(Report)
+}

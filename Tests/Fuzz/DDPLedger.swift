@@ -60,8 +60,8 @@ final class DDPFuzzLedger {
 
     // MARK: Reports
 
-    func reported(_ action: DDPSession.Action) {
-        switch action {
+    func reported(_ report: DDPSession.Report) {
+        switch report {
         case .changed(let notification): changed(notification)
         case .result(let id, _):
             require(answered.insert(id).inserted, "a second result of \(id)")

@@ -286,6 +286,13 @@ final class DDPFuzzRun {
 
     private func perform(_ action: DDPSession.Action) {
         switch action {
+        case .command(let command): perform(command)
+        case .report(let report): ledger.reported(report)
+        }
+    }
+
+    private func perform(_ command: DDPSession.Command) {
+        switch command {
         case .connect(let new):
             require(number == nil, "a second socket")
             number = new
@@ -299,7 +306,7 @@ final class DDPFuzzRun {
             sockJS?.send(message, now: now)
             turnSockJS()
         case .close(let old), .drop(let old): if old == number { dropSocket() }
-        default: ledger.reported(action)
+        case .keep: break
         }
     }
 

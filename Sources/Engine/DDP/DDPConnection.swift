@@ -60,7 +60,10 @@ package final class DDPConnection:
 
     override func performNext() -> Bool {
         guard let action = shared.nextAction() else { return false }
-        perform(action)
+        switch action {
+        case .command(let command): perform(command)
+        case .report(let report): self.report(report)
+        }
         return true
     }
 

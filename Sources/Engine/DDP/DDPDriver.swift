@@ -15,16 +15,13 @@ extension DDPConnection: DDPSocketOwner {
         shared.locked { shared.session.sentBytes = sent }
     }
 
-    func perform(_ action: DDPSession.Action) {
-        switch action {
+    func perform(_ command: DDPSession.Command) {
+        switch command {
         case .connect(let number): open(number)
         case .send(let number, let text): if number == socketNumber { socket?.send(text) }
         case .close(let number): if number == socketNumber { socket?.close() }
         case .drop(let number): if number == socketNumber { dropSocket() }
         case .keep: keepDocuments()
-        case .status, .changed, .streamed, .result, .completed, .ready, .stopped, .loaded, .account,
-            .current, .refused, .log:
-            report(action)
         }
     }
 
@@ -63,6 +60,7 @@ extension DDPConnection: DDPSocketOwner {
         socket = nil
     }
 
+    @inline(never)
     func opened(_ socket: any DDPSocket, _ opened: Opened) {
         guard socket === self.socket, !isClosed else { return }
         let token = keptToken(configuration, handlers)
@@ -100,6 +98,7 @@ extension DDPConnection: DDPSocketOwner {
         shared.locked { shared.session.heard(on: socketNumber) }
     }
 
+    @inline(never)
     func received(_ text: UnsafeRawBufferPointer, by socket: any DDPSocket) {
         guard socket === self.socket, !isClosed else { return }
         let frame = reader.read(text)
@@ -112,6 +111,7 @@ extension DDPConnection: DDPSocketOwner {
         act()
     }
 
+    @inline(never)
     func ended(_ end: DDPSocketEnd, of socket: any DDPSocket) {
         guard socket === self.socket else { return }
         self.socket = nil
@@ -131,10 +131,10 @@ extension DDPConnection: DDPSocketOwner {
 
     // MARK: Reports
 
-    private func report(_ action: DDPSession.Action) {
-        switch action {
-        case .status(let change): report(change)
-        case .changed(let notification): report(notification)
+    func report(_ report: DDPSession.Report) {
+        switch report {
+        case .status(let change): self.report(change)
+        case .changed(let notification): self.report(notification)
         case .streamed(let collection, let event):
             shared.locked { DDPSendable(shared.streams[collection]) }.value?(event)
         case .result(let id, let result):
@@ -161,7 +161,6 @@ extension DDPConnection: DDPSocketOwner {
             Log.write(.warning, "the Meteor server did not understand a message: \(reason)")
             handlers.refused?(reason, offending)
         case .log(let line): handlers.debug?("[DDP] \(line)")
-        case .connect, .send, .close, .drop, .keep: break
         }
     }
 
@@ -235,9 +234,10 @@ extension DDPConnection: DDPSocketOwner {
         }
         while let action = shared.nextAction() {
             switch action {
-            case .send, .close, .drop: perform(action)
-            case .account(let event): keep(event)
-            default: break
+            case .command(.keep), .command(.connect): break
+            case .command(let command): perform(command)
+            case .report(.account(let event)): keep(event)
+            case .report: break
             }
         }
     }

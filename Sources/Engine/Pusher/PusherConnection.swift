@@ -86,7 +86,10 @@ package final class PusherConnection:
 
     override func performNext() -> Bool {
         guard let action = session.nextAction() else { return false }
-        perform(action)
+        switch action {
+        case .command(let command): perform(command)
+        case .report(let report): self.report(report)
+        }
         return true
     }
 

@@ -60,9 +60,9 @@ extension PusherConnection {
 
     // MARK: The session's reports
 
-    func report(_ action: PusherSession.Action) {
-        switch action {
-        case .stateChanged(let change): report(change)
+    func report(_ report: PusherSession.Report) {
+        switch report {
+        case .stateChanged(let change): self.report(change)
         case .failed(let error):
             let code = error.code.map { " \($0)" } ?? ""
             Log.write(.warning, "the Pusher server reports an error\(code)")
@@ -77,8 +77,11 @@ extension PusherConnection {
         case .signInFailed(let failure):
             Log.write(.warning, "the sign-in failed: \(failure.error.message)")
             handlers.signInFailed?(failure)
+        case .signedOut: break
         case .watchlist(let event): handlers.watchlist?(event)
-        default: reportOnChannel(action)
+        case .channel(let number, let report):
+            if let channel = channels[number] { self.report(report, on: channel) }
+        case .log(let line): debug(line)
         }
     }
 
@@ -95,39 +98,31 @@ extension PusherConnection {
         handlers.state?(change)
     }
 
-    private func reportOnChannel(_ action: PusherSession.Action) {
-        switch action {
-        case .channelState(let number, let state):
-            channels[number]?.publish { $0.state = state }
-        case .members(let number, let change):
-            channels[number]?.publish { $0.members.apply(change) }
-        case .subscriptionCount(let number, let count):
-            guard let channel = channels[number] else { return }
+    private func report(
+        _ report: PusherSession.ChannelReport, on channel: PusherChannelHandle
+    ) {
+        switch report {
+        case .state(let state): channel.publish { $0.state = state }
+        case .members(let change): channel.publish { $0.members.apply(change) }
+        case .count(let count):
             channel.publish { $0.subscriptionCount = count }
             handlers.subscriptionCount?(channel, count)
-        case .subscribed(let number):
-            guard let channel = channels[number] else { return }
+        case .subscribed:
             debug("subscribed to \(channel.name)")
             handlers.subscribed?(channel)
-        case .subscriptionFailed(let number, let failure):
-            guard let channel = channels[number] else { return }
-            Log.write(
-                .warning, "the subscription of \(channel.name) failed: \(failure.error.message)")
-            debug("the subscription of \(channel.name) failed: \(failure.error.message)")
+        case .failed(let failure):
+            let line = "the subscription of \(channel.name) failed: \(failure.error.message)"
+            Log.write(.warning, line)
+            debug(line)
             handlers.subscriptionFailed?(channel, failure)
-        case .memberAdded(let number, let member):
-            if let channel = channels[number] { handlers.memberAdded?(channel, member) }
-        case .memberRemoved(let number, let member):
-            if let channel = channels[number] { handlers.memberRemoved?(channel, member) }
-        case .decryptionFailed(let number, let event, let data):
-            guard let channel = channels[number] else { return }
+        case .memberAdded(let member): handlers.memberAdded?(channel, member)
+        case .memberRemoved(let member): handlers.memberRemoved?(channel, member)
+        case .decryptionFailed(let event, let data):
             Log.write(.warning, "an event of \(channel.name) could not be decrypted")
             handlers.decryptionFailed?(channel, event, data)
-        case .triggerFailed(let number, let event, let error):
-            guard let channel = channels[number] else { return }
+        case .triggerFailed(let event, let error):
             Log.write(.warning, "a client event of \(channel.name) is dropped: \(error.message)")
             handlers.triggerFailed?(channel, event, error)
-        default: break
         }
     }
 

@@ -31,8 +31,8 @@ extension PusherConnection {
         session.unsubscribe(handle.number, now: Loop.now())
     }
 
-    func perform(_ action: PusherSession.Action) {
-        switch action {
+    func perform(_ command: PusherSession.Command) {
+        switch command {
         case .connect(let attempt): open(attempt)
         case .send(let number, let message): send(message, on: number)
         case .ping(let number):
@@ -42,11 +42,6 @@ extension PusherConnection {
         case .drop(let number): if current(number) != nil { dropSocket() }
         case .authorize(let request): authorize(request)
         case .cancelAuthorization(let number): cancelAuthorization(number)
-        case .log(let line): debug(line)
-        case .stateChanged, .failed, .event, .channelState, .subscribed, .subscriptionFailed,
-            .members, .memberAdded, .memberRemoved, .subscriptionCount, .decryptionFailed,
-            .triggerFailed, .signedIn, .signInFailed, .signedOut, .userEvent, .watchlist:
-            report(action)
         }
     }
 

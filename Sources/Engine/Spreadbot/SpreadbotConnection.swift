@@ -84,7 +84,10 @@ package final class SpreadbotConnection:
 
     override func performNext() -> Bool {
         guard let action = session.nextAction() else { return false }
-        perform(action)
+        switch action {
+        case .command(let command): perform(command)
+        case .report(let report): self.report(report)
+        }
         return true
     }
 

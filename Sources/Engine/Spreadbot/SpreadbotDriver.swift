@@ -26,8 +26,8 @@ extension SpreadbotConnection {
         reachability?.isReachable(configuration.base, by: configuration.network) ?? true
     }
 
-    func perform(_ action: SpreadbotSession.Action) {
-        switch action {
+    func perform(_ command: SpreadbotSession.Command) {
+        switch command {
         case .attach(let attempt): attach(attempt)
         case .detach(let number): if leg?.number == number { dropLeg() }
         case .close(let number): closeWebSocket(number)
@@ -45,13 +45,12 @@ extension SpreadbotConnection {
         case .confirm(let id): confirm(id)
         case .post(let send): post(send)
         case .cancelPost: cancelPost()
-        case .opened, .transport, .failed, .tokens, .sent, .disconnected: report(action)
         }
     }
 
-    private func report(_ action: SpreadbotSession.Action) {
+    func report(_ report: SpreadbotSession.Report) {
         let name = configuration.base.displayName
-        switch action {
+        switch report {
         case .opened(let transport, let resumed):
             let how = resumed ? ", after the last id" : ""
             Log.write(.info, "\(name): connected by \(transport.name)\(how)")
@@ -78,7 +77,6 @@ extension SpreadbotConnection {
             reportEnd()
             inbox?.finish(
                 error ?? RealtimeError(.closed, "the connection was disconnected"), epoch: ended)
-        default: break
         }
     }
 

@@ -118,7 +118,9 @@ extension DDPSession {
     package typealias SubscriptionHandle = UInt64
     package typealias LoaderID = UInt64
 
-    package enum Action: Sendable {
+    package typealias Action = MachineAction<Command, Report>
+
+    package enum Command: Sendable {
         /// Open a socket. The earlier one is dropped by then.
         case connect(UInt64)
         /// Send a text on this socket.
@@ -127,8 +129,11 @@ extension DDPSession {
         case close(UInt64)
         /// Close the socket at once. Its reports are ignored.
         case drop(UInt64)
+        /// Write `keptDocuments()` for the next run, and pass on how long that took.
+        case keep
+    }
 
-        // To the application.
+    package enum Report: Sendable {
         case status(DDPStatusChange)
         /// Documents have changed.
         case changed(Notification)
@@ -148,8 +153,6 @@ extension DDPSession {
         case account(DDPAccountEvent)
         /// The documents of an earlier run are replaced by those of the server.
         case current
-        /// Write `keptDocuments()` for the next run, and pass on how long that took.
-        case keep
         /// The server did not understand a message.
         case refused(reason: String, offending: [UInt8]?)
         /// Only if `wantsLog` is set.

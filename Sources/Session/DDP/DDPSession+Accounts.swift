@@ -46,7 +46,7 @@ extension DDPSession {
         accounts.userID = id
         dropOwnDocument(now)
         userChanged(now)
-        act(.account(.user(id: id)))
+        report(.account(.user(id: id)))
     }
 
     private mutating func callAccounts(
@@ -114,13 +114,13 @@ extension DDPSession {
         case .resume: if accounts.userID != nil { return }
         case .application, .logout, .newToken: return
         }
-        if !accounts.isLoggingIn { act(.account(.loggingIn(true))) }
+        if !accounts.isLoggingIn { report(.account(.loggingIn(true))) }
         accounts.logins.insert(id)
     }
 
     private mutating func endLogin(_ id: CallID) {
         guard accounts.logins.remove(id) != nil, !accounts.isLoggingIn else { return }
-        act(.account(.loggingIn(false)))
+        report(.account(.loggingIn(false)))
     }
 
     /// The result of a call; a failure if it should log a user in, but names none.
@@ -216,7 +216,7 @@ extension DDPSession {
     }
 
     private mutating func storeToken() {
-        if let token = accounts.token { act(.account(.store(token))) }
+        if let token = accounts.token { report(.account(.store(token))) }
     }
 
     private mutating func resumeFailed(
@@ -239,8 +239,8 @@ extension DDPSession {
         accounts.token = nil
         accounts.retryDue = nil
         dropQueuedResumes()
-        act(.account(.forget))
-        if let error { act(.account(.resumeFailed(error))) }
+        report(.account(.forget))
+        if let error { report(.account(.resumeFailed(error))) }
         setUserID(nil, now: now)
         let loggedOut = DDPError(
             .invocationFailed, reason: "the user was logged out before the login was completed")
@@ -258,7 +258,7 @@ extension DDPSession {
                 $0.isReported = true
                 $0.purpose = .application
             }
-            if !wasReported { act(.completed(id, result)) }
+            if !wasReported { report(.completed(id, result)) }
         }
     }
 }

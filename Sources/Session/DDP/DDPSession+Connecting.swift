@@ -98,7 +98,7 @@ extension DDPSession {
         let old = status
         isInBackground = true
         if anySocket != nil { backgroundDue = now + configuration.backgroundGrace }
-        if status != old { act(.status(DDPStatusChange(status: status))) }
+        if status != old { report(.status(DDPStatusChange(status: status))) }
     }
 
     /// The application is back. If a connection is wanted, an attempt is made at once.

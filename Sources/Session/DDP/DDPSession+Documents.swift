@@ -198,9 +198,9 @@ extension DDPSession {
             let notification = store.flush(
                 emptying: quiescence.isResetting, except: own.kept)
             quiescence.isResetting = false
-            if let notification { act(.changed(notification)) }
+            if let notification { report(.changed(notification)) }
         }
-        if becomesCurrent { act(.current) }
+        if becomesCurrent { report(.current) }
         let visible = afterFlush
         afterFlush = []
         for event in visible {

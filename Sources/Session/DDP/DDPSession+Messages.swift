@@ -44,7 +44,7 @@ extension DDPSession {
             }
             versionRefused(wants: version, number, now)
         case .document(let event) where streams.contains(event.collection):
-            act(.streamed(event.collection, event.asEvent))
+            report(.streamed(event.collection, event.asEvent))
         case .document, .ready, .updated: receivedData(message, bytes, now)
         case .nosub(let id, let error):
             receivedData(message, bytes, now)
@@ -57,7 +57,7 @@ extension DDPSession {
             let reason = secrets.redacted(reason)
             let offending = offending.map { secrets.redacted($0) }
             log("the server did not understand a message: \(reason)")
-            act(.refused(reason: reason, offending: offending))
+            report(.refused(reason: reason, offending: offending))
         }
     }
 

@@ -102,7 +102,7 @@ extension DDPSession {
     ) {
         let result = checkedLogin(method, result)
         methods.answered(method.id, result)
-        if !method.isReported { act(.result(method.id, result)) }
+        if !method.isReported { report(.result(method.id, result)) }
         loginAnswered(method, result)
         completeIfDone(method.id, now)
         measureStandstill(now)
@@ -158,7 +158,7 @@ extension DDPSession {
         _ method: DDPMethod, _ result: Result<EJSON, DDPError>, _ now: Instant
     ) {
         let reports = loginCompleted(method, result, now)
-        if reports, !method.isReported { act(.completed(method.id, result)) }
+        if reports, !method.isReported { report(.completed(method.id, result)) }
     }
 
     // MARK: The end of a connection
@@ -177,7 +177,7 @@ extension DDPSession {
                 .invocationFailed,
                 reason: "the connection was lost before the result\(times); the call may have run")
             methods.answered(id, .failure(error))
-            if !method.isReported { act(.result(id, .failure(error))) }
+            if !method.isReported { report(.result(id, .failure(error))) }
         }
     }
 
@@ -195,7 +195,7 @@ extension DDPSession {
         flush(now)
         for id in calls {
             guard let method = methods.remove(id) else { continue }
-            if method.result == nil, !method.isReported { act(.result(id, .failure(error))) }
+            if method.result == nil, !method.isReported { report(.result(id, .failure(error))) }
             complete(method, method.result ?? .failure(error), now)
         }
         methods.removeAll()
@@ -209,8 +209,8 @@ extension DDPSession {
             guard let method = methods.byID[id] else { continue }
             let error = DDPError(
                 .timeout, reason: "the time limit of the call has passed; it may have run")
-            if method.result == nil { act(.result(id, .failure(error))) }
-            act(.completed(id, method.result ?? .failure(error)))
+            if method.result == nil { report(.result(id, .failure(error))) }
+            report(.completed(id, method.result ?? .failure(error)))
             methods.change(id) { $0.isReported = true }
             guard !method.isSent, method.result == nil else { continue }
             // It was never sent, and will not be.

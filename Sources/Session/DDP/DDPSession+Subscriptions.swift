@@ -13,12 +13,12 @@ extension DDPSession {
         let handle = subscriptions.nextHandle()
         let keep = keep ?? configuration.unusedSubscriptionTime
         guard stage != .failed else {
-            act(.stopped(handle, clientEnded))
+            report(.stopped(handle, clientEnded))
             return handle
         }
         if let id = subscriptions.matching(name, params) {
             subscriptions.use(id, by: handle, keep: keep)
-            if subscriptions.byID[id]?.isReady == true { act(.ready(handle)) }
+            if subscriptions.byID[id]?.isReady == true { report(.ready(handle)) }
             return handle
         }
         let id = source.subscriptionID()
@@ -72,7 +72,7 @@ extension DDPSession {
     /// The program gives a subscription up that has not ended.
     private mutating func reportOwnStop(_ handle: SubscriptionHandle) {
         guard configuration.reportsOwnStops, subscriptions[handle] != nil else { return }
-        act(.stopped(handle, nil))
+        report(.stopped(handle, nil))
     }
 
     mutating func endUnused(_ now: Instant) {
@@ -124,7 +124,7 @@ extension DDPSession {
             $0.isReadyPending = false
         }
         for handle in subscriptions.byID[id]?.handles ?? [] {
-            act(.ready(handle))
+            report(.ready(handle))
             loadersHear(handle, nil)
         }
     }
@@ -134,7 +134,7 @@ extension DDPSession {
         subscriptions.hasEnded(id)
         guard let subscription = subscriptions.remove(id) else { return }
         for handle in subscription.handles {
-            act(.stopped(handle, error))
+            report(.stopped(handle, error))
             loadersHear(
                 handle,
                 error
@@ -202,7 +202,7 @@ extension DDPSession {
             if group.error == nil { group.error = error }
             if group.pending.isEmpty, group.isAwaited {
                 group.isAwaited = false
-                act(.loaded(loader, group.error))
+                report(.loaded(loader, group.error))
             }
             loaders[loader] = group
         }

@@ -253,26 +253,31 @@ package struct DDPSession: ActionMachine, Sendable {
     /// Whether `nextAction` may return one.
     package var hasActions: Bool { !actions.isEmpty }
 
-    mutating func act(_ action: Action) { actions.append(action) }
+    mutating func act(_ command: Command) { actions.append(.command(command)) }
+
+    mutating func report(_ report: Report) { actions.append(.report(report)) }
 
     /// Takes back an attempt that the driver has not begun yet, and its announcement.
     /// - Returns: false if there is none.
     mutating func withdrawAttempt() -> Bool {
         guard case .dialing(let number) = stage else { return false }
         return actions.withdraw { action in
-            if case .connect(number) = action { true } else { false }
+            if case .command(.connect(number)) = action { true } else { false }
         } announcedBy: { action in
-            if case .status(let change) = action { change.status == .connecting } else { false }
+            guard case .report(.status(let change)) = action else { return false }
+            return change.status == .connecting
         }
     }
 
     /// How many bytes of messages the socket has not been given yet.
     var pendingBytes: Int {
-        actions.sum { action in if case .send(_, let text) = action { text.count } else { 0 } }
+        actions.sum { action in
+            if case .command(.send(_, let text)) = action { text.count } else { 0 }
+        }
     }
 
     mutating func log(_ text: @autoclosure () -> String) {
-        if wantsLog { act(.log(secrets.redacted(text()))) }
+        if wantsLog { report(.log(secrets.redacted(text()))) }
     }
 
     /// Sends on the open socket.
@@ -284,9 +289,9 @@ package struct DDPSession: ActionMachine, Sendable {
 
     private func isWanted(_ action: Action) -> Bool {
         switch action {
-        case .connect(let number): stage == .dialing(number)
-        case .send(let number, _): number == lastSocket
-        default: true
+        case .command(.connect(let number)): stage == .dialing(number)
+        case .command(.send(let number, _)): number == lastSocket
+        case .command(.close), .command(.drop), .command(.keep), .report: true
         }
     }
 
@@ -300,7 +305,7 @@ package struct DDPSession: ActionMachine, Sendable {
         stage = next
         stageDue = nil
         guard status != old || retryIn != nil || error != nil else { return }
-        act(
+        report(
             .status(
                 DDPStatusChange(
                     status: status, retryCount: retryCount, retryIn: retryIn,

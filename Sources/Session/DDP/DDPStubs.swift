@@ -112,7 +112,7 @@ extension DDPSession {
 
     /// Ends the batch of a stub.
     mutating func publishBatch() {
-        if let notification = store.endBatch() { act(.changed(notification)) }
+        if let notification = store.endBatch() { report(.changed(notification)) }
     }
 
     mutating func performWrite(

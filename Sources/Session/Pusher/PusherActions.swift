@@ -186,7 +186,9 @@ extension PusherSession {
         package let subprotocol: String?
     }
 
-    package enum Action: Sendable {
+    package typealias Action = MachineAction<Command, Report>
+
+    package enum Command: Sendable {
         /// Open a socket. The earlier one is closed by then.
         case connect(Attempt)
         case send(UInt64, [UInt8])
@@ -199,25 +201,15 @@ extension PusherSession {
         case authorize(PusherAuthorizationRequest)
         /// The answer would be ignored.
         case cancelAuthorization(UInt64)
+    }
 
-        // To the application.
+    package enum Report: Sendable {
         case stateChanged(PusherStateChange)
         /// A `pusher:error`, or a close code that ends the connection.
         case failed(PusherErrorMessage)
         /// An event for the global handlers, and for those of the channel if there is one.
         case event(PusherEvent, ChannelID?)
-        case channelState(ChannelID, PusherChannelState)
-        case subscribed(ChannelID)
-        case subscriptionFailed(ChannelID, PusherSubscriptionFailure)
-        /// The members have changed. Comes before the actions about single members.
-        case members(ChannelID, PusherMembersChange)
-        case memberAdded(ChannelID, PusherMember)
-        case memberRemoved(ChannelID, PusherMember)
-        case subscriptionCount(ChannelID, Int)
-        /// - Parameter data: the payload as received; nil if there is none.
-        case decryptionFailed(ChannelID, event: String, data: [UInt8]?)
-        /// A client event was dropped, because too many of its channel wait.
-        case triggerFailed(ChannelID, event: String, RealtimeError)
+        case channel(ChannelID, ChannelReport)
         /// - Parameter userData: the JSON text that the server has confirmed.
         case signedIn(userID: String, userData: String)
         case signInFailed(PusherSubscriptionFailure)
@@ -228,5 +220,20 @@ extension PusherSession {
         case watchlist(PusherWatchlistEvent)
         /// Only if `wantsLog` is set. Never contains a secret.
         case log(String)
+    }
+
+    package enum ChannelReport: Sendable {
+        case state(PusherChannelState)
+        case subscribed
+        case failed(PusherSubscriptionFailure)
+        /// The members have changed. Comes before the reports of single members.
+        case members(PusherMembersChange)
+        case memberAdded(PusherMember)
+        case memberRemoved(PusherMember)
+        case count(Int)
+        /// - Parameter data: the payload as received; nil if there is none.
+        case decryptionFailed(event: String, data: [UInt8]?)
+        /// A client event was dropped, because too many of its channel wait.
+        case triggerFailed(event: String, RealtimeError)
     }
 }

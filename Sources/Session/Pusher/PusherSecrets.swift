@@ -24,9 +24,9 @@ extension PusherSession {
     }
 }
 
-extension PusherSession.Action {
+extension PusherSession.Report {
     /// The same without the credentials that the server quotes.
-    func redacted(by secrets: SentSecrets) -> PusherSession.Action {
+    func redacted(by secrets: SentSecrets) -> PusherSession.Report {
         switch self {
         case .stateChanged(var change):
             change.closeReason = secrets.redacted(change.closeReason)
@@ -35,13 +35,14 @@ extension PusherSession.Action {
         case .failed(var error):
             error.message = secrets.redacted(error.message)
             return .failed(error)
-        case .event(let event, let id) where PusherEvent.isAboutFailure(event.event):
+        case .event(let event, let id):
+            guard PusherEvent.isAboutFailure(event.event) else { return self }
             return .event(event.redacted(by: secrets), id)
-        case .subscriptionFailed(let id, let failure):
-            return .subscriptionFailed(id, failure.redacted(by: secrets))
+        case .channel(let id, .failed(let failure)):
+            return .channel(id, .failed(failure.redacted(by: secrets)))
         case .signInFailed(let failure): return .signInFailed(failure.redacted(by: secrets))
         case .log(let line): return .log(secrets.redacted(line))
-        default: return self
+        case .channel, .signedIn, .signedOut, .userEvent, .watchlist: return self
         }
     }
 }

@@ -86,7 +86,7 @@ extension PusherSession {
     mutating func set(_ id: ChannelID, _ state: PusherChannelState) {
         guard channels[id]?.state != state else { return }
         channels[id]?.state = state
-        act(.channelState(id, state))
+        report(id, .state(state))
     }
 
     /// - Parameter event: what the server sent; nil if the failure has another cause.
@@ -102,8 +102,8 @@ extension PusherSession {
         set(id, .failed)
         let event =
             event ?? PusherEvent(failure, named: "pusher:subscription_error", channel: entry.name)
-        act(.event(event, id))
-        act(.subscriptionFailed(id, failure))
+        report(.event(event, id))
+        report(id, .failed(failure))
     }
 
     /// The connection has ended.
@@ -176,18 +176,18 @@ extension PusherSession {
         channels[route.id]?.waitsForUser = false
         set(route.id, .subscribed)
         if entry.name.kind == .presence { replaceMembers(route.id, envelope.data) }
-        act(.event(PusherEvent(envelope, named: "pusher:subscription_succeeded"), route.id))
-        act(.subscribed(route.id))
+        report(.event(PusherEvent(envelope, named: "pusher:subscription_succeeded"), route.id))
+        report(route.id, .subscribed)
         sendClientEvents(route.id, now)
         judgeRefusals(now)
     }
 
     mutating func subscriptionError(_ envelope: PusherEnvelope, _ now: Instant) {
         let event = PusherEvent(envelope, named: "pusher:subscription_error").withoutSignatures
-        guard let channel = envelope.channel else { return act(.event(event, nil)) }
+        guard let channel = envelope.channel else { return report(.event(event, nil)) }
         user.awaited[channel] = nil
         guard let route = channels[channel], let entry = channels[route.id] else { return }
-        guard entry.state == .sent else { return act(.event(event, route.id)) }
+        guard entry.state == .sent else { return report(.event(event, route.id)) }
         let answer = PusherSubscriptionError(envelope.data)
         let status = answer.status.map { " (status \($0))" } ?? ""
         refuse(
@@ -206,8 +206,8 @@ extension PusherSession {
         guard let count = PusherSubscriptionCount.read(envelope.data) else {
             return log("a subscription_count without a count")
         }
-        act(.subscriptionCount(route.id, count))
-        act(.event(PusherEvent(envelope, named: "pusher:subscription_count"), route.id))
+        report(route.id, .count(count))
+        report(.event(PusherEvent(envelope, named: "pusher:subscription_count"), route.id))
     }
 }
 

@@ -26,7 +26,7 @@ extension PusherSession {
                 "the event was dropped: \(configuration.clientEventQueue) client events of"
                     + " \(entry.name.text.quoted()) wait"
                     + OptionOwner.pusher.mention(.clientEventQueue))
-            return act(.triggerFailed(id, event: event.event, error))
+            return report(id, .triggerFailed(event: event.event, error))
         }
         channels[id]?.clientEvents.append(event)
         if entry.state == .subscribed, entry.clientEvents.isEmpty { paced.append(id) }

@@ -192,7 +192,8 @@ extension PusherSession {
     /// - Parameter isReported: whether the close code is also reported as an error.
     private mutating func finish(_ details: PusherStateChange, isReported: Bool) {
         if isReported {
-            act(.failed(PusherErrorMessage(code: details.closeCode, message: details.closeReason)))
+            report(
+                .failed(PusherErrorMessage(code: details.closeCode, message: details.closeReason)))
         }
         failure = details.error
         enter(.idle) { $0.take(details) }

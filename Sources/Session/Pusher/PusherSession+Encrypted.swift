@@ -50,7 +50,7 @@ extension PusherSession {
             case .text(let text):
                 var event = event
                 (event.dataKind, event.dataBytes) = (.text, text)
-                act(.event(event, id))
+                report(.event(event, id))
             case .wrongKey: return false
             case .malformed(let words):
                 log("an event cannot be decrypted: \(words)")
@@ -107,9 +107,10 @@ extension PusherSession {
     }
 
     private mutating func decryptionFailed(_ event: PusherEvent, _ id: ChannelID) {
-        act(
+        report(
+            id,
             .decryptionFailed(
-                id, event: String(decoding: event.event, as: UTF8.self),
+                event: String(decoding: event.event, as: UTF8.self),
                 data: event.dataKind == .none ? nil : event.dataBytes))
     }
 

@@ -67,7 +67,7 @@ extension PusherSession {
     ) -> PusherReception {
         guard let channel = envelope.channel else {
             if let event = PusherWatchlistEvent(bare: envelope) {
-                act(.watchlist(event))
+                report(.watchlist(event))
                 return .handled
             }
             return deliver(envelope, name, nil)
@@ -77,7 +77,7 @@ extension PusherSession {
             return .handled
         }
         if route.id == 0 {
-            if name == .application { act(.userEvent(PusherEvent(envelope))) }
+            if name == .application { report(.userEvent(PusherEvent(envelope))) }
             return .handled
         }
         if route.isEncrypted, name.isEncrypted {
@@ -94,13 +94,13 @@ extension PusherSession {
     ) -> PusherReception {
         let mayQuote = name == .otherProtocol && PusherEvent.isAboutFailure(envelope.event)
         guard hasActions || mayQuote else { return .deliver(id) }
-        act(.event(PusherEvent(envelope), id))
+        report(.event(PusherEvent(envelope), id))
         return .handled
     }
 
     private mutating func watchlistChanged(_ envelope: PusherEnvelope) {
         do throws(RealtimeError) {
-            for event in try PusherWatchlistEvent.all(envelope.data) { act(.watchlist(event)) }
+            for event in try PusherWatchlistEvent.all(envelope.data) { report(.watchlist(event)) }
         } catch {
             log(error.message)
         }
@@ -121,8 +121,8 @@ extension PusherSession {
         } else if isAboutConnection, recentError(now) == nil {
             lastError = (nil, message.message, now)
         }
-        act(.event(PusherEvent(envelope).withoutSignatures, nil))
-        act(.failed(message))
+        report(.event(PusherEvent(envelope).withoutSignatures, nil))
+        report(.failed(message))
     }
 
     /// An error on a confirmed connection. It is always reported, and may also answer a

@@ -26,7 +26,7 @@ extension PusherSession {
     private mutating func reportAllMembers(_ id: ChannelID) {
         guard let entry = channels[id] else { return }
         let ownID = entry.state == .subscribed ? entry.ownID : nil
-        act(.members(id, .all(PusherMembers(table: entry.presence, myID: ownID))))
+        report(id, .members(.all(PusherMembers(table: entry.presence, myID: ownID))))
     }
 
     mutating func memberAdded(_ envelope: PusherEnvelope) {
@@ -37,20 +37,20 @@ extension PusherSession {
             return log("a presence channel has too many members: \(member.id) is ignored")
         }
         channels[id]?.presence.insert(member)
-        act(.members(id, .set(member)))
+        report(id, .members(.set(member)))
         // Some servers report each connection of a user.
         guard !isKnown else { return }
-        act(.memberAdded(id, member))
-        act(.event(PusherEvent(envelope, named: "pusher:member_added"), id))
+        report(id, .memberAdded(member))
+        report(.event(PusherEvent(envelope, named: "pusher:member_added"), id))
     }
 
     mutating func memberRemoved(_ envelope: PusherEnvelope) {
         guard let (id, member) = presenceMember(envelope),
             let removed = channels[id]?.presence.remove(member.id)
         else { return }
-        act(.members(id, .removed(removed.id)))
-        act(.memberRemoved(id, removed))
-        act(.event(PusherEvent(envelope, named: "pusher:member_removed"), id))
+        report(id, .members(.removed(removed.id)))
+        report(id, .memberRemoved(removed))
+        report(.event(PusherEvent(envelope, named: "pusher:member_removed"), id))
     }
 
     /// The member of a message about a presence channel that is subscribed.

@@ -79,7 +79,7 @@ extension PusherSession {
         endSignIn()
         if isAwaited {
             let error = RealtimeError(.cancelled, "the user was signed out")
-            act(.signInFailed(PusherSubscriptionFailure(error)))
+            report(.signInFailed(PusherSubscriptionFailure(error)))
         }
         failWaiting(RealtimeError(.auth, "the user was signed out"))
         // They were authorized for this user.
@@ -112,7 +112,7 @@ extension PusherSession {
     }
 
     mutating func signInSucceeded(_ envelope: PusherEnvelope, _ now: Instant) {
-        act(.event(PusherEvent(envelope), nil))
+        report(.event(PusherEvent(envelope), nil))
         // The only one must be the answer for this user.
         let isOnly = user.stage == .sent && user.sentAt.count == 1
         if !isOnly { user.answered() }
@@ -138,7 +138,7 @@ extension PusherSession {
         user.stage = .signedIn(id: confirmed.id)
         let channel = userChannel(confirmed.id)
         channels.addUser(channel)
-        act(.signedIn(userID: confirmed.id, userData: confirmed.userData))
+        report(.signedIn(userID: confirmed.id, userData: confirmed.userData))
         subscribeUser(channel, now)
         for id in channels.ordered where channels[id]?.waitsForUser ?? false {
             guard let answer = channels[id]?.takeWaitingAnswer() else { continue }
@@ -170,8 +170,8 @@ extension PusherSession {
 
     mutating func failSignIn(_ failure: PusherSubscriptionFailure, _ now: Instant) {
         user.stage = .failed
-        act(.event(PusherEvent(failure, named: "pusher:signin_error"), nil))
-        act(.signInFailed(failure))
+        report(.event(PusherEvent(failure, named: "pusher:signin_error"), nil))
+        report(.signInFailed(failure))
         failWaiting(failure.error)
         judgeRefusals(now)
     }
@@ -222,7 +222,7 @@ extension PusherSession {
         if case .authorizing(let number) = user.stage { cancelRequest(number) }
         if let id = user.id {
             channels.removeUser(userChannel(id))
-            act(.signedOut)
+            report(.signedOut)
         }
         user.stage = .none
         user.sentID = nil

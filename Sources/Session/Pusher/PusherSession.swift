@@ -218,7 +218,9 @@ package struct PusherSession: ActionMachine, Sendable {
             }
             guard let action = actions.next() else { return nil }
             guard isWanted(action) else { continue }
-            if case .authorize(let request) = action { requests[request.number]?.isMade = true }
+            if case .command(.authorize(let request)) = action {
+                requests[request.number]?.isMade = true
+            }
             return action
         }
     }
@@ -226,19 +228,25 @@ package struct PusherSession: ActionMachine, Sendable {
     /// Whether `nextAction` may return one.
     package var hasActions: Bool { !actions.isEmpty }
 
-    mutating func act(_ action: Action) {
-        actions.append(secrets.isEmpty ? action : action.redacted(by: secrets))
+    mutating func act(_ command: Command) { actions.append(.command(command)) }
+
+    mutating func report(_ report: Report) {
+        actions.append(.report(secrets.isEmpty ? report : report.redacted(by: secrets)))
+    }
+
+    mutating func report(_ id: ChannelID, _ report: ChannelReport) {
+        self.report(.channel(id, report))
     }
 
     /// How many bytes of messages the socket has not been given yet.
     var pendingBytes: Int {
         actions.sum { action in
-            if case .send(_, let message) = action { message.count } else { 0 }
+            if case .command(.send(_, let message)) = action { message.count } else { 0 }
         }
     }
 
     mutating func log(_ text: @autoclosure () -> String) {
-        if wantsLog { act(.log(text())) }
+        if wantsLog { report(.log(text())) }
     }
 
     /// Sends on the connected socket.
@@ -253,18 +261,21 @@ package struct PusherSession: ActionMachine, Sendable {
 
     private func isWanted(_ action: Action) -> Bool {
         switch action {
+        case .command(let command): isWanted(command)
+        case .report(.event(_, let id?)), .report(.channel(let id, _)): channels.isRegistered(id)
+        case .report: true
+        }
+    }
+
+    private func isWanted(_ command: Command) -> Bool {
+        switch command {
         case .connect(let attempt): stage == .connecting(attempt.number)
         // What was to be sent before a disconnect comes before the close frame.
         case .send(let number, _): stage == .connected(number) || stage == .closing(number)
         case .ping(let number): stage == .connected(number)
         case .close(let number): stage == .closing(number)
         case .authorize(let request): requests[request.number] != nil
-        case .event(_, let id?), .channelState(let id, _), .subscribed(let id),
-            .subscriptionFailed(let id, _), .members(let id, _), .memberAdded(let id, _),
-            .memberRemoved(let id, _), .subscriptionCount(let id, _),
-            .decryptionFailed(let id, _, _), .triggerFailed(let id, _, _):
-            channels.isRegistered(id)
-        default: true
+        case .drop, .cancelAuthorization: true
         }
     }
 
@@ -284,7 +295,7 @@ package struct PusherSession: ActionMachine, Sendable {
         details(&change)
         change.isFirst = !hasChanged
         hasChanged = true
-        act(.stateChanged(change))
+        report(.stateChanged(change))
     }
 
     /// Starts an attempt.

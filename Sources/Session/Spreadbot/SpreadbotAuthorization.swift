@@ -9,7 +9,7 @@ extension SpreadbotSession {
         var failure = failure
         if attachedGeneration != tokens.generation {
             failure.retryIn = .zero
-            act(.failed(failure))
+            report(.failed(failure))
             return dial(now)
         }
         if tokens.canRefresh, wasRefreshed, gotMessage {
@@ -32,7 +32,7 @@ extension SpreadbotSession {
         wasRefreshed = true
         tokens.refuse()
         stage = .authorizing
-        act(.failed(failure))
+        report(.failed(failure))
         beginRefresh()
     }
 
@@ -74,14 +74,14 @@ extension SpreadbotSession {
         case .refreshToken:
             if let refresh {
                 tokens.adopt(refresh: refresh)
-                act(.tokens(access: tokens.access, refresh: refresh))
+                report(.tokens(access: tokens.access, refresh: refresh))
             }
             return superseded(now)
         case .none: return superseded(now)
         }
         tokens.adopt(access: access, refresh: refresh, lifetime: lifetime, now: now)
         act(.credential(credential))
-        act(.tokens(access: tokens.access, refresh: tokens.refresh))
+        report(.tokens(access: tokens.access, refresh: tokens.refresh))
         act(.refreshed(nil))
         if stage == .authorizing { dial(now) }
         // The server may accept a probe with the fresh tokens.

@@ -8,9 +8,9 @@ extension SpreadbotSession {
         attempts.opened(now: now)
         if reportedTransport != transport {
             reportedTransport = transport
-            act(.transport(transport))
+            report(.transport(transport))
         }
-        act(.opened(transport, resumed: !attachedCursor.isEmpty))
+        report(.opened(transport, resumed: !attachedCursor.isEmpty))
         if transport != .webSocket, let top = configuration.transports.firstIndex(of: .webSocket),
             top < rung
         {
@@ -58,7 +58,7 @@ extension SpreadbotSession {
     package mutating func gone(_ number: UInt64, _ error: RealtimeError, retryIn: Duration?) {
         guard isCurrent(number), let transport else { return }
         cursor = SpreadbotCursor()
-        act(.failed(Failure(error: error, transport: transport, status: 410, retryIn: retryIn)))
+        report(.failed(Failure(error: error, transport: transport, status: 410, retryIn: retryIn)))
     }
 
     /// Handles the end of a leg, or of an attempt.
@@ -106,7 +106,7 @@ extension SpreadbotSession {
         // Not counted without a network.
         _ = attempts.ended(now: now, random: random)
         stage = .waiting
-        act(.failed(failure))
+        report(.failed(failure))
     }
 
     /// Reports once that the next attempt waits for a network.
@@ -114,7 +114,7 @@ extension SpreadbotSession {
         guard stage == .waiting,
             let error = attempts.waitBegan(for: configuration.base.displayName)
         else { return }
-        act(.failed(Failure(error: error, transport: nil, status: 0)))
+        report(.failed(Failure(error: error, transport: nil, status: 0)))
     }
 
     /// Counts a failed attempt, and schedules the next one (B10).
@@ -138,7 +138,7 @@ extension SpreadbotSession {
         failure.retryIn = delay
         failure.attempt = attempts.failures
         stage = .waiting
-        act(.failed(failure))
+        report(.failed(failure))
     }
 
     /// The wait that the server asked for with Retry-After.

@@ -7,10 +7,10 @@ extension SpreadbotSession {
         guard stage != .idle || !send.isMessage || send.isDurable else {
             let error = RealtimeError(
                 .closed, "there is no connection to send on: none was established, or it has ended")
-            return act(.sent(send, error))
+            return report(.sent(send, error))
         }
         if case .closing = stage, send.isMessage, !send.isDurable {
-            return act(.sent(send, RealtimeError(.closed, "the connection is closing")))
+            return report(.sent(send, RealtimeError(.closed, "the connection is closing")))
         }
         sends.append(send)
         pump()
@@ -27,7 +27,7 @@ extension SpreadbotSession {
             .queueFull,
             "the queue is full: \(configuration.queueCapacity) sends wait"
                 + OptionOwner.spreadbot.mention(.queueCapacity))
-        act(.sent(lost, error))
+        report(.sent(lost, error))
     }
 
     /// Ends a send that waits or is being posted. A frame that the WebSocket has taken is not
@@ -79,7 +79,7 @@ extension SpreadbotSession {
     /// paused.
     package mutating func written(_ number: UInt64, _ id: SpreadbotSend.ID) {
         guard isCurrent(number) else { return }
-        for send in sends.written(id) { act(.sent(send, nil)) }
+        for send in sends.written(id) { report(.sent(send, nil)) }
         pump()
     }
 
@@ -87,7 +87,7 @@ extension SpreadbotSession {
     mutating func finish(_ send: SpreadbotSend, _ error: RealtimeError?) {
         // The delay before another attempt belonged to this send.
         if postRetry.number == send.number { postRetry = PostRetry(configuration) }
-        act(send.isReported ? .forget(send) : .sent(send, error))
+        if send.isReported { act(.forget(send)) } else { report(.sent(send, error)) }
     }
 
     /// Handles the end of a request.
@@ -107,7 +107,7 @@ extension SpreadbotSession {
         {
             sends.postAgain()
             postRetry.number = send.number
-            act(
+            report(
                 .failed(
                     Failure(
                         error: error, transport: nil, status: status, retryIn: delay,
@@ -126,13 +126,13 @@ extension SpreadbotSession {
             .connectionLost,
             "the connection was lost before the server confirmed the message: it may have arrived,"
                 + " or not")
-        for send in sends.dropped(written: written) { act(.sent(send, error)) }
+        for send in sends.dropped(written: written) { report(.sent(send, error)) }
     }
 
     /// Ends messages that wait for a connection. Frames already written are not affected.
     mutating func giveUpWaiting(_ error: RealtimeError) {
         cancelPost()
-        for send in sends.closeWaiting() { act(.sent(send, error)) }
+        for send in sends.closeWaiting() { report(.sent(send, error)) }
     }
 
     /// Ends messages for the previous path, because another path was established.
@@ -140,12 +140,12 @@ extension SpreadbotSession {
         if let post = sends.posting, post.isBoundToConnection { cancel(post) }
         let error = RealtimeError(
             .closed, "the connection was established to another path before it was sent")
-        for send in sends.closeMessages() { act(.sent(send, error)) }
+        for send in sends.closeMessages() { report(.sent(send, error)) }
     }
 
     mutating func giveUpAll(_ error: RealtimeError) {
         cancelPost()
-        for send in sends.close() { act(.sent(send, error)) }
+        for send in sends.close() { report(.sent(send, error)) }
     }
 
     private mutating func cancelPost() {

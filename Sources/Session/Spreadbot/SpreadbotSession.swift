@@ -57,7 +57,9 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         }
     }
 
-    package enum Action: Sendable {
+    package typealias Action = MachineAction<Command, Report>
+
+    package enum Command: Sendable {
         case attach(Attempt)
         /// Drop the leg with this number.
         case detach(UInt64)
@@ -77,16 +79,17 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         case confirm(SpreadbotSend.ID)
         case post(SpreadbotSend)
         case cancelPost(SpreadbotSend.ID)
+        /// A durable send has ended whose success was reported before.
+        case forget(SpreadbotSend)
+    }
 
-        // To the application.
+    package enum Report: Sendable {
         case opened(SpreadbotTransport, resumed: Bool)
         case transport(SpreadbotTransport?)
         case failed(Failure)
         case tokens(access: String, refresh: String)
         /// The end of a send. The error is nil if the server has it.
         case sent(SpreadbotSend, RealtimeError?)
-        /// A durable send has ended whose success was reported before.
-        case forget(SpreadbotSend)
         case disconnected(RealtimeError?)
     }
 
@@ -264,7 +267,7 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         }
         var failure = failure
         failure.retryIn = .zero
-        act(.failed(failure))
+        report(.failed(failure))
         dial(now)
     }
 
@@ -281,7 +284,7 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         backToTop()
         attempts.schedule(at: now + delay)
         stage = .waiting
-        act(
+        report(
             .failed(
                 Failure(
                     error: error, transport: failure.transport, status: failure.status,
@@ -356,14 +359,14 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         rung = 0
         reportedTransport = nil
         if let error {
-            var report = Failure(
+            var last = Failure(
                 error: error, transport: failure?.transport, status: failure?.status ?? 0)
-            report.isFatal = true
-            act(.failed(report))
+            last.isFatal = true
+            report(.failed(last))
         }
         giveUpAll(error ?? closedByUser)
-        act(.transport(nil))
-        act(.disconnected(error))
+        report(.transport(nil))
+        report(.disconnected(error))
         // Requests to their own paths need no connection.
         pump()
     }
@@ -406,9 +409,13 @@ package struct SpreadbotSession: ActionMachine, Sendable {
 
     package mutating func nextAction() -> Action? { actions.next() }
 
-    mutating func act(_ action: Action) { actions.append(action) }
+    mutating func act(_ command: Command) { actions.append(.command(command)) }
 
-    /// Removes an action that was not begun yet.
+    mutating func report(_ report: Report) { actions.append(.report(report)) }
+
+    /// Removes a command that was not begun yet.
     /// - Returns: false if there was none.
-    mutating func withdraw(_ isMeant: (Action) -> Bool) -> Bool { actions.withdraw(isMeant) }
+    mutating func withdraw(_ isMeant: (Command) -> Bool) -> Bool {
+        actions.withdraw { if case .command(let command) = $0 { isMeant(command) } else { false } }
+    }
 }

@@ -10,6 +10,13 @@ extension DDPReplay {
 
     private mutating func take(_ action: DDPSession.Action) {
         switch action {
+        case .command(let command): take(command)
+        case .report(let report): take(report)
+        }
+    }
+
+    private mutating func take(_ command: DDPSession.Command) {
+        switch command {
         case .connect(let number):
             if hasDropped { emit("redial", [:]) }
             hasDropped = false
@@ -20,6 +27,12 @@ extension DDPReplay {
         case .close, .drop:
             if socket != nil { hasDropped = true }
             (socket, dialed) = (nil, nil)
+        case .keep: break
+        }
+    }
+
+    private mutating func take(_ report: DDPSession.Report) {
+        switch report {
         case .status(let change):
             switch change.status {
             case .failed: emit("failed", [:])
@@ -39,7 +52,7 @@ extension DDPReplay {
             event["tag"] = .string(subscriptionTags[handle] ?? "")
             if let error { event["error"] = error.event }
             emit("stopped", event)
-        case .streamed, .loaded, .account, .current, .keep, .refused, .log: break
+        case .streamed, .loaded, .account, .current, .refused, .log: break
         }
     }
 

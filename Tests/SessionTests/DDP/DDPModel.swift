@@ -173,9 +173,9 @@ final class DDPModel {
         var lines: [String] = []
         while let action = session.nextAction() {
             switch action {
-            case .connect(let number): socket = number
-            case .account(.store(let token)): session.tokenKept(token)
-            case .account(.forget): session.tokenKept(nil)
+            case .command(.connect(let number)): socket = number
+            case .report(.account(.store(let token))): session.tokenKept(token)
+            case .report(.account(.forget)): session.tokenKept(nil)
             default: break
             }
             lines += DDPModel.lines(action)
@@ -187,7 +187,7 @@ final class DDPModel {
     func errors() -> [String] {
         var messages: [String] = []
         while let action = session.nextAction() {
-            if case .status(let change) = action, let error = change.error {
+            if case .report(.status(let change)) = action, let error = change.error {
                 messages.append(error.message)
             }
         }
@@ -196,10 +196,23 @@ final class DDPModel {
 
     private static func lines(_ action: DDPSession.Action) -> [String] {
         switch action {
-        case .connect: ["dial"]
-        case .send(_, let bytes): [message(bytes)]
-        case .close: ["close"]
-        case .drop: ["drop"]
+        case .command(let command): [line(command)]
+        case .report(let report): lines(report)
+        }
+    }
+
+    private static func line(_ command: DDPSession.Command) -> String {
+        switch command {
+        case .connect: "dial"
+        case .send(_, let bytes): message(bytes)
+        case .close: "close"
+        case .drop: "drop"
+        case .keep: "keep"
+        }
+    }
+
+    private static func lines(_ report: DDPSession.Report) -> [String] {
+        switch report {
         case .status(let change): ["\(change.status)"]
         case .changed(let notification):
             notification.changes.map { change in
@@ -213,7 +226,6 @@ final class DDPModel {
         case .loaded(_, let error): ["loaded \(error?.code ?? "")"]
         case .account(let event): [text(event)]
         case .current: ["current"]
-        case .keep: ["keep"]
         case .refused(let reason, _): ["refused \(reason)"]
         case .log: []
         }

@@ -8,7 +8,7 @@ struct DDPSecretsTests {
 
     private func failure(of model: DDPModel, _ call: Int = 1) throws -> DDPError {
         while let action = model.session.nextAction() {
-            if case .completed(_, .failure(let error)) = action { return error }
+            if case .report(.completed(_, .failure(let error))) = action { return error }
         }
         throw RealtimeError(.notFound, "no call has failed")
     }
@@ -63,12 +63,13 @@ struct DDPSecretsTests {
         var refusals = 0
         while let action = model.session.nextAction() {
             switch action {
-            case .refused(let reason, let offending):
+            case .report(.refused(let reason, let offending)):
                 refusals += 1
                 #expect(reason == "bad …")
                 #expect(offending.map { String(decoding: $0, as: UTF8.self) } == #"{"a":"…"}"#)
-            case .status(let change): #expect(change.error?.message.contains(token) != true)
-            case .log(let line): #expect(!line.contains(token))
+            case .report(.status(let change)):
+                #expect(change.error?.message.contains(token) != true)
+            case .report(.log(let line)): #expect(!line.contains(token))
             default: break
             }
         }

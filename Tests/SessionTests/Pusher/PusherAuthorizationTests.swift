@@ -252,7 +252,7 @@ struct PusherAuthorizationTests {
             now: model.now)
         var sent: [UInt8] = []
         while let action = model.session.nextAction() {
-            if case .send(_, let bytes) = action { sent = bytes }
+            if case .command(.send(_, let bytes)) = action { sent = bytes }
         }
         #expect(try JSONValue(parsing: sent)["data"]?["channel_data"] == .string(data))
     }

@@ -62,6 +62,13 @@ final class PusherModel {
 
     private func text(_ action: PusherSession.Action) -> String {
         switch action {
+        case .command(let command): text(command)
+        case .report(let report): text(report)
+        }
+    }
+
+    private func text(_ command: PusherSession.Command) -> String {
+        switch command {
         case .connect(let attempt):
             (socket, self.attempt) = (attempt.number, attempt)
             return "open"
@@ -74,6 +81,11 @@ final class PusherModel {
         case .authorize(let request): return text(request)
         case .cancelAuthorization(let number):
             return number == request?.number ? "cancel" : "cancel another"
+        }
+    }
+
+    private func text(_ report: PusherSession.Report) -> String {
+        switch report {
         case .stateChanged(let change):
             self.change = change
             let wait = change.retryIn.map { " in \($0.readable)" } ?? ""
@@ -91,30 +103,31 @@ final class PusherModel {
             return "sign-in failed \(failure.error.code)"
         case .signedOut: return "signed out"
         case .log(let line): return "log \(line)"
-        default: return channelText(action)
+        case .channel(let id, let report): return text(id, report)
         }
     }
 
-    private func channelText(_ action: PusherSession.Action) -> String {
-        switch action {
-        case .channelState(let id, let state): return "\(id) \(state)"
-        case .subscribed(let id): return "\(id) ready"
-        case .subscriptionFailed(let id, let failure):
+    private func text(
+        _ id: PusherSession.ChannelID, _ report: PusherSession.ChannelReport
+    ) -> String {
+        switch report {
+        case .state(let state): return "\(id) \(state)"
+        case .subscribed: return "\(id) ready"
+        case .failed(let failure):
             self.failure = failure
             return "\(id) refused \(failure.error.code)"
-        case .members(let id, let change):
+        case .members(let change):
             if members == nil { members = PusherMembers.none }
             members?.apply(change)
             let ids = members?.table.members.map { $0.id } ?? []
             return "\(id) has \(ids.joined(separator: ","))"
-        case .memberAdded(let id, let member): return "\(id) added \(member.id)"
-        case .memberRemoved(let id, let member):
+        case .memberAdded(let member): return "\(id) added \(member.id)"
+        case .memberRemoved(let member):
             return "\(id) removed \(member.id) \(member.info.map { string($0) } ?? "none")"
-        case .subscriptionCount(let id, let count): return "\(id) counts \(count)"
-        case .decryptionFailed(let id, let event, _): return "\(id) cannot decrypt \(event)"
-        case .triggerFailed(let id, let event, let error):
+        case .count(let count): return "\(id) counts \(count)"
+        case .decryptionFailed(let event, _): return "\(id) cannot decrypt \(event)"
+        case .triggerFailed(let event, let error):
             return "\(id) drops \(event) \(error.code)"
-        default: return "\(action)"
         }
     }
 

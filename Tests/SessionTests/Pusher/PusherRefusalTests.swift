@@ -66,7 +66,7 @@ struct PusherRefusalTests {
         }
         var failures: [String] = []
         while let action = model.session.nextAction() {
-            guard case .subscriptionFailed(_, let failure) = action else { continue }
+            guard case .report(.channel(_, .failed(let failure))) = action else { continue }
             failures.append(failure.error.message)
         }
         #expect(failures.map { $0.contains("private-a") } == [true, false])

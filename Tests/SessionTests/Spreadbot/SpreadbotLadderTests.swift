@@ -183,7 +183,7 @@ import Wire
             now: bot.now, wallClock: 0, random: 0)
         var told = ""
         while let action = bot.session.nextAction() {
-            if case .disconnected(let error) = action { told = error?.message ?? "" }
+            if case .report(.disconnected(let error)) = action { told = error?.message ?? "" }
         }
         #expect(told.contains("WebSocket: the leg ended; long poll: nothing here"))
     }

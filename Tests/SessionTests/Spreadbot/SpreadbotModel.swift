@@ -41,6 +41,13 @@ final class SpreadbotModel {
 
     private func text(_ action: SpreadbotSession.Action) -> String {
         switch action {
+        case .command(let command): text(command)
+        case .report(let report): text(report)
+        }
+    }
+
+    private func text(_ command: SpreadbotSession.Command) -> String {
+        switch command {
         case .attach(let attempt):
             leg = attempt.number
             let cursor = attempt.cursor.isEmpty ? "" : " from \(attempt.cursor)"
@@ -59,12 +66,17 @@ final class SpreadbotModel {
         case .confirm(let id): return "confirm \(id)"
         case .post(let send): return "post \(send.number)"
         case .cancelPost(let id): return "cancel post \(id)"
+        case .forget(let send): return "forget \(send.number)"
+        }
+    }
+
+    private func text(_ report: SpreadbotSession.Report) -> String {
+        switch report {
         case .opened(let transport, let resumed):
             return "opened \(short(transport))\(resumed ? " resumed" : "")"
         case .transport(let transport): return "transport \(transport.map(short) ?? "none")"
         case .failed(let failure): return text(failure)
         case .tokens(let access, let refresh): return "tokens \(access) \(refresh)"
-        case .forget(let send): return "forget \(send.number)"
         case .sent(let send, let error): return "sent \(send.number) \(text(error))"
         case .disconnected(let error): return "disconnected \(text(error))"
         }

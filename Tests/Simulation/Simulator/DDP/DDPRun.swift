@@ -179,17 +179,32 @@ final class DDPRun {
 
     private func perform(_ action: DDPSession.Action) {
         switch action {
+        case .command(let command): perform(command)
+        case .report(let report): self.report(report)
+        }
+    }
+
+    private func perform(_ command: DDPSession.Command) {
+        switch command {
         case .connect(let number): open(number)
         case .send(let number, let bytes): send(bytes, number)
         case .close(let number): close(number)
         case .drop(let number): drop(number)
-        default: report(action)
+        case .keep: keep()
         }
     }
 
-    private func report(_ action: DDPSession.Action) {
-        world.trace("user", DDPRun.text(action))
-        switch action {
+    private func keep() {
+        world.count("kept")
+        let kept = session.keptDocuments()
+        documents.areKept(kept)
+        session.keptDocuments(took: .milliseconds(20), now: world.now)
+        actInCallback()
+    }
+
+    private func report(_ report: DDPSession.Report) {
+        world.trace("user", DDPRun.text(report))
+        switch report {
         case .status(let change): statusChanged(change)
         case .changed(let notification):
             hasChanged = true
@@ -229,35 +244,15 @@ final class DDPRun {
             accounts.reported(event)
             if keepsTokens { accounts.keep(event, &session) }
         case .current: documents.areCurrent()
-        case .keep:
-            world.count("kept")
-            let kept = session.keptDocuments()
-            documents.areKept(kept)
-            session.keptDocuments(took: .milliseconds(20), now: world.now)
-        default: break
+        case .streamed, .refused, .log: break
         }
+        actInCallback()
+    }
+
+    private func actInCallback() {
         if random.chance(isPeaceful ? 0 : plan.hasty) {
             world.count("acted in a callback")
             perform(anyDeed())
-        }
-    }
-
-    private func statusChanged(_ change: DDPStatusChange) {
-        reading.changed(change)
-        switch change.status {
-        case .connected:
-            link?.isConfirmed = true
-            let version = session.version ?? ""
-            world.count("connected")
-            world.require(version == link?.version, "another version than the server's")
-            if version != plan.offered[0] { world.count("another version") }
-            reading.connected(version: version)
-            if documents.isResetting { writeDuringReset() }
-        case .offline:
-            if !isWished { world.count("waits for the network") }
-            reading.ended()
-        case .connecting: break
-        case .waiting, .failed: reading.ended()
         }
     }
 

@@ -300,10 +300,29 @@ extension DDPRun {
         world.require(session.isSettled, "calls are left in the end")
     }
 
+    func statusChanged(_ change: DDPStatusChange) {
+        reading.changed(change)
+        switch change.status {
+        case .connected:
+            link?.isConfirmed = true
+            let version = session.version ?? ""
+            world.count("connected")
+            world.require(version == link?.version, "another version than the server's")
+            if version != plan.offered[0] { world.count("another version") }
+            reading.connected(version: version)
+            if documents.isResetting { writeDuringReset() }
+        case .offline:
+            if !isWished { world.count("waits for the network") }
+            reading.ended()
+        case .connecting: break
+        case .waiting, .failed: reading.ended()
+        }
+    }
+
     // MARK: The trace
 
-    static func text(_ action: DDPSession.Action) -> String {
-        switch action {
+    static func text(_ report: DDPSession.Report) -> String {
+        switch report {
         case .changed(let notification):
             let changes = notification.changes.map { change in
                 "\(change.key.text) \(change.after.map { EJSON.object($0).text } ?? "gone")"
@@ -311,7 +330,7 @@ extension DDPRun {
             return "changed: " + changes.joined(separator: ", ")
         case .completed(let id, let result): return "\(id) is completed: \(result)"
         case .result(let id, let result): return "the result of \(id): \(result)"
-        default: return "\(action)"
+        default: return "\(report)"
         }
     }
 }

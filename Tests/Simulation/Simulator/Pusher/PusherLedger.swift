@@ -104,16 +104,25 @@ final class PusherLedger {
         state = change.new
     }
 
-    func reported(_ action: PusherSession.Action) {
-        switch action {
-        case .channelState(let id, let state):
+    func reported(_ report: PusherSession.Report) {
+        switch report {
+        case .channel(let id, let report): reported(id, report)
+        case .failed(let error): if let code = error.code, code / 100 == 40 { refusal = code }
+        default: break
+        }
+    }
+
+    private func reported(
+        _ id: PusherSession.ChannelID, _ report: PusherSession.ChannelReport
+    ) {
+        switch report {
+        case .state(let state):
             world.require(names[id] != nil, "the state of an unknown channel")
             world.require(states[id] != state, "the state \(state) twice")
             states[id] = state
-        case .subscribed(let id): world.require(states[id] == .subscribed, "\(id) is subscribed")
-        case .subscriptionFailed(let id, _):
-            world.require(states[id] == .failed, "\(id) has failed")
-        case .members(let id, let change):
+        case .subscribed: world.require(states[id] == .subscribed, "\(id) is subscribed")
+        case .failed: world.require(states[id] == .failed, "\(id) has failed")
+        case .members(let change):
             tables[id, default: .none].apply(change)
             let ids = tables[id]?.table.members.map { $0.id } ?? []
             world.require(Set(ids).count == ids.count, "a member is there twice")
@@ -121,19 +130,18 @@ final class PusherLedger {
                 states[id] == .subscribed || ids.isEmpty, "members of a channel that is not ready")
             formerMembers[id] = members[id]
             members[id] = ids
-        case .memberAdded(let id, let member):
+        case .memberAdded(let member):
             world.require(
                 members[id]?.contains(member.id) == true
                     && formerMembers[id]?.contains(member.id) != true, "\(member.id) is not new")
-        case .memberRemoved(let id, let member):
+        case .memberRemoved(let member):
             world.require(
                 members[id]?.contains(member.id) == false
                     && formerMembers[id]?.contains(member.id) == true, "\(member.id) was not there")
-        case .triggerFailed(let id, let event, _):
+        case .triggerFailed(let event, _):
             world.require(names[id] != nil, "an event of an unknown channel")
             if let number = Int(event.dropFirst("client-".count)) { dropped.insert(number) }
-        case .failed(let error): if let code = error.code, code / 100 == 40 { refusal = code }
-        default: break
+        case .count, .decryptionFailed: break
         }
     }
 

@@ -172,6 +172,13 @@ final class PusherRun {
 
     private func perform(_ action: PusherSession.Action) {
         switch action {
+        case .command(let command): perform(command)
+        case .report(let report): self.report(report)
+        }
+    }
+
+    private func perform(_ command: PusherSession.Command) {
+        switch command {
         case .connect(let attempt): open(attempt)
         case .send(let number, let bytes): send(bytes, number)
         case .ping(let number):
@@ -187,13 +194,12 @@ final class PusherRun {
         case .cancelAuthorization(let number):
             world.require(requests.removeValue(forKey: number) != nil, "cancels nothing")
             keyRequests[number] = nil
-        default: report(action)
         }
     }
 
-    func report(_ action: PusherSession.Action) {
-        world.trace("user", PusherRun.text(action))
-        switch action {
+    func report(_ report: PusherSession.Report) {
+        world.trace("user", PusherRun.text(report))
+        switch report {
         case .stateChanged(let change):
             answers.reset()
             ledger.changed(change)
@@ -203,7 +209,7 @@ final class PusherRun {
             guard name.hasPrefix("e"), let id else { break }
             checkText(event, id)
             ledger.delivered(name, id)
-        case .decryptionFailed(let id, let event, _):
+        case .channel(let id, .decryptionFailed(let event, _)):
             world.count("cannot decrypt")
             // The end of a connection also ends the wait for a key.
             let isExcused = !plan.isGentle || session.state != .connected
@@ -218,18 +224,18 @@ final class PusherRun {
             user = id
         case .signedOut: user = nil
         case .signInFailed: world.count("sign-in failed")
-        case .channelState(let id, .failed):
+        case .channel(let id, .state(.failed)):
             guard let name = ledger.names[id], ledger.states[id] == .sent else { break }
             answers.failed(name)
         case .watchlist: world.count("watchlist")
-        case .subscriptionFailed: world.count("subscription failed")
-        case .memberAdded: world.count("member added")
-        case .memberRemoved: world.count("member removed")
-        case .triggerFailed: world.count("client event dropped")
+        case .channel(_, .failed): world.count("subscription failed")
+        case .channel(_, .memberAdded): world.count("member added")
+        case .channel(_, .memberRemoved): world.count("member removed")
+        case .channel(_, .triggerFailed): world.count("client event dropped")
         case .failed: world.count("error")
-        default: break
+        case .channel, .log: break
         }
-        ledger.reported(action)
+        ledger.reported(report)
         if !isPeaceful, random.chance(plan.hasty) {
             world.count("acted in a callback")
             perform(anyDeed())

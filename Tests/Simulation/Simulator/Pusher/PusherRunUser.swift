@@ -299,22 +299,22 @@ extension PusherRun {
         world.require(!session.hasActions && session.wakeUp == nil, "something is left in the end")
     }
 
-    static func text(_ action: PusherSession.Action) -> String {
-        switch action {
+    static func text(_ report: PusherSession.Report) -> String {
+        switch report {
         case .event(let event, let id):
             let name = String(decoding: event.event, as: UTF8.self)
             return "\(name) on \(id.map { "\($0)" } ?? "none")"
         case .userEvent(let event): return String(decoding: event.event, as: UTF8.self)
         case .stateChanged(let change): return "\(change.old) to \(change.new)"
-        case .channelState(let id, let state): return "\(id) is \(state)"
-        case .subscribed(let id): return "\(id) is ready"
-        case .subscriptionFailed(let id, let failure):
+        case .channel(let id, .state(let state)): return "\(id) is \(state)"
+        case .channel(let id, .subscribed): return "\(id) is ready"
+        case .channel(let id, .failed(let failure)):
             return "\(id) failed: \(failure.error.message)"
-        case .members(let id, .all(let members)):
+        case .channel(let id, .members(.all(let members))):
             return "\(id) has \(members.table.members.map { $0.id })"
         case .log(let line): return "log: \(line)"
         case .signInFailed(let failure): return "sign-in failed: \(failure.error.message)"
-        default: return "\(action)"
+        default: return "\(report)"
         }
     }
 }

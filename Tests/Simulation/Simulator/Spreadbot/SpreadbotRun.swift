@@ -92,6 +92,13 @@ final class SpreadbotRun {
 
     private func perform(_ action: SpreadbotSession.Action) {
         switch action {
+        case .command(let command): perform(command)
+        case .report(let report): self.report(report)
+        }
+    }
+
+    private func perform(_ command: SpreadbotSession.Command) {
+        switch command {
         case .attach(let attempt): attach(attempt)
         case .detach(let number):
             loseFrames(all: true)
@@ -125,12 +132,11 @@ final class SpreadbotRun {
         case .cancelPost(let id):
             world.require(posting.map { $0.send.id == id } ?? true, "cancels another request")
             posting = nil
-        case .opened, .transport, .failed, .tokens, .sent, .disconnected: tell(action)
         }
     }
 
-    private func tell(_ action: SpreadbotSession.Action) {
-        switch action {
+    private func report(_ report: SpreadbotSession.Report) {
+        switch report {
         case .opened(let transport, _):
             requireConnection("opened")
             world.trace("user", "opened by \(transport.name)")
@@ -156,7 +162,7 @@ final class SpreadbotRun {
             world.require(mayEnd, "ends, and rounds have no limit")
             if isExhausted, plan.configuration.maxRounds > 1 { world.count("the last round") }
             if error != nil, !isPeaceful { comeBack() }
-        default: break
+        case .transport: break
         }
         if !isPeaceful, random.chance(plan.hasty) { actInCallback() }
     }
