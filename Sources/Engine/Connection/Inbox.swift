@@ -1,11 +1,12 @@
 import Glibc
+import Session
 import Synchronization
 package import Wire
 
 /// A bounded first-in, first-out queue of received messages, for threads that block until one
 /// arrives. The loop's thread fills it; any thread takes messages.
 ///
-/// Unchecked because only the holder of `mutex` touches the fields below it.
+/// Unchecked because only the holder of `lock` touches the fields below it.
 package final class Inbox: @unchecked Sendable {
     /// Memory from `malloc`; `take` passes its ownership to the caller.
     private struct Item {
@@ -13,8 +14,7 @@ package final class Inbox: @unchecked Sendable {
         var bytes: Int
     }
 
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let lock = Monitor()
     private let maxItems: Int
     private let maxBytes: Int
 
@@ -39,12 +39,6 @@ package final class Inbox: @unchecked Sendable {
     package init(on loop: Loop? = nil, maxItems: Int = 1024, maxBytes: Int = 8 << 20) {
         (self.maxItems, self.maxBytes) = (maxItems, maxBytes)
         loopInboxes = loop.map { $0.local(LoopInboxes.self) { LoopInboxes() } }
-        pthread_mutex_init(mutex, nil)
-        var attributes = pthread_condattr_t()
-        pthread_condattr_init(&attributes)
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        pthread_cond_init(changed, &attributes)
-        pthread_condattr_destroy(&attributes)
         loopInboxes?.add(self)
         if loop?.isClosed.load(ordering: .acquiring) == true { finish(LoopInboxes.freed) }
     }
@@ -52,17 +46,13 @@ package final class Inbox: @unchecked Sendable {
     deinit {
         loopInboxes?.remove(self)
         for item in items[head...] { Inbox.free(item.memory) }
-        pthread_cond_destroy(changed)
-        pthread_mutex_destroy(mutex)
-        changed.deallocate()
-        mutex.deallocate()
     }
 
     // MARK: The loop's thread
 
     /// - Returns: whether receiving should pause until `take` returns `resumes`.
     package func put(_ memory: UnsafeMutableRawPointer, bytes count: Int) -> Bool {
-        locked {
+        lock.locked {
             if end != nil {
                 Inbox.free(memory)
                 return false
@@ -71,14 +61,14 @@ package final class Inbox: @unchecked Sendable {
             bytes += count
             isFull = isFull || items.count - head >= maxItems || bytes >= maxBytes
             // All of them: one that waits for a connection would swallow a single signal.
-            if waiting > 0 { pthread_cond_broadcast(changed) }
+            if waiting > 0 { lock.wakeAll() }
             return isFull
         }
     }
 
     /// Like `put`, for several items at once.
     func put(_ messages: [ReceivedMemory]) -> Bool {
-        locked {
+        lock.locked {
             if end != nil {
                 for message in messages { Inbox.free(message.start) }
                 return false
@@ -88,22 +78,22 @@ package final class Inbox: @unchecked Sendable {
                 bytes += message.textBytes
             }
             isFull = isFull || items.count - head >= maxItems || bytes >= maxBytes
-            if waiting > 0 { pthread_cond_broadcast(changed) }
+            if waiting > 0 { lock.wakeAll() }
             return isFull
         }
     }
 
     /// How many items it takes until it is full.
-    var room: Int { locked { maxItems - (items.count - head) } }
+    var room: Int { lock.locked { maxItems - (items.count - head) } }
 
     /// Whether receiving should pause. Check again after pausing, because `take` may have made room
     /// before.
-    package var shouldPause: Bool { locked { isFull } }
+    package var shouldPause: Bool { lock.locked { isFull } }
 
     /// A handler takes the messages from now on, so a full inbox no longer delays the connection.
     /// - Returns: whether receiving was paused, and should resume.
     package func release() -> Bool {
-        locked {
+        lock.locked {
             defer { isFull = false }
             return isFull
         }
@@ -112,10 +102,10 @@ package final class Inbox: @unchecked Sendable {
     /// The connection is open.
     /// - Parameter epoch: the `begin` that it belongs to; after a newer one the call does nothing.
     package func opened(epoch: UInt64 = 0) {
-        locked {
+        lock.locked {
             guard epoch == self.epoch else { return }
             hasOpened = true
-            pthread_cond_broadcast(changed)
+            lock.wakeAll()
         }
     }
 
@@ -123,10 +113,10 @@ package final class Inbox: @unchecked Sendable {
     /// - Parameter epoch: the `begin` that has ended, nil for all; after a newer one the call does
     ///   nothing.
     package func finish(_ error: RealtimeError, epoch: UInt64? = nil) {
-        locked {
+        lock.locked {
             guard epoch ?? self.epoch == self.epoch else { return }
             if end == nil { end = error }
-            pthread_cond_broadcast(changed)
+            lock.wakeAll()
         }
     }
 
@@ -134,7 +124,7 @@ package final class Inbox: @unchecked Sendable {
 
     /// The object starts again, possibly after an end.
     package func begin(epoch: UInt64) {
-        locked {
+        lock.locked {
             guard epoch > self.epoch else { return }
             self.epoch = epoch
             (hasOpened, end) = (false, nil)
@@ -142,13 +132,13 @@ package final class Inbox: @unchecked Sendable {
     }
 
     /// Why no more messages come; nil while they may.
-    package var ending: RealtimeError? { locked { end } }
+    package var ending: RealtimeError? { lock.locked { end } }
 
     /// Waits until there was a connection since `begin`. If it was lost again before this thread
     /// woke up, it still counts, because its messages can be taken.
     /// - Parameter timeout: nil for no limit.
     package func waitUntilOpen(_ timeout: Duration?) throws(RealtimeError) {
-        let error: RealtimeError? = locked {
+        let error: RealtimeError? = lock.locked {
             let failure = wait(timeout, "there is no connection yet") {
                 hasOpened || end != nil
             }
@@ -163,7 +153,7 @@ package final class Inbox: @unchecked Sendable {
     package func take(
         _ timeout: Duration?
     ) throws(RealtimeError) -> (memory: UnsafeMutableRawPointer, resumes: Bool) {
-        let outcome: Result<(UnsafeMutableRawPointer, Bool), RealtimeError> = locked {
+        let outcome: Result<(UnsafeMutableRawPointer, Bool), RealtimeError> = lock.locked {
             if let failure = awaitItem(timeout) { return .failure(failure) }
             let memory = items[head].memory
             return .success((memory, remove(1)))
@@ -176,7 +166,7 @@ package final class Inbox: @unchecked Sendable {
     package func takeBatch(
         _ timeout: Duration?, atMost most: Int, structBytes: Int
     ) throws(RealtimeError) -> (memory: UnsafeMutableRawPointer, resumes: Bool) {
-        let outcome: Result<(UnsafeMutableRawPointer, Bool), RealtimeError> = locked {
+        let outcome: Result<(UnsafeMutableRawPointer, Bool), RealtimeError> = lock.locked {
             if let failure = awaitItem(timeout) { return .failure(failure) }
             let count = min(most, items.count - head)
             let batch = InboxBatch(count, structBytes: structBytes)
@@ -219,34 +209,34 @@ package final class Inbox: @unchecked Sendable {
     }
 
     /// How many threads wait. For tests.
-    var waitingThreads: Int { locked { waiting } }
+    var waitingThreads: Int { lock.locked { waiting } }
 
     /// Ends the waits of all threads with `.cancelled`. If none waits, the next one that would wait
     /// ends at once.
     package func interrupt() {
-        locked { isInterrupted = !endWaits() }
+        lock.locked { isInterrupted = !endWaits() }
     }
 
     /// - Returns: false if no thread waits; then the call has no effect.
-    func interruptWaiting() -> Bool { locked { endWaits() } }
+    func interruptWaiting() -> Bool { lock.locked { endWaits() } }
 
     private func endWaits() -> Bool {
         guard waiting > 0 else { return false }
         interruptions += 1
-        pthread_cond_broadcast(changed)
+        lock.wakeAll()
         return true
     }
 
     /// Takes over the interruption of the next wait.
     func takeInterruption() -> Bool {
-        locked {
+        lock.locked {
             defer { isInterrupted = false }
             return isInterrupted
         }
     }
 
     /// The object starts again after an end.
-    func reopen() { locked { end = nil } }
+    func reopen() { lock.locked { end = nil } }
 
     /// Waits, without the lock meanwhile.
     /// - Parameter late: the message if the time is up.
@@ -259,36 +249,23 @@ package final class Inbox: @unchecked Sendable {
             isInterrupted = false
             return Inbox.interrupted
         }
-        var deadline = timespec()
-        if let timeout {
-            clock_gettime(CLOCK_MONOTONIC, &deadline)
-            let end = Duration.seconds(deadline.tv_sec) + .nanoseconds(deadline.tv_nsec) + timeout
-            let (seconds, attoseconds) = end.components
-            deadline.tv_sec = Int(seconds)
-            deadline.tv_nsec = Int(attoseconds / 1_000_000_000)
-        }
+        let deadline = timeout.map { Loop.now() + $0 }
         waiting += 1
         defer { waiting -= 1 }
         let before = interruptions
         while !isReady() {
             if interruptions != before { return Inbox.interrupted }
-            if timeout == nil {
-                pthread_cond_wait(changed, mutex)
-            } else if pthread_cond_timedwait(changed, mutex, &deadline) == ETIMEDOUT, !isReady() {
-                return RealtimeError(.timeout, late)
+            guard let deadline else {
+                lock.wait()
+                continue
             }
+            if !lock.wait(until: deadline), !isReady() { return RealtimeError(.timeout, late) }
         }
         return nil
     }
 
     static var interrupted: RealtimeError {
         RealtimeError(.cancelled, "the wait was interrupted")
-    }
-
-    private func locked<Result>(_ body: () -> Result) -> Result {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        return body()
     }
 }
 
