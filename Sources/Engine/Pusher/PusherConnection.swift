@@ -30,8 +30,6 @@ package final class PusherConnection:
     @exclusivity(unchecked) var reader = PusherEnvelopeReader()
     @exclusivity(unchecked) var batch = PusherBatch()
     @exclusivity(unchecked) var channels: [UInt64: PusherChannelHandle] = [:]
-    /// The numbers of these channels.
-    var numbers: [String: UInt64] = [:]
     /// Makes the requests for authorization.
     var authorizer: RESTClient?
     /// The client's numbers of requests, by the session's.
@@ -405,7 +403,7 @@ package final class PusherConnection:
         authorizer = nil
         authorizations = [:]
         batch.removeAll()
-        (channels, numbers) = ([:], [:])
+        channels = [:]
         // Without the keys of channels.
         session = PusherSession(configuration)
         super.closeNow()

@@ -16,18 +16,12 @@ extension PusherConnection {
     func subscribeNow(_ handle: PusherChannelHandle, _ answer: PusherAuthorizationAnswer?) {
         // Another thread may have unsubscribed meanwhile.
         guard handle.isRegistered else { return }
-        // Or unsubscribed an earlier channel of this name, which comes only after this.
-        if let earlier = numbers[handle.name].flatMap({ channels[$0] }), earlier !== handle {
-            unsubscribeNow(earlier)
-        }
         channels[handle.number] = handle
-        numbers[handle.name] = handle.number
         session.subscribe(handle.number, handle.channel, answer: answer, now: Loop.now())
     }
 
     func unsubscribeNow(_ handle: PusherChannelHandle) {
         channels[handle.number] = nil
-        if numbers[handle.name] == handle.number { numbers[handle.name] = nil }
         session.unsubscribe(handle.number, now: Loop.now())
     }
 

@@ -90,6 +90,12 @@ struct PusherChannels: Sendable {
     /// Whether the channel exists for the application.
     func isRegistered(_ id: ID) -> Bool { entries[id].map { !$0.isCancelled } ?? false }
 
+    /// The channel of this name that exists for the application.
+    func registered(_ name: String) -> ID? {
+        guard let route = routes[name] else { return nil }
+        return route.isCancelled ? entries[route.id]?.successor : route.id
+    }
+
     /// All channels in the order of their registration.
     var ordered: [ID] {
         let pairs = entries.map { ($1.order, $0) }

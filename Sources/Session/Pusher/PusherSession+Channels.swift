@@ -3,19 +3,22 @@ package import Wire
 // Which channels are subscribed, and when.
 extension PusherSession {
     /// Registers a channel, and subscribes it as soon as there is a connection, and no earlier
-    /// subscription of its name is unanswered. A channel that failed is tried again. The caller
-    /// never has two registrations of one name.
+    /// subscription of its name is unanswered. A channel that failed is tried again. An earlier
+    /// registration of its name, of which the caller has yet to report the end, ends.
     /// - Parameter answer: an authorization that the caller has, used once; nil to request one.
     package mutating func subscribe(
         _ id: ChannelID, _ name: PusherChannelName, answer: PusherAuthorizationAnswer?, now: Instant
     ) {
+        if let earlier = channels.registered(name.text), earlier != id {
+            unsubscribe(earlier, now: now)
+        }
         if channels.isRegistered(id) {
             guard channels[id]?.state == .idle || channels[id]?.state == .failed else { return }
             _ = channels[id]?.takeWaitingAnswer()
             if let answer { channels[id]?.answer = answer }
             guard channels[id]?.predecessor == nil else { return }
         } else if let old = channels[name.text] {
-            guard old.isCancelled, channels[old.id]?.successor == nil else { return }
+            guard old.isCancelled else { return }
             channels.add(id, name, after: old.id)
             channels[id]?.answer = answer
             return awaitAnswer(of: old.id, now)

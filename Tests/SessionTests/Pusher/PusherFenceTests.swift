@@ -34,6 +34,22 @@ struct PusherFenceTests {
             ])
     }
 
+    @Test func `another registration of a name ends the earlier one`() throws {
+        let model = try PusherModel.connected()
+        _ = try model.subscribe("chat")
+        #expect(try model.subscribe("chat").done == ["send ping"])
+        #expect(try model.subscribe("chat").done == [])
+        #expect(model.session.channelState(1) == nil && model.session.channelState(2) == nil)
+        // The program reports the ends only now.
+        #expect(model.unsubscribe(1) == [] && model.unsubscribe(2) == [])
+        #expect(model.pong().suffix(2) == ["3 sent", "send subscribe chat"])
+        #expect(model.succeed("chat").last == "3 ready")
+        #expect(
+            try model.subscribe("chat").done == [
+                "send unsubscribe chat", "4 sent", "send subscribe chat",
+            ])
+    }
+
     @Test func `without an answer before that to the ping, the new one is sent`() throws {
         let model = try again("chat")
         #expect(model.pong() == ["2 sent", "send subscribe chat"])
