@@ -164,6 +164,19 @@ private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) 
         await other.value
     }
 
+    /// It is not continued by what `takeNow` did not return: a thread that is never left would be
+    /// lost for all other tasks, too, and there may be no second one.
+    @Test @MainActor func aTurnEndsIfMessagesAreTakenWithoutAwait() async {
+        let box = Mailbox<WebSocket.Message>(1000, 1000, turn: .zero)
+        for _ in 0..<64 { _ = box.put(.text("")) }
+        let hasLeft = Atomic<Bool>(false)
+        let other = Task { @MainActor in hasLeft.store(true, ordering: .relaxed) }
+        for _ in 0..<64 where box.takeNow(onResume: {}) == nil { _ = try? await box.next {} }
+        let left = hasLeft.load(ordering: .relaxed)
+        #expect(left)
+        await other.value
+    }
+
     @Test func aWaitEndsAfterItsTimeout() async throws {
         let box = Mailbox<WebSocket.Message>(1000, 1000)
         let error = await #expect(throws: RealtimeError.self) {

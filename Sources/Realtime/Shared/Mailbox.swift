@@ -219,6 +219,8 @@ final class Mailbox<Element: MailboxElement>: Sendable {
         if Task.isCancelled { return nil }
         var mayResume = false
         let message = fetched.withLock { fetched -> Element? in
+            // Until `next` has left the thread.
+            if fetched.isTurnOver { return nil }
             fetched.looks &+= 1
             // The clock is read for every 16th message.
             if fetched.looks & 15 == 0, checkTurn(&fetched) { return nil }
@@ -344,12 +346,11 @@ final class Mailbox<Element: MailboxElement>: Sendable {
 
     private func begin(_ ticket: UInt64, _ waiter: Waiter) {
         let known = arrived.withLock { arrived -> Result<Void, any Error>? in
-            if let error = arrived.starting.removeValue(forKey: ticket) ?? nil {
-                return .failure(error)
-            }
+            let error = arrived.starting.removeValue(forKey: ticket) ?? nil
             guard arrived.messages.count == 0, fetchedIsEmpty, arrived.end == nil else {
                 return .success(())
             }
+            if let error { return .failure(error) }
             arrived.waiting.append((ticket, waiter))
             return nil
         }
