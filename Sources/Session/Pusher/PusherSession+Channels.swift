@@ -5,12 +5,16 @@ extension PusherSession {
     /// Registers a channel, and subscribes it as soon as there is a connection, and no earlier
     /// subscription of its name is unanswered. A channel that failed is tried again. An earlier
     /// registration of its name, of which the caller has yet to report the end, ends.
-    /// - Parameter answer: an authorization that the caller has, used once; nil to request one.
+    /// - Parameters:
+    ///   - id: grows with each registration. No effect if a later one of this name is registered:
+    ///     another thread has ended this one, which its call has overtaken.
+    ///   - answer: an authorization that the caller has, used once; nil to request one.
     package mutating func subscribe(
         _ id: ChannelID, _ name: PusherChannelName, answer: PusherAuthorizationAnswer?, now: Instant
     ) {
-        if let earlier = channels.registered(name.text), earlier != id {
-            unsubscribe(earlier, now: now)
+        if let other = channels.registered(name.text), other != id {
+            guard other < id else { return }
+            unsubscribe(other, now: now)
         }
         if channels.isRegistered(id) {
             guard channels[id]?.state == .idle || channels[id]?.state == .failed else { return }

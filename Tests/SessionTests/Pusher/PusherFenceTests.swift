@@ -50,6 +50,21 @@ struct PusherFenceTests {
             ])
     }
 
+    @Test func `a call for an earlier registration does not end the later one`() throws {
+        let model = try PusherModel.connected()
+        _ = try model.subscribe("chat")
+        #expect(try model.subscribe("chat").done == ["send ping"])
+        // Two threads: one ends the first registration, the other has found it before.
+        #expect(try model.again(1, "chat") == [])
+        #expect(model.unsubscribe(1) == [])
+        #expect(model.session.channelState(1) == nil && model.session.channelState(2) == .idle)
+        #expect(model.pong().suffix(2) == ["2 sent", "send subscribe chat"])
+        #expect(try model.again(1, "chat") == [])
+        #expect(model.succeed("chat").last == "2 ready")
+        #expect(try model.again(1, "chat") == [])
+        #expect(model.session.channelState(2) == .subscribed)
+    }
+
     @Test func `without an answer before that to the ping, the new one is sent`() throws {
         let model = try again("chat")
         #expect(model.pong() == ["2 sent", "send subscribe chat"])
