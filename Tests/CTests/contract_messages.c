@@ -1,5 +1,7 @@
 /* Callbacks receive whole messages in the order of the wire, singly or in batches. Pointers are
  * never NULL, text may contain NULs, and nothing is delivered in a pause. */
+#include <pthread.h>
+
 #include "contract.h"
 
 typedef struct inbox {
@@ -295,6 +297,33 @@ static void high_water(rt_loop *loop, const char *server) {
   free(data);
 }
 
+static void *be_refused(void *user) {
+  inbox *in = user;
+  CHECK_OK(rt_websocket_on_drained(in->websocket, on_drained, in, NULL));
+  CHECK_STATUS(rt_websocket_send_text(in->websocket, "no room", 7), RT_ERROR_BUFFER_FULL);
+  return NULL;
+}
+
+static void refuse_inside(const rt_opened *opened, void *user) {
+  inbox *in = user;
+  pthread_t thread;
+  (void)opened;
+  CHECK_OK(rt_websocket_send_text(in->websocket, "waits", 5));
+  CHECK(!pthread_create(&thread, NULL, be_refused, in));
+  CHECK(!pthread_join(thread, NULL));
+}
+
+/* A thread sets its function and is refused, while the loop's thread is in a callback. The buffer
+ * is empty before the loop has heard of the function, which is called all the same. */
+static void refused_elsewhere(rt_loop *loop, const char *server) {
+  inbox in = {.websocket = new_websocket(loop, server, "/echo")};
+  CHECK_OK(rt_websocket_set_send_limit_bytes(in.websocket, 1));
+  CHECK_OK(rt_websocket_on_open(in.websocket, refuse_inside, &in, NULL));
+  CHECK_OK(rt_websocket_start(in.websocket));
+  TURN_UNTIL(loop, in.drained == 1);
+  rt_websocket_free(in.websocket);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop;
   CHECK(argc == 2);
@@ -311,6 +340,7 @@ int main(int argc, char **argv) {
   paused(loop, argv[1]);
   send_buffer(loop, argv[1]);
   high_water(loop, argv[1]);
+  refused_elsewhere(loop, argv[1]);
   rt_loop_free(loop);
   return 0;
 }

@@ -140,6 +140,12 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
         if handlers.takeMessages, inbox?.release() == true { try? resume(.full) }
     }
 
+    /// Takes over handlers that were set since. For an event that another thread may have caused
+    /// after it had set them: the loop hears of them only between its jobs.
+    final func takeNewHandlers() {
+        if sharedHandlers.current !== takenHandlers { handlersChanged() }
+    }
+
     /// Releases all handlers, so nothing more is reported. Messages received earlier can still be
     /// taken from the inbox.
     func dropHandlers() {

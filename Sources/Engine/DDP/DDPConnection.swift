@@ -62,7 +62,9 @@ package final class DDPConnection:
         guard let action = shared.nextAction() else { return false }
         switch action {
         case .command(let command): perform(command)
-        case .report(let report): self.report(report)
+        case .report(let report):
+            takeNewHandlers()
+            self.report(report)
         }
         return true
     }
@@ -153,8 +155,10 @@ package final class DDPConnection:
         let isInside = shared.isOwned
         // Never with the lock: a stub's outermost call does it at its end.
         defer { if !isInside { onLoop {} } }
+        let wantsLog = sharedHandlers.current.value.debug != nil
         return try reading { shared throws(Failure) in
             shared.takeContext()
+            shared.session.wantsLog = wantsLog
             return try body(shared)
         }
     }

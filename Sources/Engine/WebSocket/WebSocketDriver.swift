@@ -112,6 +112,8 @@ extension WebSocketConnection {
         // Another thread's send between the two checks makes the event due again.
         guard bufferedBytes == 0 else { return owesDrained.store(true, ordering: .relaxed) }
         Log.write(.debug, "\(currentURL.displayName): all queued bytes are sent")
+        // A thread whose send was refused may have set it just before.
+        takeNewHandlers()
         if life.stage == .open, mayCall { handlers.drained?() }
     }
 

@@ -321,6 +321,37 @@ struct DDPConnectionTests {
         try meteor.run { isLoaded }
     }
 
+    /// A handler gets what its thread causes after it has set it, also if the loop, which reports
+    /// something else meanwhile, has not taken the handler over.
+    @Test func aNewHandlerGetsWhatFollows() throws {
+        let meteor = try DDPClientHarness()
+        defer { meteor.end() }
+        let client = meteor.client
+        let (lines, done) = (Lines(), DispatchSemaphore(value: 0))
+        try client.setStub("bad") { _, _ in .failure(DDPError("bad")) }
+        let thread = Thread {
+            try? client.setHandlers { handlers in
+                handlers.changed = { _, _ in lines.add("new") }
+                handlers.debug = { lines.add($0) }
+            }
+            _ = try? client.call(DDPRequest("bad"))
+            _ = try? client.insert("players", .named("Bea"))
+            done.signal()
+        }
+        try client.setHandlers { handlers in
+            handlers.changed = { _, _ in
+                lines.add("old")
+                guard lines.all.count == 1 else { return }
+                thread.start()
+                done.wait()
+            }
+        }
+        _ = try client.insert("players", .named("Ada"))
+        try meteor.run { lines.all.count == 3 }
+        #expect(lines.all.first == "old" && lines.all.last == "new")
+        #expect(lines.all[1].hasPrefix("[DDP] the stub of bad failed"))
+    }
+
     @Test func otherThreadsReadAndWriteMeanwhile() throws {
         let meteor = try DDPClientHarness()
         defer { meteor.end() }
@@ -360,4 +391,14 @@ private final class Flag: @unchecked Sendable {
     var isSet: Bool { lock.withLock { value } }
 
     func set() { lock.withLock { value = true } }
+}
+
+/// Added by several threads.
+private final class Lines: @unchecked Sendable {
+    private let lock = NSLock()
+    private var lines: [String] = []
+
+    var all: [String] { lock.withLock { lines } }
+
+    func add(_ line: String) { lock.withLock { lines.append(line) } }
 }
