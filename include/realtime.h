@@ -6344,7 +6344,9 @@ rt_status rt_pusher_bind(
     uint64_t *out);
 
 /**
- * Removes a binding of `rt_pusher_bind`. Any thread, also inside the binding's own function.
+ * Removes a binding of `rt_pusher_bind`. On the loop's thread, its function is not called any more;
+ * for another thread, a call that has begun may end later. Any thread, also inside the binding's
+ * own function.
  *
  * Returns: RT_OK; RT_ERROR_NOT_FOUND if the binding does not exist, or no longer exists.
  * Since 0.1.
@@ -6712,7 +6714,9 @@ rt_status rt_pusher_channel_bind(
     rt_destroy_fn destroy, uint64_t *out);
 
 /**
- * Removes a binding of `rt_pusher_channel_bind`, also inside the binding's own function.
+ * Removes a binding of `rt_pusher_channel_bind`, also inside the binding's own function. On the
+ * loop's thread, that is not called any more; for another thread, a call that has begun may end
+ * later.
  *
  * Returns: RT_OK; RT_ERROR_NOT_FOUND if the binding does not exist, or no longer exists.
  * Since 0.1.
@@ -7107,7 +7111,9 @@ rt_status rt_pusher_user_bind(
     uint64_t *out);
 
 /**
- * Removes a binding of `rt_pusher_user_bind`. Any thread, also inside the binding's own function.
+ * Removes a binding of `rt_pusher_user_bind`. On the loop's thread, its function is not called any
+ * more; for another thread, a call that has begun may end later. Any thread, also inside the
+ * binding's own function.
  *
  * Returns: RT_OK; RT_ERROR_NOT_FOUND if the binding does not exist, or no longer exists.
  * Since 0.1.

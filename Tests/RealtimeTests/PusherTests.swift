@@ -175,6 +175,8 @@ import Testing
         let named = pusher.bind(eventName: "b") { _ in notes.add("global b") }
         try await pusher.connected()
         try await channel.subscribed()
+        // The call may have begun, on the main actor, when the wait for the subscription ends.
+        await notes.wait(for: "all pusher:subscription_succeeded")
         channel.unbind(eventName: "a", callbackId: first)
         pusher.unbind(callbackId: all)
         // Unknown ids have no effect.

@@ -149,7 +149,7 @@ public final class Pusher: Sendable {
         }
     }
 
-    /// Removes a callback. It is not called any more.
+    /// Removes a callback. Called where the callback runs, that is not called any more.
     public func unbind(callbackId: String) {
         guard let id = UInt64(callbackId), connection.bindings.remove(id) else { return }
         connection.engine?.unbind(id)

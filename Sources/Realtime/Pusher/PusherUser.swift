@@ -116,7 +116,7 @@ public struct PusherUser: Sendable {
         }
     }
 
-    /// Removes a callback. It is not called any more.
+    /// Removes a callback. Called where the callback runs, that is not called any more.
     public func unbind(callbackId: String) {
         guard let id = UInt64(callbackId), connection.userBindings.remove(id) else { return }
         connection.engine?.unbindUser(id)

@@ -66,8 +66,9 @@ public func rt_pusher_channel_bind(
     }
 }
 
-/// Removes a binding of `rt_pusher_channel_bind`, also inside the binding's own function. Since
-/// 0.1.
+/// Removes a binding of `rt_pusher_channel_bind`, also inside the binding's own function. On the
+/// loop's thread, that is not called any more; for another thread, a call that has begun may end
+/// later. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_NOT_FOUND if the binding does not exist, or no longer exists.
 @_cdecl("rt_pusher_channel_unbind")
 public func rt_pusher_channel_unbind(

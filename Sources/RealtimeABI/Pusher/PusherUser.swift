@@ -80,8 +80,9 @@ public func rt_pusher_user_bind(
     }
 }
 
-/// Removes a binding of `rt_pusher_user_bind`. Any thread, also inside the binding's own function.
-/// Since 0.1.
+/// Removes a binding of `rt_pusher_user_bind`. On the loop's thread, its function is not called any
+/// more; for another thread, a call that has begun may end later. Any thread, also inside the
+/// binding's own function. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_NOT_FOUND if the binding does not exist, or no longer exists.
 @_cdecl("rt_pusher_user_unbind")
 public func rt_pusher_user_unbind(_ pusher: rt_pusher?, _ binding: UInt64) -> rt_status {
