@@ -1,4 +1,5 @@
 @testable import Realtime
+import Synchronization
 import Testing
 
 /// What PusherSwift's tests of incoming events and of the event factory check.
@@ -151,5 +152,37 @@ import Testing
         let member = PusherPresenceChannelMember(userId: "1", userInfo: ["a": 1])
         #expect(member.info == ["a": 1] && (member.userInfo as? [String: Int]) == ["a": 1])
         #expect(PusherPresenceChannelMember(userId: "1").userInfo == nil)
+    }
+
+    @Test func theHandlersOfAnEventShareOneCopy() async throws {
+        let app = try await PusherApp()
+        let notes = Notes()
+        // Kept, so that no memory is used for two of them.
+        let events = Mutex<[PusherEvent]>([])
+        let keep: @Sendable (PusherEvent) -> Void = { event in
+            events.withLock { $0.append(event) }
+            notes.add(event.eventName)
+        }
+        let pusher = app.pusher()
+        let channel = pusher.subscribe("channel")
+        pusher.bind(eventName: "e", eventCallback: keep)
+        channel.bind(eventName: "e", eventCallback: keep)
+        let iterated = channel.events("e")
+        try await pusher.connected()
+        try await channel.subscribed()
+        let text = "a text that is too long to be stored in a string itself"
+        for _ in 0..<2 { try await app.publish("channel", "e", .string(text)) }
+        await notes.wait(count: 4)
+        for await event in iterated {
+            keep(event)
+            if notes.all.count == 6 { break }
+        }
+        let places = events.withLock { events in
+            events.map { event in
+                var data = event.data ?? ""
+                return data.withUTF8 { UInt(bitPattern: $0.baseAddress) }
+            }
+        }
+        #expect(places.count == 6 && Set(places).count == 2)
     }
 }

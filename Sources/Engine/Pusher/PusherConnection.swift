@@ -29,6 +29,8 @@ package final class PusherConnection:
     @exclusivity(unchecked) var socketNumber: UInt64 = 0
     @exclusivity(unchecked) var reader = PusherEnvelopeReader()
     @exclusivity(unchecked) var batch = PusherBatch()
+    /// What a handler has made of the event that is being delivered, for the event's others.
+    @exclusivity(unchecked) package var copy: AnyObject?
     @exclusivity(unchecked) var channels: [UInt64: PusherChannelHandle] = [:]
     /// Makes the requests for authorization.
     var authorizer: RESTClient?

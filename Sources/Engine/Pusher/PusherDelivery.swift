@@ -42,6 +42,7 @@ extension PusherConnection {
         let ofChannel = channel?.bindings.handlers(of: view.event)
         ofAll.call(view, channel, gate)
         ofChannel?.call(view, channel, gate)
+        if copy != nil { copy = nil }
         if let inbox, !isClosed { keep(ReceivedMemory(view, channel: number ?? 0), in: inbox) }
         guard handlers.events != nil, !isClosed else { return }
         batch.append(view, channel: number ?? 0)
@@ -73,6 +74,7 @@ extension PusherConnection {
             PusherEventView.of(event) {
                 userBindings.handlers(of: $0.event).call($0, nil, gate)
             }
+            copy = nil
         case .signedIn(let id, let data): handlers.signedIn?(id, Array(data.utf8))
         case .signInFailed(let failure):
             Log.write(.warning, "the sign-in failed: \(failure.error.message)")

@@ -92,8 +92,10 @@ public struct PusherEvents: AsyncSequence, AsyncIteratorProtocol, Sendable {
         let options = connection.options
         let mailbox = Mailbox<PusherEvent>(
             options.maxBufferedEvents, options.maxBufferedBytes, on: engine.loop)
-        let id = bindings.add(event, ended: { mailbox.finish(.normal) }, bind) {
-            [weak engine] event in
+        let dispatcher = connection.dispatcher
+        let id = bindings.add(
+            event, by: dispatcher, ended: { mailbox.finish(.normal) }, bind
+        ) { [weak engine] event in
             guard mailbox.put(event) else { return }
             try? engine?.pause()
             // If the mailbox was emptied meanwhile, `resume` was called before there was a pause.

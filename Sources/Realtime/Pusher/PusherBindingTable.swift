@@ -46,7 +46,7 @@ final class PusherBindingTable: Sendable {
         let entry = Entry(event, nil)
         let id = add(entry) {
             try bind(event) { view, channel in
-                let event = PusherEvent(view, channel)
+                let event = dispatcher.event(view, channel)
                 dispatcher.run(on: handler.isolation, count: event.count) {
                     if entry.isBound { handler.call(event) }
                 }
@@ -59,14 +59,14 @@ final class PusherBindingTable: Sendable {
     /// - Parameter ended: called once, when it is unbound or can never be called again.
     /// - Returns: nil if nothing can be bound any more.
     func add(
-        _ event: String?, ended: @escaping @Sendable () -> Void,
+        _ event: String?, by dispatcher: PusherDispatcher, ended: @escaping @Sendable () -> Void,
         _ bind: (String?, @escaping EngineHandler) throws -> UInt64?,
         _ call: @escaping @Sendable (PusherEvent) -> Void
     ) -> UInt64? {
         let entry = Entry(event, ended)
         return add(entry) {
             try bind(event) { view, channel in
-                if entry.isBound { call(PusherEvent(view, channel)) }
+                if entry.isBound { call(dispatcher.event(view, channel)) }
             }
         }
     }

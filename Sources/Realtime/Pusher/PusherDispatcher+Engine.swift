@@ -16,6 +16,16 @@ extension PusherDispatcher {
         }
     }
 
+    /// The event of which the engine calls a handler.
+    func event(_ view: PusherEventView, _ channel: PusherChannelHandle?) -> PusherEvent {
+        if let copy = connection?.copy {
+            return PusherEvent(unsafeDowncast(copy, to: PusherEvent.Copy.self))
+        }
+        let copy = PusherEvent.Copy(view, channel)
+        connection?.copy = copy
+        return PusherEvent(copy)
+    }
+
     private func addChannelHandlers(to handlers: inout PusherHandlers) {
         handlers.subscribed = { [self] in
             if let channel = channel($0) { notify(subscribed: channel) }

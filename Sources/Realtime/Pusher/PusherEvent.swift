@@ -3,30 +3,37 @@ public import Wire
 
 /// An event of a channel, of the connection or of the signed-in user.
 public struct PusherEvent: Sendable {
-    public let eventName: String
+    /// What all handlers of an event share.
+    final class Copy: Sendable {
+        fileprivate let eventName: String
+        fileprivate let channelName: String?
+        fileprivate let data: String?
+        fileprivate let userId: String?
+        /// The whole message.
+        fileprivate let source: [UInt8]
+
+        /// - Parameter channel: the event's channel, if it is registered.
+        init(_ view: PusherEventView, _ channel: PusherChannelHandle?) {
+            eventName = String(decoding: view.event, as: UTF8.self)
+            channelName = channel?.name ?? view.channel.map { String(decoding: $0, as: UTF8.self) }
+            data = view.data.kind == .none ? nil : String(decoding: view.data.bytes, as: UTF8.self)
+            userId = view.userID.map { String(decoding: $0, as: UTF8.self) }
+            source = Array(view.source)
+        }
+    }
+
+    private let copy: Copy
+
+    public var eventName: String { copy.eventName }
     /// nil for an event of the connection.
-    public let channelName: String?
+    public var channelName: String? { copy.channelName }
     /// The data as the server sent it, usually a JSON text; nil if there is none.
-    public let data: String?
+    public var data: String? { copy.data }
     /// The sender of a client event on a presence channel, as the server names it. Only this name
     /// can be trusted.
-    public let userId: String?
-    /// The whole message.
-    private let source: [UInt8]
+    public var userId: String? { copy.userId }
 
-    /// - Parameter channel: the event's channel, if it is registered.
-    init(_ view: PusherEventView, _ channel: PusherChannelHandle?) {
-        eventName = String(decoding: view.event, as: UTF8.self)
-        channelName = channel?.name ?? view.channel.map { String(decoding: $0, as: UTF8.self) }
-        data = view.data.kind == .none ? nil : String(decoding: view.data.bytes, as: UTF8.self)
-        userId = view.userID.map { String(decoding: $0, as: UTF8.self) }
-        source = Array(view.source)
-    }
-
-    private init(taken: Void) {
-        eventName = ""
-        (channelName, data, userId, source) = (nil, nil, nil, [])
-    }
+    init(_ copy: Copy) { self.copy = copy }
 
     /// The data, parsed. A text that is not JSON is a string; nil without data.
     public var json: JSONValue? {
@@ -39,7 +46,7 @@ public struct PusherEvent: Sendable {
 
     /// A member of the message; nil if there is none.
     public func property(_ name: String) -> JSONValue? {
-        (try? JSONValue(parsing: source))?[name]
+        (try? JSONValue(parsing: copy.source))?[name]
     }
 
     /// What callbacks of a channel without an event object receive.
@@ -60,7 +67,5 @@ public struct PusherEvent: Sendable {
 
 extension PusherEvent: MailboxElement {
     /// The bytes that count against `maxBufferedBytes`.
-    var count: Int { source.count }
-
-    static var taken: PusherEvent { PusherEvent(taken: ()) }
+    var count: Int { copy.source.count }
 }
