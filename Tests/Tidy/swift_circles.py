@@ -53,7 +53,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "DDPMethods DDPQuiescence DDPSession DDPSocketEnd DDPStubBook DDPStubWaiters "
         "DDPSubscriptions DDPWaitCounts": "the parts of one machine name its types",
         "PusherChannels PusherSession": "the parts of one machine name its types",
-        "Alarms RESTEntry RESTLines RESTSession": "the parts of one machine name its types",
+        "RESTEntry RESTLines RESTSession": "the parts of one machine name its types",
     },
     "Wire": {
         "EJSONObject FieldStorage": "the storage of an object contains objects",
