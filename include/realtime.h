@@ -60,10 +60,13 @@
  * Upgrade), and for Expect, except on a single request (rt_rest_request_add_header).
  *
  * Threads. Each comment says when or where a function may be called: "Any thread", "Before
- * start". Several threads may call functions on one handle without a lock. A worker, which is
- * a thread of the program with an event loop of its own, needs an rt_loop of its own: the
- * callbacks of all objects on one loop, also on the library's own (NULL), run on the thread of
- * that loop. rt_set_thread_hook() reports the threads of the library.
+ * start". Where it says nothing, any thread may call. Several threads may call functions on
+ * one handle without a lock, unless its type's comment says "one thread at a time". Only
+ * functions with timeout_ms, rt_loop_run() and rt_loop_stop_and_wait() wait for a peer or for
+ * another thread. A worker, which is a thread of the program with an event loop of its own,
+ * needs an rt_loop of its own: the callbacks of all objects on one loop, also on the library's
+ * own (NULL), run on the thread of that loop. rt_set_thread_hook() reports the threads of the
+ * library.
  *
  * Callbacks. They run inside rt_loop_dispatch() or rt_loop_run(), on the calling thread, or on
  * the loop's own thread after rt_loop_start(). The library's own loop (NULL) always has its
@@ -4318,13 +4321,16 @@ void rt_rest_response_free(rt_rest_response *response);
 rt_rest_response *rt_call_response(rt_call *call);
 
 /**
- * The request's result: RT_OK for a status of 200 to 299, and RT_ERROR_HTTP_STATUS for other
- * statuses. If there was no response, or only a part of one: RT_ERROR_RESOLVE, RT_ERROR_CONNECT,
- * RT_ERROR_TLS, RT_ERROR_PROXY, RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL,
- * RT_ERROR_DEADLINE, RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH,
- * RT_ERROR_QUEUE_FULL, RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED.
- * After RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL and RT_ERROR_DEADLINE the
- * server may have acted on the request. Since 0.1.
+ * The request's result. After RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL and
+ * RT_ERROR_DEADLINE the server may have acted on the request.
+ *
+ * Returns: RT_OK for a status of 200 to 299; RT_ERROR_HTTP_STATUS for other statuses. If there was
+ *   no response, or only a part of one: RT_ERROR_RESOLVE, RT_ERROR_CONNECT, RT_ERROR_TLS,
+ *   RT_ERROR_PROXY, RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL,
+ *   RT_ERROR_DEADLINE, RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH,
+ *   RT_ERROR_QUEUE_FULL, RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED or
+ *   RT_ERROR_CLOSED.
+ * Since 0.1.
  */
 rt_status rt_rest_response_error(rt_rest_response *response);
 
@@ -5208,8 +5214,8 @@ typedef struct rt_spreadbot_sent {
   /** The number that the send returned. */
   uint64_t number;
   /**
-   * RT_OK if the server has it. RT_ERROR_CONNECTION_LOST if it was written to a connection that was
-   * lost before the server confirmed it: it may or may not have arrived.
+   * An `rt_status`: RT_OK if the server has it. RT_ERROR_CONNECTION_LOST if it was written to a
+   * connection that was lost before the server confirmed it: it may or may not have arrived.
    */
   int32_t status;
   /** A sentence about the failure; "" for none. */

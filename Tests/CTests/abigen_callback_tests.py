@@ -17,6 +17,13 @@ public typealias rt_got_fn = @convention(c) (_ user: UnsafeMutableRawPointer?) -
 public typealias rt_destroy_fn = @convention(c) (_ user: UnsafeMutableRawPointer?) -> Void
 /// A result. Since 0.1.
 public typealias rt_status = Int32
+/// Values of `rt_status`. Since 0.1.
+public enum RT_STATUS: Int32 {
+    /// Success.
+    case OK = 0
+    /// Wrong.
+    case ERROR_INVALID_ARGUMENT = -1
+}
 final class CallbackBox<Function> {
     init(_ function: Function?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?) {}
 }
@@ -33,33 +40,33 @@ def annotated(
     words: str = "thing, thingHandlers",
     opening: str = "extension Handlers {",
 ) -> str:
-    """An extension with the setter of one callback; its annotation is in line 15."""
+    """An extension with the setter of one callback; its annotation is in line 22."""
     lines = "".join(f"    {line}\n" for line in (doc + "\n" + method).splitlines() if line)
     return HANDLE + SUPPORT + f"/// - Callbacks: {words}\n{opening}\n{lines}}}\n"
 
 
 #: Name, source, part of the error.
 REFUSED = [
-    ("runner", annotated(words="thing"), "General.swift:15: error: write '- Callbacks:"),
-    ("noun", annotated(words="Thing, thingHandlers"), ":15: error: write '- Callbacks:"),
-    ("place", annotated(opening="struct Others {"), ":15: error: write '- Callbacks:"),
-    ("prose", annotated(doc=""), "General.swift:17: error: 'onGot' has no documentation"),
+    ("runner", annotated(words="thing"), "General.swift:22: error: write '- Callbacks:"),
+    ("noun", annotated(words="Thing, thingHandlers"), ":22: error: write '- Callbacks:"),
+    ("place", annotated(opening="struct Others {"), ":22: error: write '- Callbacks:"),
+    ("prose", annotated(doc=""), "General.swift:24: error: 'onGot' has no documentation"),
     (
         "only_returns",
         annotated(doc="/// - Returns: RT_OK."),
-        ":18: error: 'onGot' has no documentation",
+        ":25: error: 'onGot' has no documentation",
     ),
-    ("name", annotated(ON_GOT.replace("onGot", "got")), ":18: error: write 'func onWhat"),
+    ("name", annotated(ON_GOT.replace("onGot", "got")), ":25: error: write 'func onWhat"),
     (
         "box",
         annotated("mutating func onGot(_ fn: rt_got_fn) {}"),
-        ":18: error: write 'func onWhat",
+        ":25: error: write 'func onWhat",
     ),
-    ("property", annotated("var got: Int { 0 }"), ":18: error: write 'func onWhat"),
+    ("property", annotated("var got: Int { 0 }"), ":25: error: write 'func onWhat"),
     (
         "twice",
         annotated(ON_GOT + "\n/// Sets it again. Since 0.1.\n" + ON_GOT),
-        "General.swift:20: error: there are two setters 'rt_thing_on_got'",
+        "General.swift:27: error: there are two setters 'rt_thing_on_got'",
     ),
 ]
 

@@ -196,7 +196,8 @@ def test_abigen_prints_what_it_accepts() -> None:
         "// And for another.\n//\n//     rt_thing *thing;\n//     rt_thing_new(&thing);\n//\n"
         + "// It has\n// two paragraphs.\n"
         + ACCEPTED
-        + function("_ out: UnsafeMutablePointer<rt_thing?>?", name="rt_thing_new"),
+        + function("_ out: UnsafeMutablePointer<rt_thing?>?", name="rt_thing_new")
+        + function("_ thing: rt_thing?", name="rt_thing_free"),
     )
     run(command(root))
     header = (root / "include/realtime.h").read_text()

@@ -21,8 +21,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "include" / "realtime.abi.json"
 
-#: A handle with this phrase in its description is not shared by threads.
-ONE_THREAD = "one thread at a time"
 #: Handles that only callbacks receive; they are not created or freed.
 VIEWS = {"rt_rest_response": "response", "rt_ddp_stub": "stub"}
 #: Callbacks that must not call the library, or not use other objects: two run with a lock.
@@ -415,10 +413,10 @@ class Generator:
             )
         print("};")
         print("static bool is_shared(int kind) {")
-        for handle in self.model["handles"]:
-            said = " ".join(handle["documentation"]["paragraphs"])
-            if handle["name"] not in VIEWS and ONE_THREAD in said:
-                print(f"  if (kind == KIND_{handle['name']}) return false;")
+        users = [function for function in self.model["functions"] if function["thread"] == "one"]
+        alone = {function["parameters"][0]["type"]["base"] for function in users}
+        for name in sorted(alone - VIEWS.keys()):
+            print(f"  if (kind == KIND_{name}) return false;")
         print("  return true;")
         print("}")
 

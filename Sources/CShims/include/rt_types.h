@@ -162,8 +162,8 @@ typedef struct rt_spreadbot_sent {
   size_t struct_bytes;
   /// The number that the send returned.
   uint64_t number;
-  /// RT_OK if the server has it. RT_ERROR_CONNECTION_LOST if it was written to a connection that
-  /// was lost before the server confirmed it: it may or may not have arrived.
+  /// An `rt_status`: RT_OK if the server has it. RT_ERROR_CONNECTION_LOST if it was written to a
+  /// connection that was lost before the server confirmed it: it may or may not have arrived.
   int32_t status;
   /// A sentence about the failure; "" for none.
   const char *message;

@@ -32,13 +32,14 @@ public func rt_call_response(_ call: rt_call?) -> rt_rest_response? {
     (try? PendingCall.borrow(call))?.answer?.response
 }
 
-/// The request's result: RT_OK for a status of 200 to 299, and RT_ERROR_HTTP_STATUS for other
-/// statuses. If there was no response, or only a part of one: RT_ERROR_RESOLVE, RT_ERROR_CONNECT,
-/// RT_ERROR_TLS, RT_ERROR_PROXY, RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL,
-/// RT_ERROR_DEADLINE, RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH,
-/// RT_ERROR_QUEUE_FULL, RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED.
-/// After RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL and RT_ERROR_DEADLINE the
-/// server may have acted on the request. Since 0.1.
+/// The request's result. After RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL and
+/// RT_ERROR_DEADLINE the server may have acted on the request. Since 0.1.
+/// - Returns: RT_OK for a status of 200 to 299; RT_ERROR_HTTP_STATUS for other statuses. If there
+///   was no response, or only a part of one: RT_ERROR_RESOLVE, RT_ERROR_CONNECT, RT_ERROR_TLS,
+///   RT_ERROR_PROXY, RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL,
+///   RT_ERROR_DEADLINE, RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH,
+///   RT_ERROR_QUEUE_FULL, RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED or
+///   RT_ERROR_CLOSED.
 @_cdecl("rt_rest_response_error")
 public func rt_rest_response_error(_ response: rt_rest_response?) -> rt_status {
     view(response, RT_STATUS.ERROR_INVALID_ARGUMENT.rawValue) { $0.error }

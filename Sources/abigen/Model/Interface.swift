@@ -47,6 +47,9 @@ struct Handle: Codable, Equatable {
     var chapter: String
     var documentation: Documentation
     var since: String
+    /// The functions that create one, and the one that frees it.
+    var creators: [String] = []
+    var destructor: String?
 }
 
 /// A name for a number type: `typedef int32_t rt_x;`.
@@ -86,17 +89,37 @@ struct Structure: Codable, Equatable {
     var documentation: Documentation
     var since: String
     var fields: [Field] = []
+    /// The functions that create one, and the one that frees it.
+    var creators: [String] = []
+    var destructor: String?
 
     struct Field: Codable, Equatable {
         var name: String
         var type: CType
         var documentation: Documentation
+        var buffer: BufferFacts?
+        /// Of a number: the alias with its values.
+        var enumeration: String?
     }
 }
 
 struct Parameter: Codable, Equatable {
     var name: String
     var type: CType
+    var role = Role.input
+    var buffer: BufferFacts?
+
+    enum Role: String, Codable {
+        case handle, input, output, callback, user, destroy
+    }
+}
+
+/// How far memory goes.
+struct BufferFacts: Codable, Equatable {
+    /// The parameter or field with the number of its elements.
+    var length: String?
+    /// Text that ends at its first NUL.
+    var isTerminated: Bool?
 }
 
 /// A named function-pointer type.
@@ -117,6 +140,19 @@ struct Function: Codable, Equatable {
     var since: String
     var parameters: [Parameter]
     var result: CType
+    /// The type that it frees.
+    var frees: String?
+    /// The statuses that its comment lists, also those of functions to which it refers.
+    var statuses: [String] = []
+    var thread = Thread.any
+    /// It may wait for something else than the work itself.
+    var blocks = false
+
+    enum Thread: String, Codable {
+        case any
+        /// One thread at a time for each handle.
+        case one
+    }
 }
 
 /// A type as C spells it: `const char *` is base `char`, one pointer, constant.

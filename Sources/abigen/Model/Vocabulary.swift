@@ -41,6 +41,9 @@ enum Vocabulary {
         "start", "close", "retry_now", "restart", "get_state",
     ]
 
+    /// Functions without `timeout_ms` that wait for another thread.
+    static let waitingWithoutLimit: Set<String> = ["rt_loop_run", "rt_loop_stop_and_wait"]
+
     /// Why a function breaks the vocabulary; nil if it does not.
     /// - Parameter noun: of the function's handle, such as `rt_websocket`.
     static func objection(

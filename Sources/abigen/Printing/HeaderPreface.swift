@@ -62,10 +62,13 @@ enum HeaderPreface {
         Upgrade), and for Expect, except on a single request (rt_rest_request_add_header).
 
         Threads. Each comment says when or where a function may be called: "Any thread", "Before
-        start". Several threads may call functions on one handle without a lock. A worker, which is
-        a thread of the program with an event loop of its own, needs an rt_loop of its own: the
-        callbacks of all objects on one loop, also on the library's own (NULL), run on the thread of
-        that loop. rt_set_thread_hook() reports the threads of the library.
+        start". Where it says nothing, any thread may call. Several threads may call functions on
+        one handle without a lock, unless its type's comment says "one thread at a time". Only
+        functions with timeout_ms, rt_loop_run() and rt_loop_stop_and_wait() wait for a peer or for
+        another thread. A worker, which is a thread of the program with an event loop of its own,
+        needs an rt_loop of its own: the callbacks of all objects on one loop, also on the library's
+        own (NULL), run on the thread of that loop. rt_set_thread_hook() reports the threads of the
+        library.
 
         Callbacks. They run inside rt_loop_dispatch() or rt_loop_run(), on the calling thread, or on
         the loop's own thread after rt_loop_start(). The library's own loop (NULL) always has its

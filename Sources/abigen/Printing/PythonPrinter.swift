@@ -57,8 +57,8 @@ struct PythonPrinter {
             line("class \(name)(ctypes.Structure):  # noqa: N801")
             docstring(structure.documentation.paragraphs.first ?? "")
             line()
-            let fields = structure.fields.map { Parameter(name: $0.name, type: $0.type) }
-            let types = fields.indices.map { received(fields, at: $0) }
+            let fields = structure.fields
+            let types = fields.map { received($0.type, $0.buffer) }
             for (field, type) in zip(fields, types) {
                 let held = type == "ctypes.c_char_p" ? "bytes" : held(field.type)
                 line("    \(field.name): \(held)")
@@ -72,9 +72,7 @@ struct PythonPrinter {
             line()
             line()
             line("# (\(callback.parameters.map(\.name).joined(separator: ", ")))")
-            let parameters = callback.parameters.indices.map {
-                received(callback.parameters, at: $0)
-            }
+            let parameters = callback.parameters.map { received($0.type, $0.buffer) }
             call(
                 "\(name) = ctypes.CFUNCTYPE(",
                 [result(callback.result)] + parameters, ")")
@@ -184,14 +182,9 @@ struct PythonPrinter {
 
     /// The type of a callback's argument, or of a struct's field. Text with a length may contain
     /// NULs, so it is an address.
-    private func received(_ parameters: [Parameter], at index: Int) -> String {
-        let parameter = parameters[index]
-        let next = index + 1 < parameters.count ? parameters[index + 1].name : ""
-        let hasLength = next == "\(parameter.name)_length" || next == "length"
-        if parameter.type.pointers == 1, parameter.type.base == "char", hasLength {
-            return "ctypes.c_void_p"
-        }
-        return isView(parameter.type) ? "ctypes.c_void_p" : given(parameter.type)
+    private func received(_ type: CType, _ buffer: BufferFacts?) -> String {
+        if type.base == "char", buffer?.length != nil { return "ctypes.c_void_p" }
+        return isView(type) ? "ctypes.c_void_p" : given(type)
     }
 
     /// A view is an address, too: creating a pointer object takes longer than reading all its

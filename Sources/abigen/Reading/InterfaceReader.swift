@@ -10,6 +10,7 @@ struct InterfaceReader {
     private var structs: [StructReader.Found]
     /// Where the callbacks of printed setters are declared.
     private let origins: [String: Place]
+    private var places: [String: Place] = [:]
 
     /// A top-level symbol and where it is declared.
     private struct Item {
@@ -42,6 +43,11 @@ struct InterfaceReader {
             version: version)
         for item in try reader.items(of: graph) {
             try reader.collect(at: item.place) { reader in try reader.add(item) }
+        }
+        if reader.refusals.isEmpty {
+            var facts = FactReader(reader.interface, reader.places)
+            facts.read()
+            (reader.interface, reader.refusals) = (facts.interface, facts.refusals)
         }
         for found in reader.structs {
             reader.refusals.append(Refusal(found.place, "nothing uses '\(found.structure.name)'"))
@@ -140,6 +146,7 @@ struct InterfaceReader {
         }
         let last = interface.chapters.count - 1
         interface.chapters[last].declarations.append(name)
+        places[name] = place
     }
 
     private mutating func addTypealias(_ item: Item) throws {
@@ -311,6 +318,7 @@ struct InterfaceReader {
         }
         types.declared[structure.name] = .structure
         interface.structs.append(structure)
+        places[structure.name] = found.place
         let last = interface.chapters.count - 1
         let position = interface.chapters[last].declarations.firstIndex(of: owner) ?? 0
         interface.chapters[last].declarations.insert(structure.name, at: position)

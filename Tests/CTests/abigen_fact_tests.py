@@ -1,0 +1,163 @@
+"""The model has the facts that bindings are printed from; abigen refuses what lacks them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from abigen_callback_tests import SUPPORT
+from abigen_tests import HANDLE, STRUCTS, command, compiled, function, package
+from suite import expect, model, run
+
+#: These tests share one build.
+pytestmark = pytest.mark.xdist_group("abigen")
+
+#: The functions begin in line 22.
+BASE = HANDLE + SUPPORT
+USER = "_ user: UnsafeMutableRawPointer?"
+
+
+def fallible(returns: str, name: str = "rt_do", parameters: str = "") -> str:
+    """A function with these statuses."""
+    doc = f"/// Does. Since 0.1.\n/// - Returns: {returns}"
+    return function(parameters, " -> rt_status", doc, name)
+
+
+def creator(name: str) -> str:
+    return function("_ out: UnsafeMutablePointer<rt_thing?>?", name=name)
+
+
+#: Name, source after `BASE`, part of the error.
+REFUSED = [
+    (
+        "not_freed",
+        creator("rt_make"),
+        "General.swift:23: error: 'out' receives an 'rt_thing', which nothing frees",
+    ),
+    (
+        "bytes",
+        function("_ data: UnsafePointer<UInt8>?, _ user_size: Int"),
+        ":23: error: 'data' has no length beside it",
+    ),
+    ("no_user", function("_ fn: rt_got_fn?"), "'fn' must be followed by 'user'"),
+    (
+        "user_before",
+        function(f"{USER}, _ fn: rt_got_fn?"),
+        "'fn' must be followed by 'user'",
+    ),
+    ("no_callback", function(USER), "'user' belongs to no callback"),
+    (
+        "destroy",
+        function(f"_ fn: rt_got_fn?, _ destroy: rt_destroy_fn?, {USER}"),
+        "'destroy' must follow 'user'",
+    ),
+    (
+        "no_statuses",
+        function("", " -> rt_status"),
+        ":23: error: '- Returns:' of 'rt_do' must list its statuses",
+    ),
+    (
+        "unknown_status",
+        fallible("RT_OK; RT_ERROR_UNHEARD_OF."),
+        "names 'RT_ERROR_UNHEARD_OF', which does not exist",
+    ),
+    (
+        "unknown_function",
+        fallible("as `rt_undone`."),
+        "'- Returns:' names 'rt_undone', which does not exist",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "source", "says"), REFUSED, ids=[one[0] for one in REFUSED])
+def test_abigen_refuses_what_lacks_a_fact(name: str, source: str, says: str) -> None:
+    root = package(f"fact_{name}", BASE + source)
+    output = run(command(root), status=1)
+    expect(says in output, f"expected '{says}', found:\n{output}")
+    expect(not (root / "include").exists(), "something was written")
+
+
+def test_abigen_refuses_constants_without_their_type() -> None:
+    pair = function("_ pair: UnsafePointer<rt_pair>?")
+    root = package("fact_constants", BASE + pair)
+    header = root / "Sources/CShims/include/rt_types.h"
+    header.write_text(header.read_text().replace("/// The first.", "/// RT_OK, or not."))
+    output = run(command(root), status=1)
+    says = "rt_types.h:4: error: 'first' has constants: its comment must name their type"
+    expect(says in output, output)
+    expect("/// The first." in STRUCTS, "nothing was replaced")
+
+
+def named(interface: dict[str, Any], group: str) -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in interface[group]}
+
+
+def test_the_model_has_the_facts() -> None:
+    parameters = (
+        "_ thing: rt_thing?, _ text: UnsafePointer<CChar>?, _ data: UnsafePointer<UInt8>?,"
+        f" _ length: Int, _ fn: rt_got_fn?, {USER}, _ destroy: rt_destroy_fn?,"
+        " _ out_id: UnsafeMutablePointer<UInt64>?"
+    )
+    source = (
+        BASE
+        + creator("rt_make")
+        + function(
+            "_ thing: rt_thing?", doc="/// Frees. Any thread. Since 0.1.", name="rt_thing_free"
+        )
+        + fallible("RT_OK; as `rt_thing_other`.", "rt_thing_do", parameters)
+        + fallible("RT_ERROR_INVALID_ARGUMENT; as in `rt_thing_do`.", "rt_thing_other")
+        + fallible("RT_OK.", "rt_thing_receive", "_ thing: rt_thing?, _ timeout_ms: Int64")
+        + function("_ pair: UnsafePointer<rt_pair>?")
+    )
+    root = package("facts", source.replace("A thing.", "A thing, for one thread at a time."))
+    header = root / "Sources/CShims/include/rt_types.h"
+    header.write_text(header.read_text().replace("The first.", "An `rt_status`: RT_OK."))
+    compiled(root)
+    run(command(root))
+    found = json.loads((root / "include/realtime.abi.json").read_text())
+    handle = named(found, "handles")["rt_thing"]
+    expect(handle["creators"] == ["rt_make"], str(handle))
+    expect(handle["destructor"] == "rt_thing_free", str(handle))
+    functions = named(found, "functions")
+    expect(functions["rt_thing_free"]["frees"] == "rt_thing", str(functions["rt_thing_free"]))
+    # Any thread, but one at a time.
+    expect(functions["rt_thing_free"]["thread"] == "one", str(functions["rt_thing_free"]))
+    do = functions["rt_thing_do"]
+    expect(do["statuses"] == ["RT_OK", "RT_ERROR_INVALID_ARGUMENT"], str(do["statuses"]))
+    expect((do["thread"], do["blocks"]) == ("one", False), str(do))
+    expect(functions["rt_make"]["thread"] == "any", str(functions["rt_make"]))
+    expect(functions["rt_thing_receive"]["blocks"], str(functions["rt_thing_receive"]))
+    roles = [parameter["role"] for parameter in do["parameters"]]
+    words = "handle input input input callback user destroy output"
+    expect(roles == words.split(), str(roles))
+    buffers = [parameter.get("buffer") for parameter in do["parameters"]]
+    expect(
+        buffers == [None, {"isTerminated": True}, {"length": "length"}] + [None] * 5, str(buffers)
+    )
+    fields = {field["name"]: field for field in named(found, "structs")["rt_pair"]["fields"]}
+    expect(fields["first"]["enumeration"] == "rt_status", str(fields["first"]))
+    expect(fields["text"]["buffer"] == {"length": "text_length"}, str(fields["text"]))
+
+
+def test_the_librarys_model_has_the_facts() -> None:
+    """Samples of each fact, so that a change of a name or a comment does not lose one."""
+    functions = named(model(), "functions")
+    for name, statuses in {
+        "rt_websocket_connect": "RT_ERROR_TIMEOUT",
+        "rt_ddp_models_save": "RT_ERROR_NOT_FOUND",
+        "rt_rest_response_error": "RT_ERROR_AUTH",
+    }.items():
+        expect(statuses in functions[name]["statuses"], str(functions[name]["statuses"]))
+    waiting = {name for name, one in functions.items() if one["blocks"]}
+    expect({"rt_loop_run", "rt_call_wait", "rt_pusher_receive"} <= waiting, str(waiting))
+    expect("rt_websocket_start" not in waiting, str(waiting))
+    one_thread = {name for name, one in functions.items() if one["thread"] == "one"}
+    expect("rt_rest_request_set_body" in one_thread, str(one_thread))
+    expect("rt_websocket_send_text" not in one_thread, str(one_thread))
+    handles = named(model(), "handles")
+    made_elsewhere = {name for name, handle in handles.items() if not handle["creators"]}
+    given = {"rt_rest_response", "rt_pusher_authorization", "rt_ddp_stub"}
+    expect(made_elsewhere == given, str(made_elsewhere))
+    unfreed = {name for name, handle in handles.items() if not handle.get("destructor")}
+    expect(unfreed == {"rt_ddp_stub"}, str(unfreed))
