@@ -3,12 +3,17 @@ struct ActionQueue<Action: Sendable>: Sendable {
     /// Those that were taken are nil: to copy one would retain what is in it.
     private var actions: [Action?] = []
     private var first = 0
+    /// How many were added since `mark`.
+    private var sinceMark: Int?
     /// The storage of a longer queue is given back.
     private static var keptCapacity: Int { 1024 }
 
     var isEmpty: Bool { first == actions.count }
 
-    mutating func append(_ action: consuming Action) { actions.append(action) }
+    mutating func append(_ action: consuming Action) {
+        actions.append(action)
+        sinceMark? += 1
+    }
 
     mutating func next() -> Action? {
         guard first < actions.count else { return nil }
@@ -20,6 +25,14 @@ struct ActionQueue<Action: Sendable>: Sendable {
         }
         return action
     }
+
+    /// Separates what was added so far from what follows, unless an earlier mark stands.
+    mutating func mark() { if sinceMark == nil { sinceMark = 0 } }
+
+    mutating func removeMark() { sinceMark = nil }
+
+    /// Whether the action that `next` returned last was added after the mark.
+    var isPastMark: Bool { sinceMark.map { actions.count - first < $0 } ?? false }
 
     /// Removes an action that was not begun, and the one before it if that announces it.
     /// - Returns: false if there was none.

@@ -34,6 +34,31 @@ struct ActionQueueTests {
         #expect(all(queue) == [2])
     }
 
+    @Test func aMarkSeparatesWhatFollows() {
+        var queue = queue(1, 2, 3)
+        #expect(queue.next() == 1)
+        #expect(!queue.isPastMark)
+        queue.mark()
+        queue.append(4)
+        // The first one stands.
+        queue.mark()
+        queue.append(5)
+        let isWithdrawn = queue.withdraw { $0 == 2 }
+        #expect(isWithdrawn)
+        #expect(queue.next() == 3)
+        #expect(!queue.isPastMark)
+        #expect(queue.next() == 4)
+        #expect(queue.isPastMark)
+        queue.removeMark()
+        #expect(!queue.isPastMark)
+        queue.mark()
+        #expect(queue.next() == 5)
+        #expect(!queue.isPastMark)
+        queue.append(6)
+        #expect(queue.next() == 6)
+        #expect(queue.isPastMark)
+    }
+
     @Test func onlyAnActionThatWasNotTakenIsWithdrawn() {
         var queue = queue(1, 2, 1, 3)
         #expect(queue.next() == 1)

@@ -74,6 +74,9 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     /// Options were changed before the start. Any thread.
     func optionsChanged(_ configuration: Configuration) {}
 
+    /// Handlers were set after the start. Any thread.
+    func handlersSet() {}
+
     func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {}
 
     func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {}
@@ -239,7 +242,9 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
         try loop.checkUsable()
         sharedHandlers.change(change)
         // Before the start there is nothing to notify: the start takes them over.
-        if wasStarted { loop.perform { [self] in handlersChanged() } }
+        guard wasStarted else { return }
+        handlersSet()
+        loop.perform { [self] in handlersChanged() }
     }
 
     /// Runs a handler that may change options. The loop's owner only.

@@ -59,17 +59,24 @@ package final class DDPConnection:
     override func willReachTime() { noteSentBytes() }
 
     override func performNext() -> Bool {
-        guard let action = shared.nextAction() else { return false }
+        let next = shared.locked {
+            shared.session.nextAction().map { ($0, shared.session.isForNewHandlers) }
+        }
+        guard let (action, isForNewHandlers) = next else { return false }
+        if isForNewHandlers { handlersChanged() }
         switch action {
         case .command(let command): perform(command)
-        case .report(let report):
-            takeNewHandlers()
-            self.report(report)
+        case .report(let report): self.report(report)
         }
         return true
     }
 
+    /// The calling thread may cause something next that the loop reports before it hears of them.
+    override func handlersSet() { shared.locked { shared.session.handlersSet() } }
+
     override func takeHandlers() {
+        // First, because others may be set meanwhile.
+        shared.locked { shared.session.handlersTaken() }
         super.takeHandlers()
         let wantsLog = handlers.debug != nil
         shared.locked { shared.session.wantsLog = wantsLog }

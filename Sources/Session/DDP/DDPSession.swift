@@ -253,6 +253,15 @@ package struct DDPSession: ActionMachine, Sendable {
     /// Whether `nextAction` may return one.
     package var hasActions: Bool { !actions.isEmpty }
 
+    /// The application has set handlers, which the driver has yet to take over: at the latest for
+    /// the first action that is added from here on.
+    package mutating func handlersSet() { actions.mark() }
+
+    package mutating func handlersTaken() { actions.removeMark() }
+
+    /// Whether the last action was added after `handlersSet`.
+    package var isForNewHandlers: Bool { actions.isPastMark }
+
     mutating func act(_ command: Command) { actions.append(.command(command)) }
 
     mutating func report(_ report: Report) { actions.append(.report(report)) }
