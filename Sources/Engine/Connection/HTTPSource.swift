@@ -17,8 +17,8 @@ package protocol HTTPSourceHandlers: EndpointHandlers {
 /// failures.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
-package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandlers>:
-    Endpoint<Session.Configuration, Handlers>, HTTPTransferOwner, TimerTarget,
+package class HTTPSource<Machine: HTTPSourceSession, Handlers: HTTPSourceHandlers>:
+    Endpoint<Machine.Configuration, Handlers>, HTTPTransferOwner, TimerTarget,
     ReachabilityObserver, @unchecked Sendable
 {
     // Any thread.
@@ -29,7 +29,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     private let isPauseNoted = Atomic<Bool>(false)
 
     // The loop's owner only.
-    @exclusivity(unchecked) final var session: Session?
+    @exclusivity(unchecked) final var session: Machine?
     @exclusivity(unchecked) final var transfer: HTTPTransfer?
     final let timer = LoopTimer()
     private final var reachability: Reachability?

@@ -136,7 +136,8 @@ package final class DDPConnection:
         shared.isPrepared = true
         start()
         let options = options.read { $0.pointee }
-        let token = keptToken(options, sharedHandlers.current.value) ?? nil
+        var token: DDPLoginToken?
+        if case .known(let kept) = keptLogin(options, sharedHandlers.current.value) { token = kept }
         shared.session = DDPSession(
             options.session, store: options.emptyStore,
             jitter: UInt64(randomFraction() * 0x1p53), token: token)

@@ -63,12 +63,14 @@ extension DDPConnection: DDPSocketOwner {
     @inline(never)
     func opened(_ socket: any DDPSocket, _ opened: Opened) {
         guard socket === self.socket, !isClosed else { return }
-        let token = keptToken(configuration, handlers)
+        let login = keptLogin(configuration, handlers)
         let number = socketNumber
         shared.locked {
             shared.opened = opened
             shared.session.wallClock = Loop.wallClockMilliseconds()
-            if let token { shared.session.useToken(token, now: Loop.now()) }
+            if case .known(let token) = login {
+                shared.session.useToken(token, now: Loop.now())
+            }
             shared.session.beginOpening(number, now: Loop.now())
         }
         callOpenHandler()
@@ -164,13 +166,9 @@ extension DDPConnection: DDPSocketOwner {
         }
     }
 
-    /// The token that the program or the file keeps, in the inner optional; nil if nobody keeps
-    /// tokens, or the file cannot be read.
-    func keptToken(
-        _ options: DDPClientConfiguration, _ handlers: DDPHandlers
-    ) -> DDPLoginToken?? {
-        if let load = handlers.loadToken { return .some(load()) }
-        return DDPTokenFile(options)?.load() ?? nil
+    func keptLogin(_ options: DDPClientConfiguration, _ handlers: DDPHandlers) -> DDPKeptLogin {
+        if let load = handlers.loadToken { return .known(load()) }
+        return DDPTokenFile(options)?.load() ?? .unknown
     }
 
     /// Updates the file for the token, if there is one.

@@ -20,13 +20,12 @@ struct DDPTokenFile {
     /// - Throws: `.store` if the file cannot be used.
     func check() throws(RealtimeError) { try store.check() }
 
-    /// The token that is kept, in the inner optional; nil if the file cannot be read.
-    func load() -> DDPLoginToken?? {
+    func load() -> DDPKeptLogin {
         do throws(RealtimeError) {
-            return .some(try store.load(key).flatMap { DDPLoginToken(text: $0) })
+            return .known(try store.load(key).flatMap { DDPLoginToken(text: $0) })
         } catch {
             Log.write(.warning, "no login is known: \(error.message)")
-            return nil
+            return .unknown
         }
     }
 
@@ -44,4 +43,12 @@ struct DDPTokenFile {
             return RealtimeError(.store, message, systemError: error.systemError)
         }
     }
+}
+
+/// The login that the program or a file keeps.
+enum DDPKeptLogin {
+    /// Nobody keeps logins, or the file cannot be read.
+    case unknown
+    /// nil: nobody is logged in.
+    case known(DDPLoginToken?)
 }
