@@ -13,10 +13,13 @@ import os
 import socket
 import subprocess
 import threading
+import time
 
 CLIENT = "10.77.0.2"
 SERVER = "10.77.0.1"
 _CLONE_NEWNET = 0x40000000
+# A guard against hanging.
+PATIENCE_S = 60
 
 
 class Namespace:
@@ -43,6 +46,18 @@ class Namespace:
         """Runs commands separated by semicolons."""
         for line in command.split(";"):
             subprocess.run(["nsenter", f"--net={self.path}", *line.split()], check=True)
+
+    def wait_until_up(self, device: str) -> None:
+        """The kernel reports that a cable is plugged in some time after both ends are up."""
+        show = ["nsenter", f"--net={self.path}", "ip", "-o", "link", "show", device]
+        end = time.monotonic() + PATIENCE_S
+        while (
+            " state UP "
+            not in subprocess.run(show, check=True, capture_output=True, text=True).stdout
+        ):
+            if time.monotonic() > end:
+                raise TimeoutError(f"{device} is not up")
+            time.sleep(0.01)
 
     def socket(self) -> socket.socket:
         """A socket of this namespace, usable from every thread of the process."""
@@ -79,6 +94,7 @@ class Wire:
         )
         self.server(f"ip addr add {SERVER}/24 dev s0; ip link set s0 up")
         self.client(f"ip route add default via {SERVER}")
+        self._client.wait_until_up("c0")
         return self
 
     def __exit__(self, *_: object) -> None:
