@@ -38,9 +38,14 @@ enum Abigen {
         }
         do {
             // First the files from which the interface is built.
-            let callbacks = try CallbackPrinter.files(under: options.root)
-            try finish(OptionFiles.files(under: options.root) + callbacks.files, options)
-            try finish(files(for: try interface(options, callbacks.source)), options)
+            let root = options.root
+            let objects = try OptionFiles.objects(under: root)
+            let callbacks = try CallbackPrinter.files(under: root)
+            try finish(
+                OptionFiles.files(of: objects, under: root) + callbacks.files, options)
+            var interface = try interface(options, callbacks.source)
+            try interface.add(objects)
+            try finish(files(for: interface), options)
         } catch {
             say("\(error)")
             exit(1)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from abigen_callback_tests import SUPPORT
+from abigen_option_tests import REGION, annotated
 from abigen_tests import HANDLE, STRUCTS, command, compiled, function, package
 from suite import expect, model, run
 
@@ -161,3 +163,60 @@ def test_the_librarys_model_has_the_facts() -> None:
     expect(made_elsewhere == given, str(made_elsewhere))
     unfreed = {name for name, handle in handles.items() if not handle.get("destructor")}
     expect(unfreed == {"rt_ddp_stub"}, str(unfreed))
+
+
+#: An option of each kind, in the library's model.
+OPTIONS = {
+    "rt_network_set_tcp_no_delay": {"initial": "true", "isOnce": False, "kind": "flag"},
+    "rt_longpoll_set_min_hold_ms": {
+        "initial": "1000",
+        "isOnce": False,
+        "kind": "time",
+        "least": 0,
+        "setBefore": "start",
+        "unit": "ms",
+    },
+    "rt_network_set_min_tls_version": {
+        "initial": "RT_TLS_V1_2",
+        "isOnce": False,
+        "kind": "choice",
+    },
+}
+
+
+def test_setters_have_the_facts_of_their_options() -> None:
+    functions = named(model(), "functions")
+    for name, facts in OPTIONS.items():
+        expect(functions[name].get("option") == facts, str(functions[name].get("option")))
+
+
+def test_abigen_refuses_an_option_without_its_setter() -> None:
+    root = package("fact_option", BASE + function("_ pair: UnsafePointer<rt_pair>?"))
+    for folder in ("Session", "Wire", "Realtime"):
+        (root / "Sources" / folder).mkdir()
+    (root / "Sources/Session/Thing.swift").write_text(annotated("Option: wait, delay"))
+    (root / "Sources/Realtime/Thing.swift").write_text(REGION)
+    # The symbol graph is older than the setter that this run prints.
+    output = run(command(root), status=1)
+    expect("RealtimeABI has no 'rt_thing_set_wait_ms'" in output, output)
+
+
+def test_defaults_and_units_are_those_of_the_comments() -> None:
+    kinds: dict[str, int] = {}
+    numbers = 0
+    for name, setter in named(model(), "functions").items():
+        option = setter.get("option")
+        if option is None:
+            continue
+        kinds[option["kind"]] = kinds.get(option["kind"], 0) + 1
+        expect((option.get("unit") == "ms") == name.endswith("_ms"), name)
+        before = option.get("setBefore")
+        said = " ".join(setter["documentation"]["paragraphs"])
+        if before:
+            expect(f"Before {before}" in said, said)
+        if found := re.search(r"Default: ([0-9][0-9,.]*)[;.](?: |$)", said):
+            number = float(found[1].replace(",", ""))
+            expect(float(option["initial"]) == number, f"{name}: {option}")
+            numbers += 1
+    expect(min(kinds.values()) > 1 and len(kinds) == 8, str(kinds))
+    expect(numbers > 50, f"{numbers} comments name a number")

@@ -31,6 +31,13 @@ def annotated(*annotations: str, options: str = "") -> str:
     )
 
 
+#: Where abigen prints Swift's options of `annotated`.
+REGION = (
+    "public struct Options {\n"
+    "    // abigen: the options of ThingConfiguration\n    // abigen: end\n}\n"
+)
+
+
 def options_package(name: str, source: str) -> Path:
     """A package with these options, and without an interface."""
     root = SCRATCH / "abigen-options" / name
@@ -38,10 +45,7 @@ def options_package(name: str, source: str) -> Path:
     for folder in ("Session", "Wire", "Realtime"):
         (root / "Sources" / folder).mkdir(parents=True)
     (root / "Sources/Session/Thing.swift").write_text(source)
-    (root / "Sources/Realtime/Thing.swift").write_text(
-        "public struct Options {\n"
-        "    // abigen: the options of ThingConfiguration\n    // abigen: end\n}\n"
-    )
+    (root / "Sources/Realtime/Thing.swift").write_text(REGION)
     return root
 
 

@@ -147,12 +147,34 @@ struct Function: Codable, Equatable {
     var thread = Thread.any
     /// It may wait for something else than the work itself.
     var blocks = false
+    /// Of the setter of a plain value.
+    var option: OptionFacts?
 
     enum Thread: String, Codable {
         case any
         /// One thread at a time for each handle.
         case one
     }
+}
+
+/// An option, as the setter of its value takes it.
+struct OptionFacts: Codable, Equatable {
+    /// flag, count, real, size, time, text, path or choice.
+    var kind: String
+    /// Callbacks cannot change it.
+    var isOnce: Bool
+    /// "start"; nil for an option that can be set at any time.
+    var setBefore: String?
+    /// Its default as C spells it; nil for none, and if another object's value is used.
+    var initial: String?
+    var least: Int?
+    var most: Int?
+    /// The longest path.
+    var mostBytes: Int?
+    /// "ms" or "bytes".
+    var unit: String?
+    /// What 0 means: "no limit".
+    var zero: String?
 }
 
 /// A type as C spells it: `const char *` is base `char`, one pointer, constant.

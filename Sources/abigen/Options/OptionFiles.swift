@@ -4,11 +4,14 @@ import Foundation
 enum OptionFiles {
     static let folders = ["Sources/Session", "Sources/Wire"]
 
-    static func files(under root: URL) throws -> [Output.File] {
+    static func objects(under root: URL) throws -> [OptionObject] {
         let sources = try folders.flatMap {
             try SwiftFiles.read($0, under: root, having: "/// - Option", "/// - Object: ")
         }
-        let objects = try OptionSource(files: sources.sorted { $0.path < $1.path }).objects()
+        return try OptionSource(files: sources.sorted { $0.path < $1.path }).objects()
+    }
+
+    static func files(of objects: [OptionObject], under root: URL) throws -> [Output.File] {
         let errors = try PythonErrors(under: root)
         var files: [Output.File] = []
         for object in objects {
