@@ -3,7 +3,7 @@ struct ActionQueue<Action: Sendable>: Sendable {
     /// Those that were taken are nil: to copy one would retain what is in it.
     private var actions: [Action?] = []
     private var first = 0
-    /// How many were added since `mark`.
+    /// How many of them were added since `mark`.
     private var sinceMark: Int?
     /// The storage of a longer queue is given back.
     private static var keptCapacity: Int { 1024 }
@@ -41,14 +41,20 @@ struct ActionQueue<Action: Sendable>: Sendable {
     ) -> Bool {
         guard let index = actions[first...].firstIndex(where: { $0.map(isMeant) ?? false })
         else { return false }
-        actions.remove(at: index)
-        if index > first, actions[index - 1].map(announces) ?? false {
-            actions.remove(at: index - 1)
-        }
+        remove(at: index)
+        if index > first, actions[index - 1].map(announces) ?? false { remove(at: index - 1) }
         return true
     }
 
+    private mutating func remove(at index: Int) {
+        if let count = sinceMark, index >= actions.count - count { sinceMark = count - 1 }
+        actions.remove(at: index)
+    }
+
     mutating func removeAll(where isMeant: (Action) -> Bool) {
+        if let count = sinceMark {
+            sinceMark = actions.suffix(count).filter { $0.map { !isMeant($0) } ?? false }.count
+        }
         actions.removeAll { $0.map(isMeant) ?? true }
         first = 0
     }

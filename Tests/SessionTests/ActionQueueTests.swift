@@ -59,6 +59,23 @@ struct ActionQueueTests {
         #expect(queue.isPastMark)
     }
 
+    @Test func aMarkStaysWhenWhatFollowsIsRemoved() {
+        var queue = queue(1)
+        queue.mark()
+        for action in 2...5 { queue.append(action) }
+        let isWithdrawn = queue.withdraw {
+            $0 == 3
+        } announcedBy: {
+            $0 == 2
+        }
+        #expect(isWithdrawn)
+        queue.removeAll { $0 == 4 }
+        #expect(queue.next() == 1)
+        #expect(!queue.isPastMark)
+        #expect(queue.next() == 5)
+        #expect(queue.isPastMark)
+    }
+
     @Test func onlyAnActionThatWasNotTakenIsWithdrawn() {
         var queue = queue(1, 2, 1, 3)
         #expect(queue.next() == 1)
