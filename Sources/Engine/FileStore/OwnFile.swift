@@ -22,14 +22,13 @@ struct OwnFile {
         // Known in advance, but the file may grow; nothing is reserved that it does not have.
         bytes.reserveCapacity(min(size, limit) + OwnFile.readBytes)
         while bytes.count <= limit {
-            let known = bytes.count
-            let room = OwnFile.readBytes
-            bytes.append(contentsOf: repeatElement(0, count: room))
-            let count = bytes.withUnsafeMutableBytes {
-                Glibc.read(descriptor, $0.baseAddress.map { $0 + known }, room)
+            var count = 0
+            let piece = [UInt8](unsafeUninitializedCapacity: OwnFile.readBytes) { room, filled in
+                count = Glibc.read(descriptor, room.baseAddress, room.count)
+                filled = max(0, count)
             }
-            bytes.removeLast(room - max(0, count))
             if count < 0 { throw failure("cannot be read") }
+            bytes += piece
             // Read only as much as shows that the file is not ours.
             guard format.isOurs(bytes) else {
                 throw refusal(
