@@ -133,7 +133,7 @@ private func options(
     }
 
     @Test func idsOfProcessedEventsAreKept() async throws {
-        let path = "/tmp/realtime_tests_ids.\(getpid())"
+        let path = "/tmp/realtime_tests_ids.\(UInt64.random(in: 0...UInt64.max))"
         defer { for name in [path, path + ".lock"] { unlink(name) } }
         // The last event comes again, because no task asked for the next one.
         for expected in [["1", "2"], ["2"], ["2", "3"]] {
@@ -154,7 +154,7 @@ private func options(
     }
 
     @Test func idsAreKeptUpToTheSlowestIterator() async throws {
-        let path = "/tmp/realtime_tests_takers.\(getpid())"
+        let path = "/tmp/realtime_tests_takers.\(UInt64.random(in: 0...UInt64.max))"
         defer { for name in [path, path + ".lock"] { unlink(name) } }
         func open() throws -> EventSource {
             try EventSource(server.url("events/9"), options: options { $0.idFile = path })
@@ -183,7 +183,7 @@ private func options(
     }
 
     @Test func aResetIDIsNotKeptLater() async throws {
-        let path = "/tmp/realtime_tests_reset.\(getpid())"
+        let path = "/tmp/realtime_tests_reset.\(UInt64.random(in: 0...UInt64.max))"
         defer { for name in [path, path + ".lock"] { unlink(name) } }
         // An event counts as taken once the last is asked for; the second is reset.
         for (count, next) in [(2, "1"), (3, "1"), (4, "4")] {

@@ -305,7 +305,7 @@ private final class Block: Sendable {
     @Test(arguments: [true, false]) func idsAreInTheFileWhenCloseReturns(
         inHandler: Bool
     ) async throws {
-        let path = "/tmp/realtime_tests_close.\(getpid()).\(inHandler)"
+        let path = "/tmp/realtime_tests_close.\(UInt64.random(in: 0...UInt64.max)).\(inHandler)"
         defer { for name in [path, path + ".lock"] { unlink(name) } }
         var options = EventSource.Options()
         options.idFile = path
@@ -332,7 +332,7 @@ private final class Block: Sendable {
     /// shorter way through the engine.
     @Test(arguments: ["message", "odd", "any"], [true, false])
     func idsOfEventsThatNobodyGotAreNotStored(handler: String, inFile: Bool) async throws {
-        let path = "/tmp/realtime_tests_lost.\(getpid()).\(handler).\(inFile)"
+        let path = "/tmp/realtime_tests_lost.\(UInt64.random(in: 0...UInt64.max))"
         defer { for name in [path, path + ".lock"] { unlink(name) } }
         var options = EventSource.Options()
         options.executor = .queue(DispatchQueue(label: "handlers"))
@@ -391,7 +391,7 @@ private final class Block: Sendable {
 
     /// An event's id is stored when all of its handlers have returned.
     @Test func anIDWaitsForEachHandlerOfItsEvent() async throws {
-        let path = "/tmp/realtime_tests_handlers.\(getpid())"
+        let path = "/tmp/realtime_tests_handlers.\(UInt64.random(in: 0...UInt64.max))"
         defer { for name in [path, path + ".lock"] { unlink(name) } }
         var options = EventSource.Options()
         options.idFile = path
