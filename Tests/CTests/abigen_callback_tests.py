@@ -113,7 +113,7 @@ def test_a_setter_that_can_fail_names_its_error() -> None:
     root = package("callback_throws", "import CShims\n", is_compiled=False)
     file = root / "Sources/RealtimeABI/General.swift"
     file.write_text(CHAPTER + annotated(method))
-    # There is no symbol graph: the setters are written before it is read.
+    # The package has no symbol graph, but abigen prints the setters before it needs one.
     expect("symbol graph" in run(command(root), status=1), "no error")
     text = (file.parent / "General+Setters.swift").read_text()
     for part in (

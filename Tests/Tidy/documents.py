@@ -103,7 +103,7 @@ def tests(sources: list[Source]) -> Iterator[Complaint]:
             continue
         for match in _SUITE.finditer(page.text):
             if match[1] not in suites:
-                rule = f"there is no suite {match[1]}"
+                rule = f"the suite {match[1]} does not exist"
                 yield Complaint(page.path, page.line_of(match.start()), rule)
         for match in _TESTS.finditer(page.text):
             line, folder, stem = page.line_of(match.start()), match[1], match[2]

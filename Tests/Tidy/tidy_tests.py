@@ -108,7 +108,7 @@ class SwiftCircles(unittest.TestCase):
         allowed = {"Wire": {"One Two": "they contain each other"}}
         together = [one, Source("Sources/Wire/A/Two.swift", two)]
         self.assertEqual(said(swift_circles.circles(together, allowed)), [])
-        # In two folders there is no reason for one.
+        # A reason does not excuse a circle of folders.
         apart = [one, Source("Sources/Wire/B/Two.swift", two)]
         (complaint,) = said(swift_circles.circles(apart, allowed))
         self.assertRegex(complaint, r":1: circular dependency of 2 folders: A B$")
@@ -348,7 +348,7 @@ class Documents(unittest.TestCase):
         page = Source("Tests/a.md", "| x | `OneTests`, `TwoTests` |\n")
         one = Source("Tests/X/All.swift", "struct OneTests {}\n// struct TwoTests\n")
         self.assertEqual(
-            said(documents.tests([page, one])), ["Tests/a.md:1: there is no suite TwoTests"]
+            said(documents.tests([page, one])), ["Tests/a.md:1: the suite TwoTests does not exist"]
         )
 
     def readme(self, text: str) -> list[str]:

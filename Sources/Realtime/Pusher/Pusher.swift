@@ -149,7 +149,8 @@ public final class Pusher: Sendable {
         }
     }
 
-    /// Removes a callback. Called where the callback runs, that is not called any more.
+    /// Removes a callback. On the thread or actor where the callback runs, it is not called any
+    /// more; for another one, a call that has begun may end later.
     public func unbind(callbackId: String) {
         guard let id = UInt64(callbackId), connection.bindings.remove(id) else { return }
         connection.engine?.unbind(id)

@@ -122,10 +122,12 @@ public class PusherChannel: @unchecked Sendable {
         bindings.add(event, handler, by: dispatcher) { try handle?.bind($0, $1) }
     }
 
-    /// Removes a callback. Called where the callback runs, that is not called any more.
+    /// Removes a callback. On the thread or actor where the callback runs, it is not called any
+    /// more; for another one, a call that has begun may end later.
     public func unbind(eventName: String, callbackId: String) { unbind(callbackId: callbackId) }
 
-    /// Removes a callback. Called where the callback runs, that is not called any more.
+    /// Removes a callback. On the thread or actor where the callback runs, it is not called any
+    /// more; for another one, a call that has begun may end later.
     public func unbind(callbackId: String) {
         guard let id = UInt64(callbackId), bindings.remove(id) else { return }
         handle?.unbind(id)

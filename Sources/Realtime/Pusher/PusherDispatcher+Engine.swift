@@ -16,7 +16,7 @@ extension PusherDispatcher {
         }
     }
 
-    /// The event of which the engine calls a handler.
+    /// The event for which the engine is calling a handler; all of its handlers get the same copy.
     func event(_ view: PusherEventView, _ channel: PusherChannelHandle?) -> PusherEvent {
         if let copy = connection?.copy {
             return PusherEvent(unsafeDowncast(copy, to: PusherEvent.Copy.self))

@@ -188,8 +188,8 @@ extension DDPSession {
         storeToken()
     }
 
-    /// The application has logged in. A login with an earlier token, which the server had not
-    /// allowed and which waits behind this one, would bring the earlier user back.
+    /// The application has logged in. A login with an earlier token that the server has put off,
+    /// and that waits for the end of this one, would bring the earlier user back.
     private mutating func loggedInAnew(_ result: EJSON, _ now: Instant) {
         let hasDropped = dropQueuedResumes()
         loggedIn(result, now)

@@ -159,8 +159,8 @@ struct DDPAccountTests {
     }
 
     /// Connected anew, with a login that the server puts off; it falls due while `call` is in
-    /// flight, and waits behind it.
-    private func putOff(behind call: (DDPModel) -> Void) -> DDPModel {
+    /// flight, and waits for its end.
+    private func putOff(until call: (DDPModel) -> Void) -> DDPModel {
         let model = loggedIn()
         _ = model.reopen()
         model.confirm("T")

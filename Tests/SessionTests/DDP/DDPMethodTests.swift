@@ -317,7 +317,7 @@ struct DDPMethodTests {
 
     /// Also while a call that was sent meanwhile holds back what follows: otherwise the snapshot of
     /// a document would be older than what the server has sent, and come back as a ghost.
-    @Test func documentsThatWaitAreThereBehindAWaitingCall() {
+    @Test func documentsThatWaitAreThereDuringAWaitingCall() {
         let model = DDPModel.connected { $0.bufferInterval = .milliseconds(5) }
         model.added("a")
         model.pass(.milliseconds(5))
