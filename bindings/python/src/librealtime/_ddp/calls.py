@@ -7,6 +7,7 @@ from typing import Any
 
 from .._core.abi import rt_ddp_call_options, rt_ddp_stage, rt_status
 from .._core.errors import RealtimeError
+from .._core.handle import Handle
 from .._core.hints import hint
 from .._core.outcome import Outcome, Result
 from .._core.uncopied import Uncopied
@@ -50,6 +51,28 @@ class Awaited(Uncopied):
         self._client = client
         self._registration = Registration(self)
         client._pending.add(self)
+
+    def _begin(
+        self, function: Any, owner: Handle, arguments: tuple[Any, ...], trampoline: Any, *last: Any
+    ) -> int:
+        """Calls a function that makes C report on this object. If it fails, nothing more will come.
+
+        :param arguments: those before the callback; `last` follow the number.
+        :returns: the number that C gives the object.
+        """
+        number = ctypes.c_uint64()
+        try:
+            self._registration.set(
+                lambda handle, fn, key, destroy: function(
+                    handle, *arguments, fn, key, destroy, ctypes.byref(number), *last
+                ),
+                owner,
+                trampoline,
+            )
+        except BaseException:
+            self._finish()
+            raise
+        return number.value
 
     def _keep(self, error: BaseException) -> None:
         self._client._keep(error)

@@ -321,27 +321,8 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
         keep_ms = -1 if keep is None else milliseconds(keep, "keep", least=0)
         handle = self._require_handle()
         made: BaseSubscription = self._subscription_type(self, name, params, on_stopped)
-        number = ctypes.c_uint64()
-        try:
-            made._registration.set(
-                lambda handle, fn, key, destroy: DDP.subscribe(
-                    handle,
-                    encoded_name,
-                    list_,
-                    keep_ms,
-                    fn,
-                    key,
-                    destroy,
-                    ctypes.byref(number),
-                    None,
-                ),
-                handle,
-                made._trampoline,
-            )
-        except BaseException:
-            made._finish()
-            raise
-        made._number = number.value
+        arguments = encoded_name, list_, keep_ms
+        made._number = made._begin(DDP.subscribe, handle, arguments, made._trampoline, None)
         if on_stopped is not None:
             made._tell()
         return made
@@ -353,19 +334,7 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
         wanted = [publication(one) for one in publications]
         encoded_list, handle = self._encoded(wanted), self._require_handle()
         made: BaseLoader = self._loader_type(self)
-        number = ctypes.c_uint64()
-        try:
-            made._registration.set(
-                lambda handle, fn, key, destroy: DDP.load(
-                    handle, encoded_list, fn, key, destroy, ctypes.byref(number), None
-                ),
-                handle,
-                made._trampoline,
-            )
-        except BaseException:
-            made._finish()
-            raise
-        made._number = number.value
+        made._number = made._begin(DDP.load, handle, (encoded_list,), made._trampoline, None)
         return made
 
     # The end.

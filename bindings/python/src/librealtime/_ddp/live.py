@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -34,23 +33,12 @@ class DDPLiveQuery(Awaited):
         by_indexes: bool = False,
     ) -> None:
         required_function(handler, "handler")
+        arguments = (text(collection, "collection"), *query(selector, options))
+        function, trampoline = (DDP.observe_indexes, INDEXES) if by_indexes else (DDP.observe, LIVE)
+        handle = client._require_handle()
         super().__init__(client)
         self._handler = handler
-        number = ctypes.c_uint64()
-        function = DDP.observe_indexes if by_indexes else DDP.observe
-        try:
-            arguments = (text(collection, "collection"), *query(selector, options))
-            self._registration.set(
-                lambda handle, fn, key, destroy: function(
-                    handle, *arguments, fn, key, destroy, ctypes.byref(number)
-                ),
-                client._require_handle(),
-                INDEXES if by_indexes else LIVE,
-            )
-        except BaseException:
-            self._finish()
-            raise
-        self._number = number.value
+        self._number = self._begin(function, handle, arguments, trampoline)
 
     def stop(self) -> None:
         """Ends the query: its handler is not called any more."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -269,19 +268,7 @@ class ObjectObservation(Awaited):
         super().__init__(client)
         self._models = models
         self._feed = feed
-        number = ctypes.c_uint64()
-        try:
-            self._registration.set(
-                lambda handle, fn, key, destroy: DDP.models_observe(
-                    handle, fn, key, destroy, ctypes.byref(number)
-                ),
-                models,
-                LIVE,
-            )
-        except BaseException:
-            self._finish()
-            raise
-        self._number = number.value
+        self._number = self._begin(DDP.models_observe, models, (), LIVE)
 
     def stop(self) -> None:
         self._finish()
