@@ -26,12 +26,12 @@ ALLOWED: dict[str, dict[str, str]] = {
         "PatternClass PatternEscape": "a class contains escapes, and some escapes are classes",
     },
     "Realtime": {
-        "DDPCollection DDPSubscription LiveResult": "a result names the collection that made it",
+        "DDPCollection DDPSubscription": "a result names the collection that made it",
         "DDPModels DDPObjectChanges": "changes belong to the models that report them",
         "EJSONConvertible EJSONDecoder EJSONEncoder": "values contain values of any type",
         "HeaderLayers SourceAttempts": "the layers ask what the options contain",
         "PackedMessages WebSocket": "a type of the WebSocket's messages",
-        "PusherAuthorization PusherBindingTable PusherConnection PusherDispatcher PusherOptions": (
+        "PusherAuthorization PusherConnection PusherDispatcher PusherOptions": (
             "PusherSwift's classes refer to each other in both directions"
         ),
     },

@@ -4,24 +4,28 @@ import Wire
 /// A handler that is bound to an event, or to all events.
 ///
 /// Unchecked because handlers are called on the loop's thread only.
-final class PusherBinding<Channel: AnyObject>: @unchecked Sendable {
-    typealias Handle = (PusherEventView, Channel?) -> Void
+package final class PusherBinding<Channel: AnyObject>: @unchecked Sendable {
+    package typealias Handle = (PusherEventView, Channel?, PusherBinding) -> Void
 
     /// Grows in the order of binding.
     let id: UInt64
     /// nil for every event.
     fileprivate let event: String?
     fileprivate let handle: Handle
+    fileprivate let ended: (() -> Void)?
     private let bound = Atomic<Bool>(true)
 
-    fileprivate init(_ id: UInt64, _ event: String?, _ handle: @escaping Handle) {
+    fileprivate init(
+        _ id: UInt64, _ event: String?, _ ended: (() -> Void)?, _ handle: @escaping Handle
+    ) {
         self.id = id
         self.event = event
+        self.ended = ended
         self.handle = handle
     }
 
     /// False from the moment when it is unbound, even in a dispatch that has begun.
-    fileprivate var isBound: Bool { bound.load(ordering: .acquiring) }
+    package var isBound: Bool { bound.load(ordering: .acquiring) }
 
     fileprivate func unbind() { bound.store(false, ordering: .releasing) }
 }
@@ -31,8 +35,8 @@ final class PusherBinding<Channel: AnyObject>: @unchecked Sendable {
 ///
 /// Unbound handlers are released without the lock, because the destroy function of their user data
 /// may call us.
-struct PusherBindings<Channel: AnyObject>: ~Copyable, Sendable {
-    typealias Binding = PusherBinding<Channel>
+package final class PusherBindings<Channel: AnyObject>: Sendable {
+    package typealias Binding = PusherBinding<Channel>
 
     /// In an object of its own, so that adding to it copies nothing.
     fileprivate final class Bucket {
@@ -67,15 +71,20 @@ struct PusherBindings<Channel: AnyObject>: ~Copyable, Sendable {
                     || first < everything.count && everything[first].id < named[second].id
                 let binding = isFirst ? everything[first] : named[second]
                 if isFirst { first += 1 } else { second += 1 }
-                if binding.isBound, !gate.isClosed { binding.handle(view, channel) }
+                if binding.isBound, !gate.isClosed { binding.handle(view, channel, binding) }
             }
         }
     }
 
-    /// - Parameter event: nil for every event.
+    /// - Parameters:
+    ///   - event: nil for every event.
+    ///   - ended: called once, without the lock, when it is unbound.
     /// - Returns: false if nothing can be bound any more.
-    func add(_ id: UInt64, _ event: String?, _ handle: @escaping Binding.Handle) -> Bool {
-        let binding = Binding(id, event, handle)
+    func add(
+        _ id: UInt64, _ event: String?, ended: (() -> Void)? = nil,
+        _ handle: @escaping Binding.Handle
+    ) -> Bool {
+        let binding = Binding(id, event, ended, handle)
         return state.withLock { state in
             guard !state.isEnded else { return false }
             state.byID[id] = binding
@@ -102,7 +111,7 @@ struct PusherBindings<Channel: AnyObject>: ~Copyable, Sendable {
     }
 
     /// - Returns: whether it was bound.
-    @discardableResult func remove(_ id: UInt64) -> Bool {
+    @discardableResult package func remove(_ id: UInt64) -> Bool {
         let removed = state.withLock { state -> Binding? in
             guard let binding = state.byID.removeValue(forKey: id) else { return nil }
             binding.unbind()
@@ -117,11 +126,12 @@ struct PusherBindings<Channel: AnyObject>: ~Copyable, Sendable {
             count.store(state.byID.count, ordering: .releasing)
             return binding
         }
+        removed?.ended?()
         return removed != nil
     }
 
     /// Unbinds the handlers of one event.
-    func removeAll(of event: String) {
+    package func removeAll(of event: String) {
         let removed = state.withLock { state -> [Binding] in
             let bindings = state.named[event]?.bindings ?? []
             state.named[event] = nil
@@ -132,12 +142,14 @@ struct PusherBindings<Channel: AnyObject>: ~Copyable, Sendable {
             count.store(state.byID.count, ordering: .releasing)
             return bindings
         }
-        withExtendedLifetime(removed) {}
+        for binding in removed { binding.ended?() }
     }
 
     /// Unbinds all handlers.
+    package func removeAll() { removeAll(forGood: false) }
+
     /// - Parameter forGood: nothing can be bound afterwards.
-    func removeAll(forGood: Bool = false) {
+    func removeAll(forGood: Bool) {
         let removed = state.withLock { state -> State in
             let old = state
             for binding in old.byID.values { binding.unbind() }
@@ -146,7 +158,7 @@ struct PusherBindings<Channel: AnyObject>: ~Copyable, Sendable {
             count.store(0, ordering: .releasing)
             return old
         }
-        withExtendedLifetime(removed) {}
+        for binding in removed.byID.values { binding.ended?() }
     }
 
     /// The handlers of an event. The loop's owner only.

@@ -2,8 +2,14 @@ package import Session
 import Synchronization
 package import Wire
 
-/// Called with an event, and with its channel if it has one.
-package typealias PusherHandler = (PusherEventView, PusherChannelHandle?) -> Void
+/// Called with an event, with its channel if it has one, and with its own binding.
+package typealias PusherHandler = PusherBinding<PusherChannelHandle>.Handle
+
+/// A binding's own object for a channel, which the channel's handle keeps until it ends.
+package protocol PusherChannelCompanion: AnyObject, Sendable {
+    /// Called once, when the channel is unsubscribed or its connection is freed.
+    func ended()
+}
 
 /// The connection of channels.
 protocol PusherChannelOwner: AnyObject, Sendable {
@@ -24,7 +30,8 @@ package final class PusherChannelHandle: Sendable {
     /// nil once it is unsubscribed or the connection is freed.
     private let owner: Mutex<(any PusherChannelOwner)?>
     private let shared = Mutex(PublishedState())
-    let bindings = PusherBindings<PusherChannelHandle>()
+    private let lastCompanion = Mutex<(any PusherChannelCompanion)?>(nil)
+    package let bindings = PusherBindings<PusherChannelHandle>()
 
     /// What the caller may read at any time.
     struct PublishedState {
@@ -57,24 +64,26 @@ package final class PusherChannelHandle: Sendable {
 
     func publish(_ change: (inout PublishedState) -> Void) { shared.withLock { change(&$0) } }
 
+    /// nil for none, and once the channel has ended.
+    package var companion: (any PusherChannelCompanion)? {
+        get { lastCompanion.withLock { $0 } }
+        set { lastCompanion.withLock { $0 = newValue } }
+    }
+
     // MARK: Use
 
     /// Binds a handler to an event, or to all events of the channel.
-    /// - Parameter event: nil for all.
-    /// - Returns: a number for `unbind`.
+    /// - Parameters:
+    ///   - event: nil for all.
+    ///   - ended: called once, when the handler is unbound.
+    /// - Returns: its number in `bindings`.
     package func bind(
-        _ event: String?, _ handle: @escaping PusherHandler
+        _ event: String?, ended: (() -> Void)? = nil, _ handle: @escaping PusherHandler
     ) throws(RealtimeError) -> UInt64 {
         let id = try connection().newBinding()
-        guard bindings.add(id, event, handle) else { throw gone }
+        guard bindings.add(id, event, ended: ended, handle) else { throw gone }
         return id
     }
-
-    /// - Returns: whether it was bound.
-    @discardableResult
-    package func unbind(_ id: UInt64) -> Bool { bindings.remove(id) }
-    package func unbindAll(of event: String) { bindings.removeAll(of: event) }
-    package func unbindAll() { bindings.removeAll() }
 
     /// Sends a client event, once the channel is subscribed.
     /// - Parameter data: a JSON text.
@@ -104,16 +113,13 @@ package final class PusherChannelHandle: Sendable {
     /// - Returns: whether it was registered.
     @discardableResult
     func end() -> Bool {
-        let owner = owner.withLock { owner in
-            let old = owner
-            owner = nil
-            return old
-        }
+        let owner = owner.withLock { exchange(&$0, with: nil) }
         bindings.removeAll(forGood: true)
         publish {
             $0.state = .idle
             $0.members = PusherMembers.none
         }
+        lastCompanion.withLock { exchange(&$0, with: nil) }?.ended()
         return owner != nil
     }
 }

@@ -18,9 +18,9 @@ package final class PusherConnection:
     /// The client events that are not sent yet.
     private let unsentEvents = PusherUnsentEvents()
     /// The handlers of all events.
-    let bindings = PusherBindings<PusherChannelHandle>()
+    package let bindings = PusherBindings<PusherChannelHandle>()
     /// The handlers of the user's events.
-    let userBindings = PusherBindings<PusherChannelHandle>()
+    package let userBindings = PusherBindings<PusherChannelHandle>()
     private let lazyPush = AtomicLazyReference<PushInterests>()
 
     // The loop's owner only.
@@ -59,7 +59,8 @@ package final class PusherConnection:
 
     /// The channels that are subscribed, or are to be.
     private struct Registry {
-        var channels: [String: PusherChannelHandle] = [:]
+        /// By name, in the order of their registration.
+        var channels = ByteTable<PusherChannelHandle>()
         var lastNumber: UInt64 = 0
         /// The connection is freed.
         var isEnded = false
@@ -252,29 +253,39 @@ package final class PusherConnection:
     ///   - name: if the channel is registered, this returns its handle; a failed subscription is
     ///     then tried again.
     ///   - answer: an authorization to use once.
+    ///   - prepare: called with the handle before anything about it is reported, under the lock of
+    ///     the registered channels. It may set the handle's companion.
+    /// - Returns: the result of `prepare`.
     /// - Throws: `.invalidArgument` for a name that Pusher would refuse, `.system` for an encrypted
     ///   channel if libsodium is not installed.
-    package func subscribe(
-        _ name: String, answer: PusherAuthorizationAnswer? = nil
-    ) throws(RealtimeError) -> PusherChannelHandle {
+    package func subscribe<Prepared: Sendable>(
+        _ name: String, answer: PusherAuthorizationAnswer? = nil,
+        _ prepare: (PusherChannelHandle) -> Prepared
+    ) throws(RealtimeError) -> Prepared {
         try checkOpen()
         let longest = options.read { $0.pointee.maxChannelNameLength }
         let channel = try PusherChannelName(name, maximumLength: longest)
         if channel.kind == .encrypted { try PusherSecretBox.checkLibrary() }
         start()
-        let found = registry.withLock { registry -> PusherChannelHandle? in
+        let found = registry.withLock { registry -> (PusherChannelHandle, Prepared)? in
             if registry.isEnded { return nil }
-            if let handle = registry.channels[name] { return handle }
+            if let handle = registry.channels[name] { return (handle, prepare(handle)) }
             registry.lastNumber += 1
             let handle = PusherChannelHandle(channel, registry.lastNumber, of: self)
             registry.channels[name] = handle
-            return handle
+            return (handle, prepare(handle))
         }
-        guard let handle = found else {
+        guard let (handle, prepared) = found else {
             throw RealtimeError(.closed, "the connection is closed")
         }
         onLoop { [self] in subscribeNow(handle, answer) }
-        return handle
+        return prepared
+    }
+
+    package func subscribe(
+        _ name: String, answer: PusherAuthorizationAnswer? = nil
+    ) throws(RealtimeError) -> PusherChannelHandle {
+        try subscribe(name, answer: answer) { $0 }
     }
 
     /// - Returns: false if no such channel is registered.
@@ -307,7 +318,7 @@ package final class PusherConnection:
 
     /// All registered channels, in the order in which they were.
     package var allChannels: [PusherChannelHandle] {
-        registry.withLock { Array($0.channels.values) }.sorted { $0.number < $1.number }
+        registry.withLock { $0.channels.values }
     }
 
     func trigger(
@@ -334,9 +345,9 @@ package final class PusherConnection:
     /// Ends all channels and bindings for good.
     func endHandles() {
         let handles = registry.withLock { registry in
-            defer { registry.channels = [:] }
+            defer { registry.channels.removeAll() }
             registry.isEnded = true
-            return Array(registry.channels.values)
+            return registry.channels.values
         }
         for handle in handles { handle.end() }
         bindings.removeAll(forGood: true)

@@ -147,38 +147,31 @@ extension PusherConnection {
     // MARK: Bound handlers; any thread
 
     /// Binds a handler to an event of any channel, or to all events.
-    /// - Parameter event: nil for all.
-    /// - Returns: a number for `unbind`.
+    /// - Parameters:
+    ///   - event: nil for all.
+    ///   - ended: called once, when the handler is unbound.
+    /// - Returns: its number in `bindings`.
     package func bind(
-        _ event: String?, _ handle: @escaping PusherHandler
+        _ event: String?, ended: (() -> Void)? = nil, _ handle: @escaping PusherHandler
     ) throws(RealtimeError) -> UInt64 {
-        try bind(event, handle, in: bindings)
+        try bind(event, ended, handle, in: bindings)
     }
-
-    /// - Returns: whether it was bound.
-    @discardableResult
-    package func unbind(_ id: UInt64) -> Bool { bindings.remove(id) }
-    package func unbindAll() { bindings.removeAll() }
 
     /// Binds a handler to an event of the signed-in user, or to all of them.
-    /// - Parameter event: nil for all.
+    /// - Returns: its number in `userBindings`.
     package func bindUser(
-        _ event: String?, _ handle: @escaping PusherHandler
+        _ event: String?, ended: (() -> Void)? = nil, _ handle: @escaping PusherHandler
     ) throws(RealtimeError) -> UInt64 {
-        try bind(event, handle, in: userBindings)
+        try bind(event, ended, handle, in: userBindings)
     }
 
-    @discardableResult
-    package func unbindUser(_ id: UInt64) -> Bool { userBindings.remove(id) }
-    package func unbindAllUser() { userBindings.removeAll() }
-
     private func bind(
-        _ event: String?, _ handle: @escaping PusherHandler,
-        in bindings: borrowing PusherBindings<PusherChannelHandle>
+        _ event: String?, _ ended: (() -> Void)?, _ handle: @escaping PusherHandler,
+        in bindings: PusherBindings<PusherChannelHandle>
     ) throws(RealtimeError) -> UInt64 {
         try checkOpen()
         let id = newBinding()
-        guard bindings.add(id, event, handle) else {
+        guard bindings.add(id, event, ended: ended, handle) else {
             throw RealtimeError(.closed, "the connection is closed")
         }
         return id

@@ -97,10 +97,12 @@ public final class Pusher: Sendable {
     }
 
     /// Ends a subscription: no callback of the channel is called any more.
-    public func unsubscribe(_ channelName: String) { connection.unsubscribe(channelName) }
+    public func unsubscribe(_ channelName: String) {
+        _ = try? connection.engine?.unsubscribe(channelName)
+    }
 
     /// Ends all subscriptions.
-    public func unsubscribeAll() { connection.unsubscribeAll() }
+    public func unsubscribeAll() { try? connection.engine?.unsubscribeAll() }
 
     // MARK: Callbacks for all events
 
@@ -144,20 +146,16 @@ public final class Pusher: Sendable {
     private func bind(
         _ event: String?, _ handler: Handler<@Sendable (PusherEvent) -> Void>
     ) -> String {
-        connection.bindings.add(event, handler, by: connection.dispatcher) {
-            try connection.engine?.bind($0, $1)
-        }
+        let id = try? connection.engine?.bind(event, connection.dispatcher.bound(handler))
+        return id.map { String($0) } ?? ""
     }
 
     /// Removes a callback. On the thread or actor where the callback runs, it is not called any
     /// more; for another one, a call that has begun may end later.
     public func unbind(callbackId: String) {
-        guard let id = UInt64(callbackId), connection.bindings.remove(id) else { return }
-        connection.engine?.unbind(id)
+        if let id = UInt64(callbackId) { connection.engine?.bindings.remove(id) }
     }
 
     /// Removes all callbacks for all events. Those of channels are kept.
-    public func unbindAll() {
-        for id in connection.bindings.removeAll() { connection.engine?.unbind(id) }
-    }
+    public func unbindAll() { connection.engine?.bindings.removeAll() }
 }

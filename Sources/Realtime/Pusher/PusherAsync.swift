@@ -9,10 +9,8 @@ extension PusherChannel {
     /// connection is kept.
     /// - Parameter eventName: the exact name; nil for all events.
     public func events(_ eventName: String? = nil) -> PusherEvents {
-        PusherEvents(eventName, connection, bindings) { [handle] in
-            try handle?.bind($0, $1)
-        } unbind: { [handle] in
-            handle?.unbind($0)
+        PusherEvents(connection, handle?.bindings) {
+            try handle?.bind(eventName, ended: $0, $1)
         }
     }
 
@@ -40,11 +38,8 @@ extension Pusher {
     /// task is cancelled. While it exists, the connection is kept.
     /// - Parameter eventName: the exact name; nil for all events.
     public func events(_ eventName: String? = nil) -> PusherEvents {
-        let engine = connection.engine
-        return PusherEvents(eventName, connection, connection.bindings) {
-            try engine?.bind($0, $1)
-        } unbind: {
-            engine?.unbind($0)
+        PusherEvents(connection, connection.engine?.bindings) {
+            try connection.engine?.bind(eventName, ended: $0, $1)
         }
     }
 }
@@ -60,19 +55,21 @@ public struct PusherEvents: AsyncSequence, AsyncIteratorProtocol, Sendable {
     private final class Binding: Sendable {
         let connection: PusherConnection
         let mailbox: Mailbox<PusherEvent>
-        private let unbind: @Sendable () -> Void
+        private let bindings: PusherBindings<PusherChannelHandle>
+        private let id: UInt64
 
         init(
-            _ connection: PusherConnection, _ mailbox: Mailbox<PusherEvent>,
-            unbind: @escaping @Sendable () -> Void
+            _ connection: PusherConnection, _ mailbox: Mailbox<PusherEvent>, _ id: UInt64,
+            in bindings: PusherBindings<PusherChannelHandle>
         ) {
             self.connection = connection
             self.mailbox = mailbox
-            self.unbind = unbind
+            self.id = id
+            self.bindings = bindings
         }
 
         deinit {
-            unbind()
+            bindings.remove(id)
             // It may have been full.
             resume()
         }
@@ -81,11 +78,10 @@ public struct PusherEvents: AsyncSequence, AsyncIteratorProtocol, Sendable {
     }
 
     init(
-        _ event: String?, _ connection: PusherConnection?, _ bindings: PusherBindingTable,
-        bind: (String?, @escaping PusherBindingTable.EngineHandler) throws -> UInt64?,
-        unbind: @escaping @Sendable (UInt64) -> Void
+        _ connection: PusherConnection?, _ bindings: PusherBindings<PusherChannelHandle>?,
+        bind: (_ ended: @escaping () -> Void, @escaping PusherHandler) throws -> UInt64?
     ) {
-        guard let connection, let engine = connection.engine else {
+        guard let connection, let engine = connection.engine, let bindings else {
             binding = nil
             return
         }
@@ -93,10 +89,8 @@ public struct PusherEvents: AsyncSequence, AsyncIteratorProtocol, Sendable {
         let mailbox = Mailbox<PusherEvent>(
             options.maxBufferedEvents, options.maxBufferedBytes, on: engine.loop)
         let dispatcher = connection.dispatcher
-        let id = bindings.add(
-            event, by: dispatcher, ended: { mailbox.finish(.normal) }, bind
-        ) { [weak engine] event in
-            guard mailbox.put(event) else { return }
+        let id = try? bind({ mailbox.finish(.normal) }) { [weak engine] view, channel, _ in
+            guard mailbox.put(dispatcher.event(view, channel)) else { return }
             try? engine?.pause()
             // If the mailbox was emptied meanwhile, `resume` was called before there was a pause.
             if !mailbox.isPaused { try? engine?.resume() }
@@ -105,10 +99,7 @@ public struct PusherEvents: AsyncSequence, AsyncIteratorProtocol, Sendable {
             binding = nil
             return
         }
-        binding = Binding(connection, mailbox) {
-            bindings.remove(id)
-            unbind(id)
-        }
+        binding = Binding(connection, mailbox, id, in: bindings)
     }
 
     public func makeAsyncIterator() -> PusherEvents { self }

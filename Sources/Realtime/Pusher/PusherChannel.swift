@@ -48,7 +48,6 @@ public class PusherChannel: @unchecked Sendable {
     /// nil if the channel could never be registered.
     let handle: PusherChannelHandle?
     let dispatcher: PusherDispatcher
-    let bindings = PusherBindingTable()
     let waiters = TaskWaiters()
     let state: Mutex<State>
 
@@ -119,7 +118,8 @@ public class PusherChannel: @unchecked Sendable {
     private func bind(
         _ event: String?, _ handler: Handler<@Sendable (PusherEvent) -> Void>
     ) -> String {
-        bindings.add(event, handler, by: dispatcher) { try handle?.bind($0, $1) }
+        let id = try? handle?.bind(event, dispatcher.bound(handler))
+        return id.map { String($0) } ?? ""
     }
 
     /// Removes a callback. On the thread or actor where the callback runs, it is not called any
@@ -129,19 +129,16 @@ public class PusherChannel: @unchecked Sendable {
     /// Removes a callback. On the thread or actor where the callback runs, it is not called any
     /// more; for another one, a call that has begun may end later.
     public func unbind(callbackId: String) {
-        guard let id = UInt64(callbackId), bindings.remove(id) else { return }
-        handle?.unbind(id)
+        if let id = UInt64(callbackId) { handle?.bindings.remove(id) }
     }
 
     /// Removes the callbacks of an event.
     public func unbindAll(forEventName eventName: String) {
-        for id in bindings.removeAll(of: eventName) { handle?.unbind(id) }
+        handle?.bindings.removeAll(of: eventName)
     }
 
     /// Removes all callbacks.
-    public func unbindAll() {
-        for id in bindings.removeAll() { handle?.unbind(id) }
-    }
+    public func unbindAll() { handle?.bindings.removeAll() }
 
     /// Adds a handler of the number of subscribers, which some servers send.
     public func onSubscriptionCountChanged(
@@ -192,15 +189,12 @@ public class PusherChannel: @unchecked Sendable {
     }
 
     /// Ends the subscription: no callback of this channel is called any more.
-    public func unsubscribe() { connection?.unsubscribe(self) }
+    public func unsubscribe() { try? handle?.unsubscribe() }
+}
 
-    /// The number of the registration.
-    var number: UInt64 { handle?.number ?? 0 }
-
-    /// Called when the channel is not registered any more.
-    func end(_ error: RealtimeError) {
-        bindings.end()
-        waiters.resumeAll(.failure(error))
+extension PusherChannel: PusherChannelCompanion {
+    func ended() {
+        waiters.resumeAll(.failure(PusherChannel.gone(name)))
         // Released outside the lock, because the end of what they captured may call us.
         let old = state.withLock { state in
             defer { (state.memberAdded, state.memberRemoved, state.countChanged) = ([], [], []) }

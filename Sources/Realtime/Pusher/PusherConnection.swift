@@ -12,14 +12,11 @@ public final class PusherConnection: Sendable {
     /// Why the options cannot be used; nil if they can.
     public let configurationError: RealtimeError?
     /// The registered channels.
-    public var channels: PusherChannels { PusherChannels(dispatcher) }
+    public var channels: PusherChannels { PusherChannels(engine) }
 
     /// nil if the options cannot be used.
     let engine: Engine.PusherConnection?
     let dispatcher: PusherDispatcher
-    let bindings = PusherBindingTable()
-    /// The callbacks for events that are sent to the user.
-    let userBindings = PusherBindingTable()
     /// Whether `engine.push` has its handlers.
     private let isPushReady = Mutex(false)
     /// Retained, because a loop ends, with everything on it, when its last reference is released.
@@ -48,8 +45,6 @@ public final class PusherConnection: Sendable {
     /// Ends the connection for good, and releases all that captures objects of the program.
     func close() {
         engine?.close()
-        bindings.end()
-        userBindings.end()
         dispatcher.close(loop)
         stateHub.finish(.disconnected)
         let old = held.withLock { options in
@@ -196,29 +191,17 @@ public final class PusherConnection: Sendable {
             let answer = try auth.map { auth throws(RealtimeError) in
                 try auth.answer(for: PusherChannelName(name, maximumLength: 0).kind).get()
             }
-            return try channel(handlers) { () throws(RealtimeError) in
-                try engine.subscribe(name, answer: answer)
+            return try engine.subscribe(name, answer: answer) { handle in
+                let channel = dispatcher.channel(handle) ?? make(name, handle)
+                handle.companion = channel
+                channel.state.withLock {
+                    $0.failure = nil
+                    handlers(&$0)
+                }
+                return channel
             }
         } catch {
             return refused(name, error, presence: presence, handlers)
-        }
-    }
-
-    /// Returns the channel of a handle, which is new unless it was subscribed before.
-    private func channel(
-        _ handlers: (inout PusherChannel.State) -> Void,
-        _ subscribe: () throws(RealtimeError) -> PusherChannelHandle
-    ) throws(RealtimeError) -> PusherChannel {
-        // Its callbacks look for the channel, so they wait until it is there.
-        try dispatcher.state.withLock { state throws(RealtimeError) in
-            let handle = try subscribe()
-            let channel = state.channels[handle.number] ?? make(handle.name, handle)
-            state.channels[handle.number] = channel
-            channel.state.withLock {
-                $0.failure = nil
-                handlers(&$0)
-            }
-            return channel
         }
     }
 
@@ -243,40 +226,21 @@ public final class PusherConnection: Sendable {
         try? loop.post { [dispatcher] in dispatcher.notify(failure, of: channel) }
         return channel
     }
-
-    func unsubscribe(_ channel: PusherChannel) {
-        try? channel.handle?.unsubscribe()
-        forget([channel])
-    }
-
-    func unsubscribe(_ name: String) {
-        if let channel = channels.find(name: name) { unsubscribe(channel) }
-    }
-
-    func unsubscribeAll() {
-        try? engine?.unsubscribeAll()
-        forget(dispatcher.channels.filter { !$0.isRegistered })
-    }
-
-    private func forget(_ channels: [PusherChannel]) {
-        dispatcher.state.withLock { state in
-            for channel in channels { state.channels[channel.number] = nil }
-        }
-        for channel in channels { channel.end(PusherChannel.gone(channel.name)) }
-    }
 }
 
 /// The registered channels of a connection.
 public struct PusherChannels: Sendable {
-    private let dispatcher: PusherDispatcher
+    private let engine: Engine.PusherConnection?
 
-    init(_ dispatcher: PusherDispatcher) { self.dispatcher = dispatcher }
+    init(_ engine: Engine.PusherConnection?) { self.engine = engine }
 
     /// All of them, in the order in which they were subscribed.
-    public var all: [PusherChannel] { dispatcher.channels }
+    public var all: [PusherChannel] {
+        engine?.allChannels.compactMap { $0.companion as? PusherChannel } ?? []
+    }
 
     public func find(name: String) -> PusherChannel? {
-        all.first { $0.name.utf8.elementsEqual(name.utf8) && $0.isRegistered }
+        engine?.channel(named: name)?.companion as? PusherChannel
     }
 
     /// - Returns: nil also for a channel of another kind.

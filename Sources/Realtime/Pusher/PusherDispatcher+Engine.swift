@@ -16,6 +16,21 @@ extension PusherDispatcher {
         }
     }
 
+    /// The engine's form of a handler, which runs on the actor to which it is isolated, or on the
+    /// user's executor. After `unbind` it is not called any more, even if a call waits for that.
+    func bound(_ handler: Handler<@Sendable (PusherEvent) -> Void>) -> PusherHandler {
+        { [self] view, channel, binding in
+            let event = event(view, channel)
+            run(on: handler.isolation, count: event.count) {
+                if binding.isBound { handler.call(event) }
+            }
+        }
+    }
+
+    func channel(_ handle: PusherChannelHandle) -> PusherChannel? {
+        handle.companion as? PusherChannel
+    }
+
     /// The event for which the engine is calling a handler; all of its handlers get the same copy.
     func event(_ view: PusherEventView, _ channel: PusherChannelHandle?) -> PusherEvent {
         if let copy = connection?.copy {

@@ -22,8 +22,6 @@ final class PusherDispatcher: Sendable {
         var registration: Handler<@Sendable (Result<String, RealtimeError>) -> Void>?
         var interests: Handler<@Sendable (NativePusher.Change, RealtimeError?) -> Void>?
         var userDataFetcher: (@MainActor @Sendable () -> PusherPresenceChannelMember)?
-        /// By the numbers of their handles.
-        var channels: [UInt64: PusherChannel] = [:]
     }
 
     let state = Mutex(State())
@@ -119,7 +117,9 @@ final class PusherDispatcher: Sendable {
             guard connection.state == .disconnected else { return }
             waiters.resumeAll(.failure(error))
             userWaiters.resumeAll(.failure(error))
-            for channel in channels { channel.waiters.resumeAll(.failure(error)) }
+            for channel in PusherChannels(connection).all {
+                channel.waiters.resumeAll(.failure(error))
+            }
         }
     }
 
@@ -168,16 +168,6 @@ final class PusherDispatcher: Sendable {
         }
     }
 
-    // MARK: Channels
-
-    func channel(_ handle: PusherChannelHandle) -> PusherChannel? {
-        state.withLock { $0.channels[handle.number] }
-    }
-
-    var channels: [PusherChannel] {
-        state.withLock { $0.channels.values.sorted { $0.number < $1.number } }
-    }
-
     /// Called when the connection is released. Handlers that wait for the executor do not run.
     func close(_ loop: Loop) {
         queues.close()
@@ -187,12 +177,9 @@ final class PusherDispatcher: Sendable {
             queues.finish()
         }
         // Released outside the lock, because the end of a handler's user may call us.
-        let old = state.withLock { state in
-            defer { state = State() }
-            return state
-        }
+        let old = state.withLock { exchange(&$0, with: State()) }
+        withExtendedLifetime(old) {}
         let closed = RealtimeError(.closed, "the Pusher connection was released")
-        for channel in old.channels.values { channel.end(closed) }
         waiters.resumeAll(.failure(closed))
         userWaiters.resumeAll(.failure(closed))
     }

@@ -100,33 +100,26 @@ public struct PusherUser: Sendable {
     private func bind(
         _ event: String?, _ handler: Handler<@Sendable (PusherEvent) -> Void>
     ) -> String {
-        connection.userBindings.add(event, handler, by: connection.dispatcher) {
-            try connection.engine?.bindUser($0, $1)
-        }
+        let id = try? connection.engine?.bindUser(event, connection.dispatcher.bound(handler))
+        return id.map { String($0) } ?? ""
     }
 
     /// The events that are sent to the user from now on; see `PusherChannel.events`.
     /// - Parameter eventName: the exact name; nil for all events.
     public func events(_ eventName: String? = nil) -> PusherEvents {
-        let engine = connection.engine
-        return PusherEvents(eventName, connection, connection.userBindings) {
-            try engine?.bindUser($0, $1)
-        } unbind: {
-            engine?.unbindUser($0)
+        PusherEvents(connection, connection.engine?.userBindings) {
+            try connection.engine?.bindUser(eventName, ended: $0, $1)
         }
     }
 
     /// Removes a callback. On the thread or actor where the callback runs, it is not called any
     /// more; for another one, a call that has begun may end later.
     public func unbind(callbackId: String) {
-        guard let id = UInt64(callbackId), connection.userBindings.remove(id) else { return }
-        connection.engine?.unbindUser(id)
+        if let id = UInt64(callbackId) { connection.engine?.userBindings.remove(id) }
     }
 
     /// Removes all callbacks.
-    public func unbindAll() {
-        for id in connection.userBindings.removeAll() { connection.engine?.unbindUser(id) }
-    }
+    public func unbindAll() { connection.engine?.userBindings.removeAll() }
 
     // MARK: Handlers; the last one set counts
 

@@ -187,7 +187,7 @@ public func rt_pusher_bind(
 @_cdecl("rt_pusher_unbind")
 public func rt_pusher_unbind(_ pusher: rt_pusher?, _ binding: UInt64) -> rt_status {
     pusherCall(pusher) { (connection) throws(RealtimeError) in
-        guard connection.unbind(binding) else { throw noBinding(binding) }
+        guard connection.bindings.remove(binding) else { throw noBinding(binding) }
     }
 }
 
@@ -195,7 +195,7 @@ public func rt_pusher_unbind(_ pusher: rt_pusher?, _ binding: UInt64) -> rt_stat
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_pusher_unbind_all")
 public func rt_pusher_unbind_all(_ pusher: rt_pusher?) -> rt_status {
-    pusherCall(pusher) { $0.unbindAll() }
+    pusherCall(pusher) { $0.bindings.removeAll() }
 }
 
 /// Reads another member of an event's message by its name, such as one that a server adds beside

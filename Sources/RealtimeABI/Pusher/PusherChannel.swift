@@ -75,7 +75,7 @@ public func rt_pusher_channel_unbind(
     _ channel: rt_pusher_channel?, _ binding: UInt64
 ) -> rt_status {
     channelCall(channel) { (channel) throws(RealtimeError) in
-        guard channel.unbind(binding) else { throw noBinding(binding) }
+        guard channel.bindings.remove(binding) else { throw noBinding(binding) }
     }
 }
 
@@ -86,7 +86,7 @@ public func rt_pusher_channel_unbind_event(
     _ channel: rt_pusher_channel?, _ event: UnsafePointer<CChar>?
 ) -> rt_status {
     channelCall(channel) { (channel) throws(RealtimeError) in
-        channel.unbindAll(of: try text(event, "event"))
+        channel.bindings.removeAll(of: try text(event, "event"))
     }
 }
 
@@ -94,7 +94,7 @@ public func rt_pusher_channel_unbind_event(
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_pusher_channel_unbind_all")
 public func rt_pusher_channel_unbind_all(_ channel: rt_pusher_channel?) -> rt_status {
-    channelCall(channel) { $0.unbindAll() }
+    channelCall(channel) { $0.bindings.removeAll() }
 }
 
 /// Sends a client event to the other subscribers of a private or presence channel. Before the

@@ -87,7 +87,7 @@ public func rt_pusher_user_bind(
 @_cdecl("rt_pusher_user_unbind")
 public func rt_pusher_user_unbind(_ pusher: rt_pusher?, _ binding: UInt64) -> rt_status {
     pusherCall(pusher) { (connection) throws(RealtimeError) in
-        guard connection.unbindUser(binding) else { throw noBinding(binding) }
+        guard connection.userBindings.remove(binding) else { throw noBinding(binding) }
     }
 }
 
@@ -95,7 +95,7 @@ public func rt_pusher_user_unbind(_ pusher: rt_pusher?, _ binding: UInt64) -> rt
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_pusher_user_unbind_all")
 public func rt_pusher_user_unbind_all(_ pusher: rt_pusher?) -> rt_status {
-    pusherCall(pusher) { $0.unbindAllUser() }
+    pusherCall(pusher) { $0.userBindings.removeAll() }
 }
 
 /// Copies the id of the signed-in user; "" while nobody is signed in. Any thread. Since 0.1.

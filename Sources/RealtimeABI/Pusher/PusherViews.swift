@@ -23,7 +23,7 @@ extension PusherAuthorization: Handle {
 /// Calls a C function with each event.
 func eventHandler(_ box: CallbackBox<rt_pusher_event_fn>) throws(RealtimeError) -> PusherHandler {
     let function = try required(box.function, "fn")
-    return { event, channel in
+    return { event, channel, _ in
         var view = rt_pusher_event()
         view.struct_bytes = MemoryLayout<rt_pusher_event>.size
         (view.event, view.event_length) = span(event.event)

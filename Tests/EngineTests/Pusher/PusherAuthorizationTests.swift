@@ -36,7 +36,7 @@ struct PusherAuthorizationTests {
         let lobby = try #require(pusher.connection.channel(named: "presence-lobby"))
         #expect(lobby.members.table.members.map { $0.id } == ["u-17"])
         #expect(lobby.members.myID == "u-17")
-        _ = try pusher.connection.bind("secret") { [unowned pusher] view, _ in
+        _ = try pusher.connection.bind("secret") { [unowned pusher] view, _, _ in
             pusher.lines.append(view.text)
         }
         try pusher.publish("private-encrypted-c", "secret", ["n": 1])
@@ -174,12 +174,12 @@ struct PusherAuthorizationTests {
         #expect(pusher.connection.userID == "u-17")
         let lobby = try #require(pusher.connection.channel(named: "presence-lobby"))
         #expect(lobby.members.table["u-17"]?.info == Array(#"{"name":"Zoë"}"#.utf8))
-        _ = try pusher.connection.bind("secret") { [unowned pusher] view, _ in
+        _ = try pusher.connection.bind("secret") { [unowned pusher] view, _, _ in
             pusher.lines.append(view.text)
         }
         try pusher.publish("private-encrypted-c", "secret", ["n": 1])
         try pusher.run(until: #"{"n":1}"#)
-        _ = try pusher.connection.bindUser("mail") { [unowned pusher] view, _ in
+        _ = try pusher.connection.bindUser("mail") { [unowned pusher] view, _, _ in
             pusher.lines.append("user \(view.text)")
         }
         try pusher.publish("#server-to-user-u-17", "mail", ["n": 2])

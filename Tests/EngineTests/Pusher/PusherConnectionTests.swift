@@ -1,5 +1,6 @@
 import CShims
 import Session
+import Synchronization
 import Testing
 import Wire
 
@@ -14,16 +15,16 @@ struct PusherConnectionTests {
     @Test func anEventReachesTheHandlersOfAllThenThoseOfItsChannel() throws {
         let pusher = try PusherHarness()
         let channel = try pusher.connection.subscribe("orders")
-        _ = try channel.bind("paid") { [unowned pusher] view, channel in
+        _ = try channel.bind("paid") { [unowned pusher] view, channel, _ in
             pusher.lines.append("channel \(view.name) \(view.text) \(channel?.name ?? "")")
         }
-        _ = try channel.bind(nil) { [unowned pusher] view, _ in
+        _ = try channel.bind(nil) { [unowned pusher] view, _, _ in
             pusher.lines.append("all of channel \(view.name)")
         }
-        _ = try pusher.connection.bind(nil) { [unowned pusher] view, channel in
+        _ = try pusher.connection.bind(nil) { [unowned pusher] view, channel, _ in
             pusher.lines.append("all \(view.name) \(channel?.name ?? "")")
         }
-        _ = try pusher.connection.bind("paid") { [unowned pusher] view, _ in
+        _ = try pusher.connection.bind("paid") { [unowned pusher] view, _, _ in
             pusher.lines.append("named \(view.name)")
         }
         try pusher.connection.connect()
@@ -82,17 +83,19 @@ struct PusherConnectionTests {
         let pusher = try PusherHarness()
         let channel = try pusher.connection.subscribe("orders")
         var second: UInt64 = 0
-        _ = try channel.bind("paid") { [unowned pusher] _, _ in
+        _ = try channel.bind("paid") { [unowned pusher] _, _, _ in
             pusher.lines.append("first")
-            channel.unbind(second)
-            _ = try? channel.bind("paid") { [unowned pusher] _, _ in pusher.lines.append("new") }
+            channel.bindings.remove(second)
+            _ = try? channel.bind("paid") { [unowned pusher] _, _, _ in pusher.lines.append("new") }
         }
-        second = try channel.bind("paid") { [unowned pusher] _, _ in pusher.lines.append("second") }
-        _ = try channel.bind("paid") { [unowned pusher] _, _ in
+        second = try channel.bind("paid") { [unowned pusher] _, _, _ in
+            pusher.lines.append("second")
+        }
+        _ = try channel.bind("paid") { [unowned pusher] _, _, _ in
             pusher.lines.append("third")
             pusher.connection.close()
         }
-        _ = try channel.bind("paid") { [unowned pusher] _, _ in pusher.lines.append("fourth") }
+        _ = try channel.bind("paid") { [unowned pusher] _, _, _ in pusher.lines.append("fourth") }
         try pusher.connection.connect()
         try pusher.run(until: "subscribed orders")
         pusher.lines = []
@@ -123,7 +126,7 @@ struct PusherConnectionTests {
                 handlers.authorize = { _ in close("authorize") }
             }
             let channel = try connection.subscribe("orders")
-            _ = try channel.bind("paid") { [unowned connection] _, _ in connection.close() }
+            _ = try channel.bind("paid") { [unowned connection] _, _, _ in connection.close() }
             if place == "authorize" { _ = try connection.subscribe("private-x") }
             try connection.connect()
             try pusher.run { connection.isClosed || channel.isSubscribed }
@@ -161,11 +164,48 @@ struct PusherConnectionTests {
         try channel.unsubscribe()
         #expect(!channel.isRegistered && pusher.connection.allChannels.isEmpty)
         try channel.unsubscribe()
-        #expect(throws: RealtimeError.self) { _ = try channel.bind(nil) { _, _ in } }
+        #expect(throws: RealtimeError.self) { _ = try channel.bind(nil) { _, _, _ in } }
         #expect(throws: RealtimeError.self) {
             try "1".withBytes { try channel.trigger("client-a", $0) }
         }
         #expect(try pusher.connection.subscribe("private-a") !== channel)
+    }
+
+    private final class Companion: PusherChannelCompanion {
+        let ends = Atomic(0)
+
+        func ended() { ends.add(1, ordering: .relaxed) }
+    }
+
+    @Test(arguments: ["unsubscribe", "close"])
+    func aCompanionStaysUntilItsChannelEnds(_ end: String) throws {
+        let pusher = try PusherHarness()
+        let connection = pusher.connection
+        let companion = try connection.subscribe("orders") { handle -> Companion in
+            #expect(handle.companion == nil)
+            let companion = Companion()
+            handle.companion = companion
+            return companion
+        }
+        let handle = try connection.subscribe("orders") { handle in
+            #expect(handle.companion === companion)
+            return handle
+        }
+        #expect(companion.ends.load(ordering: .relaxed) == 0)
+        if end == "close" { connection.close() } else { try handle.unsubscribe() }
+        try handle.unsubscribe()
+        connection.close()
+        #expect(companion.ends.load(ordering: .relaxed) == 1 && handle.companion == nil)
+    }
+
+    /// Swift considers the Kelvin sign equal to the letter.
+    @Test func aChannelIsFoundByTheBytesOfItsName() throws {
+        let pusher = try PusherHarness()
+        let connection = pusher.connection
+        let handle = try connection.subscribe("K")
+        #expect(connection.channel(named: "\u{212A}") == nil)
+        #expect(try !connection.unsubscribe("\u{212A}"))
+        #expect(connection.channel(named: "K") === handle && handle.isRegistered)
     }
 
     /// One thread has taken the name out of the registry, but its job runs only after that of
@@ -190,7 +230,9 @@ struct PusherConnectionTests {
     @Test func aPauseHoldsEventsBackAndKeepsTheConnection() throws {
         let pusher = try PusherHarness(["activity_timeout": 0.1])
         let channel = try pusher.connection.subscribe("orders")
-        _ = try channel.bind("paid") { [unowned pusher] view, _ in pusher.lines.append(view.text) }
+        _ = try channel.bind("paid") { [unowned pusher] view, _, _ in
+            pusher.lines.append(view.text)
+        }
         try pusher.connection.connect()
         try pusher.run(until: "subscribed orders")
         try pusher.connection.pause()

@@ -12,7 +12,7 @@ struct PusherPartsTests {
     private final class Channel {}
 
     private func call(
-        _ bindings: borrowing PusherBindings<Channel>, _ event: String,
+        _ bindings: PusherBindings<Channel>, _ event: String,
         _ gate: borrowing DeliveryGate
     ) {
         PusherEventView.of(PusherEvent(event, channel: nil, .none)) {
@@ -26,7 +26,7 @@ struct PusherPartsTests {
         var called: [UInt64] = []
         for (id, event) in [(4, "a"), (1, nil), (3, nil), (2, "a"), (5, "b")] as [(UInt64, String?)]
         {
-            #expect(bindings.add(id, event) { _, _ in called.append(id) })
+            #expect(bindings.add(id, event) { _, _, _ in called.append(id) })
         }
         call(bindings, "a", gate)
         #expect(called == [1, 2, 3, 4])
@@ -37,7 +37,7 @@ struct PusherPartsTests {
         call(bindings, "b", gate)
         #expect(called == [1, 1, 5])
         bindings.removeAll(forGood: true)
-        #expect(!bindings.add(6, nil) { _, _ in called.append(6) })
+        #expect(!bindings.add(6, nil) { _, _, _ in called.append(6) })
         called = []
         call(bindings, "b", gate)
         #expect(called == [])
@@ -49,11 +49,31 @@ struct PusherPartsTests {
         do {
             let channel = Channel()
             held = channel
-            _ = bindings.add(1, "a") { _, _ in _ = channel }
+            _ = bindings.add(1, "a") { _, _, _ in _ = channel }
         }
         #expect(held != nil)
         bindings.remove(1)
         #expect(held == nil)
+    }
+
+    @Test func theEndOfAHandlerIsReportedOnce() {
+        let bindings = PusherBindings<Channel>()
+        var ended: [UInt64] = []
+        for (id, event) in [(1, "a"), (2, "a"), (3, nil), (4, nil)] as [(UInt64, String?)] {
+            let end = { [unowned bindings] in
+                // Without the lock, so it may call us.
+                #expect(!bindings.remove(id))
+                ended.append(id)
+            }
+            #expect(bindings.add(id, event, ended: end) { _, _, _ in })
+        }
+        bindings.remove(3)
+        #expect(ended == [3])
+        bindings.removeAll(of: "a")
+        #expect(ended == [3, 1, 2])
+        bindings.removeAll(forGood: true)
+        bindings.removeAll()
+        #expect(ended == [3, 1, 2, 4])
     }
 
     // MARK: Events that the library makes

@@ -194,7 +194,7 @@ struct PusherSocketTests {
     func whatIsNoMessageIsSkipped(_ text: String) throws {
         let pusher = try PusherHarness()
         _ = try pusher.connection.subscribe("orders")
-        _ = try pusher.connection.bind("paid") { [unowned pusher] view, _ in
+        _ = try pusher.connection.bind("paid") { [unowned pusher] view, _, _ in
             pusher.lines.append("paid")
         }
         try pusher.connection.connect()
