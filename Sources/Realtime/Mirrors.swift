@@ -164,10 +164,6 @@ extension DDPModelObservation: CustomReflectable {
     public var customMirror: Mirror { Shown.mirror(self) }
 }
 
-extension DDPModelLiveQuery: CustomReflectable {
-    public var customMirror: Mirror { Shown.mirror(self) }
-}
-
 extension DDPObjectChangeSequence: CustomReflectable {
     public var customMirror: Mirror { Shown.mirror(self) }
 }

@@ -6,6 +6,11 @@ package import Wire
 /// The changes of a live query's result, for a reader that takes them when it wants to. A slow
 /// reader misses nothing: see `LiveFeed`. Any thread.
 package final class DDPFeed: Sendable {
+    package enum Taken {
+        case batch(LiveBatch)
+        case nothing, ended
+    }
+
     package let client: DDPConnection
     private let collection: String
     private let query: LiveQueryID
@@ -74,8 +79,8 @@ package final class DDPFeed: Sendable {
         let due = timeout.map { Loop.now() + $0 }
         if timeout != .zero { try client.loop.checkMayWait() }
         while true {
-            switch source.take() {
-            case .batch(let batch): return complete(batch)
+            switch takeNow() {
+            case .batch(let batch): return batch
             case .ended: throw ended
             case .nothing: break
             }
@@ -88,10 +93,15 @@ package final class DDPFeed: Sendable {
         }
     }
 
-    private func complete(_ batch: LiveBatch) -> LiveBatch {
-        guard let objects else { return batch }
-        return batch.completed { objects.all.complete($0, of: objects.entity) }
+    /// Takes all that has changed since the last call. What waits at the end can still be taken.
+    package func takeNow() -> Taken {
+        let taken = source.take()
+        guard let objects, case .batch(let batch) = taken else { return taken }
+        return .batch(batch.completed { objects.all.complete($0, of: objects.entity) })
     }
+
+    /// Whether there may be something to take, or nothing follows.
+    package var hasNews: Bool { source.hasNews }
 
     private var ended: RealtimeError {
         RealtimeError(
@@ -113,7 +123,8 @@ package final class DDPFeed: Sendable {
         }
     }
 
-    /// Sets what is called on the loop's thread when something can be taken; nil for nothing.
+    /// Sets what is called on the loop's thread when something can be taken, and not again before
+    /// it has been taken; nil for nothing. It is released at the end.
     package func setHandler(_ handler: (() -> Void)?) throws(RealtimeError) {
         try client.checkOpen()
         source.setHandler(handler)
@@ -147,11 +158,6 @@ private final class DDPFeedEnd: Sendable {
 
 /// The part of a feed to which the client refers.
 private final class DDPFeedSource: Sendable {
-    enum Taken {
-        case batch(LiveBatch)
-        case nothing, ended
-    }
-
     private struct State {
         var feed = LiveFeed()
         var isOver = false
@@ -220,8 +226,9 @@ private final class DDPFeedSource: Sendable {
     // MARK: Any thread
 
     var isFilled: Bool { state.withLock { $0.feed.isFilled } }
+    var hasNews: Bool { state.withLock { $0.feed.isFilled || $0.isOver } }
 
-    func take() -> Taken {
+    func take() -> DDPFeed.Taken {
         state.withLock { state in
             state.isAnnounced = false
             if let batch = state.feed.take() { return .batch(batch) }

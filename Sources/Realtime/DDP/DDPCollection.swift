@@ -90,20 +90,37 @@ public struct DDPCollection: Sendable {
                 handler.call(changes.map { DDPChange($0, in: name, isInitial: isInitial) })
             }
         }
-        return DDPLiveQuery(client, id.number, gate)
+        return DDPLiveQuery(client, gate) { [engine = client.engine] in engine.stopObserving(id) }
     }
 }
 
-/// A live query, from `DDPCollection.observe`. It ends with the last reference to it.
+/// A live query, from `DDPCollection.observe` or `DDPModels.observe`. It ends with the last
+/// reference to it.
 public final class DDPLiveQuery: Sendable {
+    /// Retained, because a client closes with its last reference.
     private let client: DDPClient
-    private let number: Int
     private let gate: CallGate
+    private let end: @Sendable () -> Void
 
-    init(_ client: DDPClient, _ number: Int, _ gate: CallGate) {
+    init(_ client: DDPClient, _ gate: CallGate, end: @escaping @Sendable () -> Void) {
         self.client = client
-        self.number = number
         self.gate = gate
+        self.end = end
+    }
+
+    /// - Parameters:
+    ///   - isolation: the actor on which the handler runs; nil for the client's executor.
+    ///   - handle: called with all that has changed together.
+    convenience init(
+        _ client: DDPClient, _ feed: DDPFeed, _ isolation: (any Actor)?,
+        _ handle: @escaping @Sendable (LiveBatch) -> Void
+    ) throws(RealtimeError) {
+        let gate = CallGate()
+        try feed.setHandler { [dispatcher = client.dispatcher] in
+            guard case .batch(let batch) = feed.takeNow() else { return }
+            dispatcher.run(on: isolation, count: batch.storedBytes, gate: gate) { handle(batch) }
+        }
+        self.init(client, gate) { feed.close() }
     }
 
     deinit { stop() }
@@ -111,7 +128,7 @@ public final class DDPLiveQuery: Sendable {
     /// Ends the query. Called where its handler runs, that is not called any more.
     public func stop() {
         gate.close()
-        client.engine.stopObserving(LiveQueryID(number: number))
+        end()
     }
 }
 

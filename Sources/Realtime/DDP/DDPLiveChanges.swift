@@ -22,7 +22,7 @@ public struct DDPLiveChanges: AsyncSequence, Sendable {
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async -> DDPListChange<DDPDocument>? {
-            await query.result.next().map { DDPListChange($0) }
+            await query.next().map { DDPListChange($0) }
         }
 
         public mutating func next() async -> DDPListChange<DDPDocument>? {
@@ -45,18 +45,10 @@ extension DDPCollection {
         @_inheritActorContext _ handler:
             @escaping @Sendable @isolated(any) (DDPListChange<DDPDocument>) -> Void
     ) throws(RealtimeError) -> DDPLiveQuery {
-        let query = try Query(selector: selector, options: .object(options))
-        let (handler, gate) = (Handler(escaping: handler), CallGate())
-        let result = LiveResult()
-        let id = try client.engine.observeFromStart(query, in: name) {
-            [dispatcher = client.dispatcher] change, _, _ in
-            result.report(change)
-            guard let batch = result.take() else { return }
-            dispatcher.run(on: handler.isolation, count: batch.storedBytes, gate: gate) {
-                handler.call(DDPListChange(batch))
-            }
+        let handler = Handler(escaping: handler)
+        return try DDPLiveQuery(client, feed(selector, options), handler.isolation) {
+            handler.call(DDPListChange($0))
         }
-        return DDPLiveQuery(client, id.number, gate)
     }
 
     /// The changes of a query's result by positions, beginning with the present result.
@@ -64,45 +56,53 @@ extension DDPCollection {
     public func changes(
         _ selector: EJSON = [:], options: EJSONObject = [:]
     ) throws(RealtimeError) -> DDPLiveChanges {
-        let query = try Query(selector: selector, options: .object(options))
-        return DDPLiveChanges(query: try LiveChangesQuery(client, query, in: name, LiveResult()))
+        DDPLiveChanges(query: LiveChangesQuery(client, try feed(selector, options)))
+    }
+
+    private func feed(
+        _ selector: EJSON, _ options: EJSONObject
+    ) throws(RealtimeError) -> DDPFeed {
+        try DDPFeed(
+            client.engine, Query(selector: selector, options: .object(options)), in: name)
     }
 }
 
-/// Receives the result of a live query, on the loop's thread.
-protocol LiveReceiver: Sendable {
-    /// - Parameter change: the first one is the present result.
-    func report(_ change: LiveChange)
-    /// Nothing follows.
-    func finish()
-}
-
-typealias LiveChangesQuery = LiveReceiverQuery<LiveResult>
-
-/// A live query whose result goes to a receiver. It ends when it is released.
-final class LiveReceiverQuery<Result: LiveReceiver>: Sendable {
-    let result: Result
+/// A live query for one task, which takes the changes when it wants to. It ends when it is
+/// released.
+final class LiveChangesQuery: Sendable {
     private let client: DDPClient
-    private let number: Int
+    private let feed: DDPFeed
+    private let waiters = TaskWaiters()
 
-    /// - Parameter changed: called on the loop's thread after each change of the result.
-    init(
-        _ client: DDPClient, _ query: Query, in collection: String, _ result: Result,
-        changed: (@Sendable (Result) -> Void)? = nil
-    ) throws(RealtimeError) {
-        let end = DDPStreamEnd { result.finish() }
-        let id = try client.engine.observeFromStart(query, in: collection) { change, _, _ in
-            withExtendedLifetime(end) {
-                result.report(change)
-                changed?(result)
-            }
-        }
-        self.result = result
+    init(_ client: DDPClient, _ feed: DDPFeed) {
         self.client = client
-        number = id.number
+        self.feed = feed
+        let end = DDPStreamEnd { [waiters] in waiters.resumeAll(.success(())) }
+        // Fails if the client is closed; then the feed has ended.
+        try? feed.setHandler { [waiters] in
+            withExtendedLifetime(end) { waiters.resumeAll(.success(())) }
+        }
     }
 
-    deinit { stop() }
+    deinit { feed.close() }
 
-    func stop() { client.engine.stopObserving(LiveQueryID(number: number)) }
+    /// Waits for the next change.
+    /// - Returns: nil at the end, and if the task is cancelled.
+    func next() async -> LiveBatch? {
+        while !Task.isCancelled {
+            switch feed.takeNow() {
+            case .batch(let batch): return batch
+            case .ended: return nil
+            case .nothing: break
+            }
+            let isWoken: Void? = try? await waiters.wait { feed.hasNews ? .success(()) : nil }
+            guard isWoken != nil else { return nil }
+        }
+        return nil
+    }
+}
+
+extension LiveStep {
+    /// The document as it is now.
+    var found: Found { Found(id: id, fields: new ?? [:]) }
 }

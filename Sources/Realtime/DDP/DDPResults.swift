@@ -13,13 +13,13 @@ public struct DDPResults: AsyncSequence, Sendable {
     public typealias Element = [DDPDocument]
     public typealias Failure = Never
 
-    fileprivate let query: LiveReceiverQuery<LatestResult>
+    fileprivate let query: LatestResultQuery
 
     public struct AsyncIterator: AsyncIteratorProtocol {
-        fileprivate let query: LiveReceiverQuery<LatestResult>
+        fileprivate let query: LatestResultQuery
         private var version = 0
 
-        fileprivate init(_ query: LiveReceiverQuery<LatestResult>) { self.query = query }
+        fileprivate init(_ query: LatestResultQuery) { self.query = query }
 
         /// Waits for a result that it has not returned yet.
         /// - Returns: nil when the client is closed, or the task is cancelled.
@@ -46,12 +46,29 @@ extension DDPCollection {
         _ selector: EJSON = [:], options: EJSONObject = [:]
     ) throws(RealtimeError) -> DDPResults {
         let query = try Query(selector: selector, options: .object(options))
-        return DDPResults(query: try LiveReceiverQuery(client, query, in: name, LatestResult()))
+        return DDPResults(query: try LatestResultQuery(client, query, in: name))
     }
 }
 
+/// A live query that ends when it is released.
+private final class LatestResultQuery: Sendable {
+    let result = LatestResult()
+    private let client: DDPClient
+    private let id: LiveQueryID
+
+    init(_ client: DDPClient, _ query: Query, in collection: String) throws(RealtimeError) {
+        self.client = client
+        let end = DDPStreamEnd { [result] in result.finish() }
+        id = try client.engine.observeFromStart(query, in: collection) { [result] change, _, _ in
+            withExtendedLifetime(end) { result.report(change) }
+        }
+    }
+
+    deinit { client.engine.stopObserving(id) }
+}
+
 /// The present result of a live query, for any number of readers.
-private final class LatestResult: LiveReceiver {
+private final class LatestResult: Sendable {
     private struct State {
         var result: [Found] = []
         /// How many changes there were; 0 before the first result.

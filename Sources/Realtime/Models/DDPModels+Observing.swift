@@ -47,7 +47,9 @@ extension DDPModels {
     public func changes<Model: DDPModel>(
         _ model: Model.Type, _ selector: EJSON = [:], options: EJSONObject = [:]
     ) throws(RealtimeError) -> DDPModelLiveChanges<Model> {
-        DDPModelLiveChanges(query: try live(model, selector, options))
+        let reader = try ModelReader<Model>(self)
+        let feed = try feed(reader, selector, options)
+        return DDPModelLiveChanges(query: LiveChangesQuery(client, feed), reader: reader)
     }
 
     /// Reports the result of a query by positions, and then each change of it.
@@ -63,57 +65,40 @@ extension DDPModels {
         _ model: Model.Type, _ selector: EJSON = [:], options: EJSONObject = [:],
         @_inheritActorContext _ handler:
             @escaping @Sendable @isolated(any) (DDPListChange<Model>) -> Void
-    ) throws(RealtimeError) -> DDPModelLiveQuery {
+    ) throws(RealtimeError) -> DDPLiveQuery {
         // The models retain no query: they live as long as the query's owner wants.
         let reader = try ModelReader<Model>(self)
-        let (handler, gate) = (Handler(escaping: handler), CallGate())
-        let query = try live(model, selector, options) { [dispatcher = client.dispatcher] result in
-            guard let batch = result.take() else { return }
+        let handler = Handler(escaping: handler)
+        let feed = try feed(reader, selector, options)
+        return try DDPLiveQuery(client, feed, handler.isolation) { batch in
             // Decoding is the program's code, too.
-            dispatcher.run(on: handler.isolation, count: batch.storedBytes, gate: gate) {
-                if let change = reader.read(batch) { handler.call(change) }
-            }
+            if let change = reader.read(batch) { handler.call(change) }
         }
-        return DDPModelLiveQuery(query: query, gate)
     }
 
-    private func live<Model: DDPModel>(
-        _ model: Model.Type, _ selector: EJSON, _ options: EJSONObject,
-        changed: (@Sendable (LiveResult) -> Void)? = nil
-    ) throws(RealtimeError) -> ModelLiveQuery<Model> {
-        let entity = try type(of: model).entity
-        let query = try Query(selector: selector, options: .object(options))
-        let result = LiveResult()
-        // Observed before the query begins, so that its first result misses nothing.
-        let number = objects.observeRelated(of: entity) { ids in
-            result.touch(ids)
-            changed?(result)
-        }
-        let observation = number.map { DDPModelObservation(objects, $0, CallGate()) }
-        let live = try LiveChangesQuery(
-            client, query, in: entity.collection, result, changed: changed)
-        return ModelLiveQuery(try ModelReader(self), live, observation)
+    private func feed<Model>(
+        _ reader: ModelReader<Model>, _ selector: EJSON, _ options: EJSONObject
+    ) throws(RealtimeError) -> DDPFeed {
+        try DDPFeed(
+            objects, Query(selector: selector, options: .object(options)), of: reader.type.entity)
     }
 }
 
 /// Makes objects of documents that a live query has found.
 final class ModelReader<Model: DDPModel>: Sendable {
-    private let type: ModelType
-    private let objects: DDPObjects
+    let type: ModelType
     private let misfits: Misfits
     /// The positions of documents in the query's result that the model cannot be decoded from.
     private let hidden = Mutex<[Int]>([])
 
     init(_ models: DDPModels) throws(RealtimeError) {
         type = try models.type(of: Model.self)
-        objects = models.objects
         misfits = models.misfits
     }
 
     /// - Returns: nil if only documents that do not fit have changed.
     func read(_ batch: LiveBatch) -> DDPListChange<Model>? {
-        let found = objects.complete(
-            batch.steps.filter { $0.new != nil }.map { $0.found }, of: type.entity)
+        let found = batch.steps.filter { $0.new != nil }.map { $0.found }
         let decoded = type.decode(Model.self, found, misfits)
         var objects: [DocumentID: Model] = [:]
         for (found, object) in zip(found, decoded) { objects[found.id] = object }
@@ -128,37 +113,24 @@ final class ModelReader<Model: DDPModel>: Sendable {
     }
 }
 
-/// A live query of a model. It ends when it is released.
-final class ModelLiveQuery<Model: DDPModel>: Sendable {
-    let live: LiveChangesQuery
-    let reader: ModelReader<Model>
-    private let observation: DDPModelObservation?
-
-    init(
-        _ reader: ModelReader<Model>, _ live: LiveChangesQuery, _ observation: DDPModelObservation?
-    ) {
-        self.reader = reader
-        self.live = live
-        self.observation = observation
-    }
-}
-
 /// The changes of a live query's result as objects, in order, from `DDPModels.changes`. See
 /// `DDPLiveChanges` for slow iterations.
 public struct DDPModelLiveChanges<Model: DDPModel>: AsyncSequence, Sendable {
     public typealias Element = DDPListChange<Model>
 
-    let query: ModelLiveQuery<Model>
+    let query: LiveChangesQuery
+    let reader: ModelReader<Model>
 
     public struct AsyncIterator: AsyncIteratorProtocol {
-        let query: ModelLiveQuery<Model>
+        let query: LiveChangesQuery
+        let reader: ModelReader<Model>
 
         /// - Returns: nil when the client is closed, or the task is cancelled.
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async -> DDPListChange<Model>? {
-            while let batch = await query.live.result.next() {
-                if let change = query.reader.read(batch) { return change }
+            while let batch = await query.next() {
+                if let change = reader.read(batch) { return change }
             }
             return nil
         }
@@ -168,7 +140,9 @@ public struct DDPModelLiveChanges<Model: DDPModel>: AsyncSequence, Sendable {
         }
     }
 
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(query: query) }
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(query: query, reader: reader)
+    }
 }
 
 /// An observation, from `DDPModels.observeObjects`. It ends with the last reference to it.
@@ -189,29 +163,5 @@ public final class DDPModelObservation: Sendable {
     public func stop() {
         gate.close()
         objects.stopObserving(number)
-    }
-}
-
-/// A live query, from `DDPModels.observe`. It ends with the last reference to it.
-public final class DDPModelLiveQuery: Sendable {
-    private let query: Mutex<(any Sendable)?>
-    private let gate: CallGate
-
-    init(query: some Sendable, _ gate: CallGate) {
-        self.query = Mutex(query)
-        self.gate = gate
-    }
-
-    deinit { stop() }
-
-    /// Ends the query. Called where its handler runs, that is not called any more.
-    public func stop() {
-        gate.close()
-        let old = query.withLock { query in
-            let old = query
-            query = nil
-            return old
-        }
-        withExtendedLifetime(old) {}
     }
 }
