@@ -22,10 +22,7 @@ package enum Log {
     /// Sends lines up to `level` to `sink`. Any thread.
     package static func set(_ newLevel: LogLevel, _ newSink: Sink?) {
         // The old sink is released without the lock: the destroy function of its user data may log.
-        let old = sink.withLock { current -> Sink? in
-            defer { current = newSink }
-            return current
-        }
+        let old = sink.withLock { exchange(&$0, with: newSink) }
         level.store(newSink == nil ? 0 : newLevel.rawValue, ordering: .relaxed)
         withExtendedLifetime(old) {}
     }

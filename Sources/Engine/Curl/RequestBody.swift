@@ -55,10 +55,7 @@ struct RequestBody: ~Copyable {
     }
 
     /// Call when there are more bytes. Returns whether libcurl waited for them.
-    mutating func hasWaited() -> Bool {
-        defer { isAwaited = false }
-        return isAwaited
-    }
+    mutating func hasWaited() -> Bool { exchange(&isAwaited, with: false) }
 
     /// Called by libcurl, which may ask again while its response is paused; the owner is asked
     /// once.

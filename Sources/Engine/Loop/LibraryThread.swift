@@ -16,10 +16,7 @@ package enum LibraryThread {
     /// Threads that have begun keep their hook. Any thread.
     package static func set(_ new: Hook?) {
         // The old hook is released without the lock, like that of the log.
-        let old = hook.withLock { current -> Hook? in
-            defer { current = new }
-            return current
-        }
+        let old = hook.withLock { exchange(&$0, with: new) }
         withExtendedLifetime(old) {}
     }
 

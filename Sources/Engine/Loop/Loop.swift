@@ -182,10 +182,7 @@ package final class Loop: @unchecked Sendable {
 
     private func runJobs() {
         guard jobCount.load(ordering: .acquiring) > 0 else { return }
-        let batch = jobs.withLock { queue -> [Job] in
-            defer { queue = [] }
-            return queue
-        }
+        let batch = jobs.withLock { exchange(&$0, with: []) }
         counters.jobs.grow(by: UInt64(batch.count))
         for job in batch {
             // Count down one at a time, so that what a job posts cannot overtake the jobs after it.
@@ -354,10 +351,7 @@ package final class Loop: @unchecked Sendable {
     private func tearDown() {
         if isTornDown { return }
         isTornDown = true
-        let jobs = jobs.withLock { queue -> [Job] in
-            defer { queue = [] }
-            return queue
-        }
+        let jobs = jobs.withLock { exchange(&$0, with: []) }
         jobCount.subtract(jobs.count, ordering: .releasing)
         let callers = callerTimers.withLock { $0.removeAll() }
         timers.removeAll()

@@ -31,10 +31,7 @@ struct LoopLocals: ~Copyable, Sendable {
 
     /// Calls them without the lock: they may hold user data, whose destroy function may call us.
     func removeAll() {
-        let old = byType.withLock { byType in
-            defer { byType = nil }
-            return byType
-        }
+        let old = byType.withLock { exchange(&$0, with: nil) }
         for local in (old ?? [:]).values { local.loopClosed() }
     }
 }

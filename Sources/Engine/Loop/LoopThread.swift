@@ -104,9 +104,6 @@ extension Loop {
 
     /// Removes and returns the loop's thread, which the caller must join or detach.
     func takeThread() -> LoopThread? {
-        thread.withLock { current in
-            defer { current = nil }
-            return current
-        }
+        thread.withLock { exchange(&$0, with: nil) }
     }
 }

@@ -116,10 +116,7 @@ private final class Lookup: @unchecked Sendable {
     func abandon() { _ = takeLoop() }
 
     private func takeLoop() -> Loop? {
-        loop.withLock { loop in
-            defer { loop = nil }
-            return loop
-        }
+        loop.withLock { exchange(&$0, with: nil) }
     }
 
     private func deliver(_ answer: LookupAnswer) {

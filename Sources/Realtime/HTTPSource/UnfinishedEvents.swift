@@ -171,9 +171,6 @@ final class EventTaker: Sendable {
     /// Marks the event taken last as processed.
     func finish() {
         events?.finish(
-            number.withLock { number in
-                defer { number = nil }
-                return number
-            })
+            number.withLock { exchange(&$0, with: nil) })
     }
 }

@@ -20,10 +20,7 @@ final class Misfits: Sendable {
     private static let limit = 1_000
 
     func setHandler(_ handler: Handler<@Sendable (any Error) -> Void>?) {
-        let old = state.withLock { state in
-            defer { state.handler = handler }
-            return state.handler
-        }
+        let old = state.withLock { exchange(&$0.handler, with: handler) }
         withExtendedLifetime(old) {}
     }
 

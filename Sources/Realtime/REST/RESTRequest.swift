@@ -239,9 +239,6 @@ private final class NewestProgress: Sendable {
     }
 
     func take() -> RESTProgress? {
-        newest.withLock { newest in
-            defer { newest = nil }
-            return newest
-        }
+        newest.withLock { exchange(&$0, with: nil) }
     }
 }

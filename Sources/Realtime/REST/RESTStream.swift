@@ -105,10 +105,7 @@ extension REST {
             return try await withCheckedThrowingContinuation { continuation in
                 let head = Mutex<CheckedContinuation<Stream, any Error>?>(continuation)
                 builder.handlers.head = { came in
-                    let waiting = head.withLock { waiting in
-                        defer { waiting = nil }
-                        return waiting
-                    }
+                    let waiting = head.withLock { $0.take() }
                     let response = Response(
                         came.head, came.outcome.url, body: [], attempts: came.outcome.attempts,
                         retryAfter: came.outcome.retryAfter, httpVersion: came.httpVersion,
@@ -116,10 +113,7 @@ extension REST {
                     waiting?.resume(returning: Stream(self, response, mailbox, exchange))
                 }
                 builder.handlers.done = { result in
-                    let waiting = head.withLock { waiting in
-                        defer { waiting = nil }
-                        return waiting
-                    }
+                    let waiting = head.withLock { $0.take() }
                     switch REST.result(result) {
                     case .success: mailbox.finish(.normal)
                     case .failure(let failure) where failure.code == .httpStatus:

@@ -131,10 +131,7 @@ private final class Listeners: Sendable {
 
     func setHandler(_ handler: Handler<@Sendable (Bool) -> Void>?) {
         // The old handler's captures are released outside the lock.
-        let old = self.handler.withLock { current in
-            defer { current = handler }
-            return current
-        }
+        let old = self.handler.withLock { exchange(&$0, with: handler) }
         withExtendedLifetime(old) {}
     }
 

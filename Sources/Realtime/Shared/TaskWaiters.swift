@@ -34,10 +34,7 @@ final class TaskWaiters: Sendable {
     }
 
     func resumeAll(_ result: Result<Void, any Error>) {
-        let waiting = state.withLock { state in
-            defer { state.waiting = [:] }
-            return state.waiting
-        }
+        let waiting = state.withLock { exchange(&$0.waiting, with: [:]) }
         for continuation in waiting.values { continuation.resume(with: result) }
     }
 }

@@ -164,10 +164,7 @@ final class SpreadbotDispatcher: Sendable {
             queues.finish()
         }
         // Released outside the lock, because the end of what handlers captured may call us.
-        let old = state.withLock { state in
-            defer { state = State(isClosed: true) }
-            return state
-        }
+        let old = state.withLock { exchange(&$0, with: State(isClosed: true)) }
         old.mailbox?.finish(.normal, discarding: true)
         for waiter in old.waiters.values {
             waiter.continuation.resume(throwing: SpreadbotDispatcher.closed)

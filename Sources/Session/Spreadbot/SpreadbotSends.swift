@@ -183,10 +183,7 @@ struct SpreadbotSends: Sendable {
     }
 
     /// Removes the request that has ended.
-    mutating func posted() -> SpreadbotSend? {
-        defer { posting = nil }
-        return posting
-    }
+    mutating func posted() -> SpreadbotSend? { exchange(&posting, with: nil) }
 
     /// Returns the request to the front of the queue.
     mutating func postAgain() {

@@ -40,10 +40,7 @@ struct SpreadbotUpgrade: Sendable {
         interval = min(interval * 2, max(configuration.maxUpgradeInterval, interval))
     }
 
-    mutating func takeProbe() -> UInt64? {
-        defer { probe = nil }
-        return probe
-    }
+    mutating func takeProbe() -> UInt64? { exchange(&probe, with: nil) }
 }
 
 // Returns from a lower leg to the WebSocket.

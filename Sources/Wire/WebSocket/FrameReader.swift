@@ -32,10 +32,7 @@ package struct FrameReader: Sendable {
     package var missingPayload: Int { remaining ?? 0 }
 
     /// Whether bytes of a data frame were read since the last call.
-    mutating func tookData() -> Bool {
-        defer { hasReadData = false }
-        return hasReadData
-    }
+    mutating func tookData() -> Bool { exchange(&hasReadData, with: false) }
 
     /// Reads from `offset`, which it advances.
     /// - Parameter pieceLimit: the most payload bytes in one piece.
