@@ -77,8 +77,8 @@ package final class OutboxFile: @unchecked Sendable {
     /// Adds a message. Returns when it is on the disk.
     /// - Returns: Its id, greater than all before.
     /// - Throws: `.queueFull`; `.tooLarge`; `.closed`; `.forked` in a child of the process that
-    ///   opened it; `.store` if the disk fails: then the message is not in the file, and later ones
-    ///   may succeed.
+    ///   opened it; `.store` if the disk fails, or another file has the outbox's name: then the
+    ///   message is not in the file, and later ones may succeed.
     package func append(_ message: OutboxMessage) throws(RealtimeError) -> UInt64 {
         guard process == getpid() else {
             throw RealtimeError(.forked, "the outbox belongs to the parent process")
@@ -86,7 +86,8 @@ package final class OutboxFile: @unchecked Sendable {
         return try locked { () throws(RealtimeError) in
             // Compaction cannot move records whose threads wait for the disk. With very many dead
             // bytes, let those threads finish first.
-            while isCompactionDue(above: 4 * deadLimit), waiting > 0 { lock.wait() }
+            while isCompactionDue(above: 4 * deadLimit) || isLost, waiting > 0 { lock.wait() }
+            if isLost { try restore() }
             compactIfDue()
             let size = OutboxRecord.bytes(of: message)
             try check(size)
@@ -289,20 +290,36 @@ extension OutboxFile {
         if !isClosed, waiting == 0, isCompactionDue(above: deadLimit) { compact() }
     }
 
-    /// Call while no thread waits for the disk: then everything that is copied is also durable in
-    /// the old file, until the new one replaces it.
-    private func compact() {
+    /// Writes the waiting messages to a new file, which replaces this one. Call while no thread
+    /// waits for the disk: then everything that is copied is also durable in the old file, until
+    /// the new one replaces it.
+    private func rewrite() throws(RealtimeError) {
         let ids = ranges.keys.sorted()
+        let moved = try storage.compact(ids.compactMap { ranges[$0] })
+        for (id, range) in zip(ids, moved) { ranges[id] = range }
+        let lost = ids.count - ranges.count
+        if lost > 0 { warnings.append("the outbox lost \(lost) messages to a damaged disk") }
+        liveBytes = ranges.values.reduce(0) { $0 + $1.count }
+        syncedEnd = storage.end
+        pendingMarks = []
+        unsyncedMarks = []
+        deadLimit = OutboxFile.compactAbove
+    }
+
+    /// Whether the file was removed or replaced while it is open.
+    private var isLost: Bool { !isClosed && !storage.hasName }
+
+    /// The file was removed: the next one has all messages that still wait.
+    private func restore() throws(RealtimeError) {
+        try rewrite()
+        warnings.append(
+            "the outbox \(storage.path) was removed; a new file has the \(ranges.count) messages"
+                + " that wait")
+    }
+
+    private func compact() {
         do throws(RealtimeError) {
-            let moved = try storage.compact(ids.compactMap { ranges[$0] })
-            for (id, range) in zip(ids, moved) { ranges[id] = range }
-            let lost = ids.count - ranges.count
-            if lost > 0 { warnings.append("the outbox lost \(lost) messages to a damaged disk") }
-            liveBytes = ranges.values.reduce(0) { $0 + $1.count }
-            syncedEnd = storage.end
-            pendingMarks = []
-            unsyncedMarks = []
-            deadLimit = OutboxFile.compactAbove
+            try rewrite()
         } catch {
             // Tried again when there is as much more to gain.
             deadLimit = storage.end - liveBytes + OutboxFile.compactAbove

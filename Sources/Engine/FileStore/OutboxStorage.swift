@@ -14,7 +14,7 @@ struct OutboxDisk: Sendable {
 /// An outbox's open and locked file. Records are appended at `end`. One thread at a time.
 struct OutboxStorage: ~Copyable {
     /// The path as the user gave it, for messages.
-    private let path: String
+    let path: String
     /// Without symbolic links in its folders, so that compacting replaces the file that was opened.
     private let realPath: String
     private let disk: OutboxDisk
@@ -129,20 +129,21 @@ struct OutboxStorage: ~Copyable {
         guard isFree else {
             throw RealtimeError(
                 .store,
-                "the outbox \(path) cannot be compacted: \(fresh) exists and is not its"
+                "the outbox \(path) cannot be rewritten: \(fresh) exists and is not its"
                     + " temporary file")
         }
         let target = shim_private_open(fresh, O_RDWR | O_CREAT | O_EXCL, OutboxStorage.mode)
-        guard target >= 0 else { throw failure("cannot be compacted") }
+        guard target >= 0 else { throw failure("cannot be rewritten") }
         do throws(RealtimeError) {
             var moved: [Range<Int>?] = []
             let size = try copy(ranges, to: target, &moved)
             var status = stat()
             if fstat(descriptor, &status) == 0 { _ = fchmod(target, status.st_mode & 0o777) }
             // Locked before anyone can find it by its name.
-            guard flock(target, LOCK_EX | LOCK_NB) == 0, disk.sync(target) == 0,
-                rename(fresh, realPath) == 0
-            else { throw failure("cannot be replaced") }
+            guard flock(target, LOCK_EX | LOCK_NB) == 0, disk.sync(target) == 0 else {
+                throw failure("cannot be replaced")
+            }
+            try name(fresh)
             shim_private_close(descriptor)
             descriptor = target
             end = size
@@ -156,6 +157,24 @@ struct OutboxStorage: ~Copyable {
             _ = unlink(fresh)
             throw error
         }
+    }
+
+    /// Whether the file still has its name. When the process ends, the kernel frees a file that was
+    /// removed.
+    var hasName: Bool { OutboxStorage.isNamed(realPath, descriptor) }
+
+    /// Gives the new file the name of the old one, but not if another file has it by now: that may
+    /// be another process's outbox.
+    private func name(_ fresh: String) throws(RealtimeError) {
+        if hasName {
+            guard rename(fresh, realPath) == 0 else { throw failure("cannot be replaced") }
+            return
+        }
+        guard link(fresh, realPath) == 0 else {
+            let fault = errno == EEXIST ? "another file has its name" : "cannot be written again"
+            throw failure("was removed, and \(fault)")
+        }
+        _ = unlink(fresh)
     }
 
     struct Syncing: Sendable {
@@ -230,6 +249,11 @@ extension OutboxStorage {
             guard errno == EWOULDBLOCK else { throw failure(path, "cannot be locked") }
             throw RealtimeError(.busy, "the outbox \(path) is in use, here or by another process")
         }
+        return isNamed(path, descriptor)
+    }
+
+    /// Whether this path is that of the open file.
+    private static func isNamed(_ path: String, _ descriptor: Int32) -> Bool {
         var own = stat()
         var named = stat()
         return fstat(descriptor, &own) == 0 && lstat(path, &named) == 0

@@ -60,6 +60,65 @@ struct OutboxFileTests {
         #expect(try reopened().texts == ["again"])
     }
 
+    /// A crash would lose what is written to a file without a name.
+    @Test func aRemovedFileIsWrittenAgain() throws {
+        let (file, _) = try OutboxFile.open(folder.outbox)
+        let ids = try ["one", "two", "three"].map { try file.append(text($0)) }
+        file.remove(ids[1])
+        for round in 0..<2 {
+            #expect(unlink(folder.outbox) == 0)
+            _ = try file.append(text("after \(round)"))
+            // As a program finds it that starts after a crash.
+            let found = folder.path + "/found"
+            folder.write(folder.read(), "found")
+            let (other, entries) = try OutboxFile.open(found)
+            other.close()
+            let texts = ["one", "three", "after 0", "after 1"]
+            #expect(entries.texts == Array(texts.prefix(3 + round)))
+            #expect(unlink(found) == 0)
+        }
+        #expect(folder.names == ["outbox"])
+        var status = stat()
+        #expect(stat(folder.outbox, &status) == 0 && status.st_mode & 0o777 == 0o600)
+        // It is locked as the first one was.
+        #expect(throws: RealtimeError.self) { try OutboxFile.open(folder.outbox) }
+        file.close()
+        #expect(try reopened().texts == ["one", "three", "after 0", "after 1"])
+    }
+
+    /// Another process has removed the file, and writes its own.
+    @Test func aFileOfAnotherIsNotReplaced() throws {
+        let (file, _) = try OutboxFile.open(folder.outbox)
+        let large = OutboxMessage(.binary, payload: [UInt8](repeating: 7, count: 2 << 20))
+        let first = try file.append(text("first"))
+        let second = try file.append(large)
+        #expect(unlink(folder.outbox) == 0)
+        let (other, _) = try OutboxFile.open(folder.outbox)
+        _ = try other.append(text("of the other"))
+        let error = #expect(throws: RealtimeError.self) { try file.append(text("refused")) }
+        #expect(error?.code == .store)
+        #expect(error?.message.contains("another file has its name") == true)
+        // Compaction does not replace it either.
+        file.remove(second)
+        file.remove(first)
+        file.close()
+        other.close()
+        #expect(folder.names == ["outbox"])
+        #expect(try reopened().texts == ["of the other"])
+    }
+
+    @Test func aRemovedFolderIsAnError() throws {
+        let (file, _) = try OutboxFile.open(folder.outbox)
+        let id = try file.append(text("one"))
+        #expect(unlink(folder.outbox) == 0 && rmdir(folder.path) == 0)
+        let error = #expect(throws: RealtimeError.self) { try file.append(text("two")) }
+        #expect(error?.code == .store)
+        #expect(mkdir(folder.path, 0o700) == 0)
+        #expect(try file.append(text("three")) > id)
+        file.close()
+        #expect(try reopened().texts == ["one", "three"])
+    }
+
     @Test func onlyTheOwnerMayReadTheFile() throws {
         let (file, _) = try OutboxFile.open(folder.outbox)
         var status = stat()
