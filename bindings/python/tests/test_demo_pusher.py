@@ -115,8 +115,39 @@ def test_wrong_input(demo: Demo) -> None:
         client.silence()
     for body in ([], {}, {"name": "a"}, {"name": 1, "data": "", "channels": ["a"]}):
         assert demo.event(body).status_code == 400, body
+    for channels in (5, "a", [5], [["a"]], {"a": 1}):
+        body = {"name": "a", "data": "", "channels": channels}
+        assert demo.event(body).status_code == 400, body
     with PusherClient(demo, key="another") as client:
         assert client.end()[0] == 4001
+
+
+@pytest.mark.parametrize("depth", [200, 900, 5_000, 300_000])
+@pytest.mark.parametrize("brackets", ["[]", ('{"a":', "}")])
+def test_deep_json(demo: Demo, depth: int, brackets: str) -> None:
+    deep = brackets[0] * depth + "1" + brackets[1] * depth
+    body = f'{{"name":"a","channel":"chat","data":{deep}}}'
+    forms = {"socket_id": "1.1", "channel_name": LOBBY, "user_info": deep}
+    with demo.client() as client:
+        client.join("chat")
+        if len(body) < 1 << 20:
+            posted = requests.post(f"{demo.url}/apps/1/events", body, timeout=PATIENCE_S)
+            assert posted.status_code == 400
+            asked = requests.post(f"{demo.url}/pusher/auth", forms, timeout=PATIENCE_S)
+            assert asked.status_code in (400, 413)
+        if len(body) < 1 << 16:
+            client.ws.send(f'{{"event":{deep}}}')
+            client.next("pusher:error")
+        client.silence()
+
+
+def test_text_that_is_not_unicode(demo: Demo) -> None:
+    with demo.client() as client:
+        client.join("chat")
+        assert demo.event({"name": "\ud800", "channel": "chat", "data": ""}).status_code == 400
+        client.ws.send('{"event":"pusher:subscribe","data":{"channel":"a","auth":"\\ud800"}}')
+        client.next("pusher:error")
+        client.silence()
 
 
 def test_a_client_that_does_not_read(demo: Demo) -> None:

@@ -23,6 +23,7 @@ KEY, SECRET, APP_ID = "demo", "demo-secret", "1"
 
 # Limits, so that memory cannot grow.
 MAX_CHANNELS = 100  # of a connection, and of a published event
+MAX_DEPTH = 100  # of nested JSON
 MAX_WAITING = 4 << 20  # characters that a client has not read; it is disconnected above that
 
 Open = Callable[[web.Request], Awaitable[web.WebSocketResponse]]
@@ -107,12 +108,13 @@ class DemoPusher:
     async def publish(self, request: web.Request) -> web.Response:
         """Publishes an event: `{"name": …, "channel": …, "data": …}`, or with `channels`."""
         try:
-            event = await request.json()
+            event = parsed(await request.text())
             name, data = event["name"], event["data"]
             channels = event.get("channels") or [event["channel"]]
         except (ValueError, TypeError, KeyError, AttributeError):
             raise web.HTTPBadRequest(text="name, channel and data are expected\n") from None
-        if not isinstance(name, str) or len(channels) > MAX_CHANNELS:
+        names = [name, *channels] if isinstance(channels, list) else [None]
+        if not all(isinstance(each, str) for each in names) or len(channels) > MAX_CHANNELS:
             raise web.HTTPBadRequest(text=f"one name, up to {MAX_CHANNELS} channels\n")
         for channel in channels:
             for client in self._subscribers(channel):
@@ -122,12 +124,12 @@ class DemoPusher:
 
     async def authorize(self, request: web.Request) -> web.Response:
         """Signs a subscription. The form may have a user_id, and a user_info as JSON."""
-        form = {name: str(value) for name, value in (await request.post()).items()}
         try:
+            form = {name: str(value) for name, value in (await request.post()).items()}
             socket_id, channel = form["socket_id"], form["channel_name"]
             member: dict[str, Any] = {"user_id": form.get("user_id", f"guest {socket_id}")}
             if "user_info" in form:
-                member["user_info"] = json.loads(form["user_info"])
+                member["user_info"] = parsed(form["user_info"])
         except (KeyError, ValueError):
             text = "socket_id and channel_name are expected, and JSON as user_info\n"
             raise web.HTTPBadRequest(text=text) from None
@@ -139,7 +141,7 @@ class DemoPusher:
 
     def _receive(self, client: Client, text: str) -> None:
         try:
-            message = json.loads(text)
+            message = parsed(text)
             event, data = str(message["event"]), message.get("data")
         except (ValueError, TypeError, KeyError, AttributeError):
             return client.error("a message must be a JSON object with an event")
@@ -165,7 +167,7 @@ class DemoPusher:
         member, result = None, {}
         if name.startswith("presence-"):
             try:
-                member = json.loads(text or "")
+                member = parsed(text or "")
                 user_id = str(member["user_id"])
             except (ValueError, TypeError, KeyError):
                 return client.error(f"channel_data without user_id for {name}")
@@ -212,6 +214,29 @@ def sign(*parts: str) -> str:
     """The authorization of a subscription: the key, and a signature of the parts."""
     text = ":".join(parts).encode()
     return f"{KEY}:{hmac.new(SECRET.encode(), text, hashlib.sha256).hexdigest()}"
+
+
+def parsed(text: str) -> Any:
+    """The JSON value, if it can be written again.
+
+    :raises ValueError: also if it is nested too deeply, or has text that UTF-8 cannot express.
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        parts = (
+            each.values() if isinstance(each, dict) else each
+            for each in level
+            if isinstance(each, (dict, list))
+        )
+        level = [child for part in parts for child in part]
+    if level:
+        raise ValueError("nested too deeply")
+    compact(value).encode()
+    return value
 
 
 def compact(value: object) -> str:
