@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <openssl/crypto.h>
 #include <poll.h>
 #include <pthread.h>
@@ -393,6 +394,10 @@ int shim_curl_http_version(CURL *easy) {
 CURLMcode shim_curl_multi_set_socket(CURLM *multi, shim_curl_socket_fn fn, void *user) {
   CURLMcode result = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, fn);
   return result ? result : curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, user);
+}
+
+void shim_curl_multi_keep_connections(CURLM *multi) {
+  curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)INT_MAX);
 }
 
 CURLMcode shim_curl_multi_set_timer(CURLM *multi, shim_curl_timer_fn fn, void *user) {

@@ -194,6 +194,8 @@ typedef int (*shim_curl_socket_fn)(CURL *easy, curl_socket_t socket, int what, v
                                  void *socket_user);
 typedef int (*shim_curl_timer_fn)(CURLM *multi, long timeout_ms, void *user);
 CURLMcode shim_curl_multi_set_socket(CURLM *multi, shim_curl_socket_fn fn, void *user);
+/// Leaves it to us how many connections are kept.
+void shim_curl_multi_keep_connections(CURLM *multi);
 CURLMcode shim_curl_multi_set_timer(CURLM *multi, shim_curl_timer_fn fn, void *user);
 /// The value of CURLOPT_PRIVATE.
 intptr_t shim_curl_number(CURL *easy);

@@ -2,20 +2,6 @@ import CShims
 import Session
 import Wire
 
-/// libcurl's callbacks for a handle's worker. Each gets the handle as its user data.
-struct CurlCalls {
-    /// A line of the response's head.
-    let header: shim_curl_data_fn
-    let body: shim_curl_data_fn
-    /// More of the request's body is needed.
-    let bodyWanted: shim_curl_data_fn
-    let progress: shim_curl_progress_fn
-    /// A line of libcurl's log.
-    let log: shim_curl_debug_fn
-    /// A new connection is needed.
-    let socketWanted: shim_curl_wanted_fn
-}
-
 /// A libcurl easy handle that serves one exchange after another over the same network. Options that
 /// stay the same are set once, because setting them takes longer than a short exchange; `prepare`
 /// sets the others.
@@ -210,8 +196,10 @@ final class CurlHandle {
 
     // MARK: One exchange
 
+    /// - Parameter isCrowded: too many connections are idle, so close those that were not used
+    ///   lately.
     func prepare(
-        _ request: borrowing HTTPRequest, _ options: borrowing HTTPTransferOptions
+        _ request: borrowing HTTPRequest, _ options: borrowing HTTPTransferOptions, isCrowded: Bool
     ) throws(RealtimeError) {
         shim_curl_clear_notes(notes)
         notes.pointee.goes_out_once =
@@ -227,9 +215,10 @@ final class CurlHandle {
         }
         _ = shim_curl_set_string(
             easy, CURLOPT_REQUEST_TARGET, route.isForwarded ? request.url.text : request.url.target)
-        let wanted = Settings(
+        var wanted = Settings(
             for: request, options, isAlone: hasOwnAddresses && route.proxyURL != nil,
             isTunnel: route.isTunnel)
+        if isCrowded { wanted.idleSeconds = 2 }
         if wanted != settings { wanted.set(on: easy) }
         settings = wanted
         setBody(request)
@@ -258,6 +247,9 @@ final class CurlHandle {
         /// To learn that the server did not process a request. Not needed for idempotent requests,
         /// which are repeated anyway.
         var isWatched: Bool
+        /// Connections that were idle for longer are not used. libcurl closes them, too, but only
+        /// when it makes another, and at most once a second.
+        var idleSeconds = 118
 
         init(
             for request: borrowing HTTPRequest, _ options: borrowing HTTPTransferOptions,
@@ -288,6 +280,7 @@ final class CurlHandle {
             _ = shim_curl_set_long(easy, CURLOPT_FORBID_REUSE, isAlone ? 1 : 0)
             _ = shim_curl_set_long(easy, CURLOPT_NOPROGRESS, hasProgress ? 0 : 1)
             _ = shim_curl_set_long(easy, CURLOPT_VERBOSE, isWatched ? 1 : 0)
+            _ = shim_curl_set_long(easy, CURLOPT_MAXAGE_CONN, idleSeconds)
         }
     }
 

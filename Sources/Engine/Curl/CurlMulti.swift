@@ -103,6 +103,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
 
     private init(_ multi: UnsafeMutableRawPointer, on loop: Loop) {
         shim_curl_keep_wakeup_from_children(multi)
+        shim_curl_multi_keep_connections(multi)
         self.multi = multi
         self.loop = loop
         sockets = CurlSockets(epoll: loop.descriptor)

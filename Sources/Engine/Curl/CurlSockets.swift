@@ -20,6 +20,9 @@ final class CurlSockets {
     @exclusivity(unchecked) private var entries: [Entry] = []
     /// Sockets that libcurl has released in this turn.
     @exclusivity(unchecked) private var released: [Int32] = []
+    /// How many connections wait for a next exchange.
+    @exclusivity(unchecked) private var idle = 0
+    private static let mostIdle = 256
     /// Kept connections of HTTP/1.1, by their local ports.
     @exclusivity(unchecked) private var alternating: [Int32: [Int32]] = [:]
     /// Sockets that epoll reported and libcurl has not handled yet, from `readyHead` on.
@@ -50,16 +53,31 @@ final class CurlSockets {
         var seat: Int32 = 0
         /// libcurl watches it for that user.
         var isServing = false
+
+        var isIdle: Bool { isKept && !isServing }
     }
 
     init(epoll: Int32) { self.epoll = epoll }
+
+    /// Whether as many connections are idle as may be. A program may exchange with any number of
+    /// servers, and libcurl (7.88) must not choose what to close: it would keep an entry for each
+    /// server forever, and search them all each time.
+    var isCrowded: Bool { idle >= CurlSockets.mostIdle }
+
+    private func change(_ socket: Int32, _ body: (inout Entry) -> Void) {
+        let wasIdle = entries[Int(socket)].isIdle
+        body(&entries[Int(socket)])
+        idle += (entries[Int(socket)].isIdle ? 1 : 0) - (wasIdle ? 1 : 0)
+    }
 
     /// Call when an exchange has established a connection that outlives it.
     /// - Parameter isAlternating: the server only sends when it was asked, as in HTTP/1.1.
     func keep(_ socket: Int32, isAlternating: Bool = false) {
         makeRoom(for: socket)
-        entries[Int(socket)].isKept = true
-        entries[Int(socket)].events = 0
+        change(socket) { entry in
+            entry.isKept = true
+            entry.events = 0
+        }
         forgetPort(of: socket)
         guard isAlternating else { return }
         let port = shim_socket_own_port(socket)
@@ -133,8 +151,10 @@ final class CurlSockets {
 
     func belongs(_ socket: Int32, to seat: Int) {
         makeRoom(for: socket)
-        entries[Int(socket)].seat = Int32(truncatingIfNeeded: seat)
-        entries[Int(socket)].isServing = true
+        change(socket) { entry in
+            entry.seat = Int32(truncatingIfNeeded: seat)
+            entry.isServing = true
+        }
     }
 
     /// The socket that libcurl watches for a user; nil for none. Takes as long as there are
@@ -151,8 +171,10 @@ final class CurlSockets {
     /// - Returns: whether it stays in epoll until `settle`.
     func release(_ socket: Int32) -> Bool {
         makeRoom(for: socket)
-        entries[Int(socket)].readyEvents = 0
-        entries[Int(socket)].isServing = false
+        change(socket) { entry in
+            entry.readyEvents = 0
+            entry.isServing = false
+        }
         guard isKept(socket) else {
             entries[Int(socket)].isConnecting = false
             _ = shim_epoll_remove(epoll, socket)
@@ -237,10 +259,12 @@ final class CurlSockets {
             if socket < me.entries.count {
                 me.leave(socket)
                 me.forgetPort(of: socket)
-                me.entries[Int(socket)].isKept = false
-                me.entries[Int(socket)].isConnecting = false
-                me.entries[Int(socket)].isServing = false
-                me.entries[Int(socket)].readyEvents = 0
+                me.change(socket) { entry in
+                    entry.isKept = false
+                    entry.isConnecting = false
+                    entry.isServing = false
+                    entry.readyEvents = 0
+                }
             }
         }
         return Glibc.close(socket)

@@ -107,7 +107,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     ) throws(RealtimeError) {
         self.init(of: request, options, by: handle, handles, multi, owner)
         handle.calls(HTTPTransfer.calls, for: Unmanaged.passUnretained(self).toOpaque())
-        try handle.prepare(request, options)
+        try handle.prepare(request, options, isCrowded: multi.sockets.isCrowded)
         try multi.add(self)
     }
 

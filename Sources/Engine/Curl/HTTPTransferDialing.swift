@@ -94,6 +94,7 @@ extension HTTPTransfer: CurlBeginner {
 extension HTTPTransfer: CurlDialUser {
     func dialed(_ socket: DialedSocket) {
         handle.give(socket)
+        if multi.sockets.isCrowded { handle.abandonConnection() }
         resumeConnecting()
     }
 

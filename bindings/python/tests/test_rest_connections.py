@@ -209,3 +209,68 @@ def test_a_tunnel_is_not_shared(serve: Any, tmp_path: Path) -> None:
     with direct, pytest.raises(librealtime.RealtimeError):
         direct.get("/")
     assert spoken == ["http/1.1", "h2"]
+
+
+class Hosts:
+    """One server under many addresses, each an origin of its own."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self._listener = socket.create_server(("0.0.0.0", 0), backlog=128)
+        self._open: set[asyncio.StreamWriter] = set()
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._answer, sock=self._listener)
+
+    async def stop(self) -> None:
+        self._server.close()
+        for writer in list(self._open):
+            writer.close()
+
+    def url(self, number: int) -> str:
+        address = f"127.0.{1 + number // 250}.{1 + number % 250}"
+        return f"http://{address}:{self._listener.getsockname()[1]}/"
+
+    @property
+    def idle(self) -> int:
+        return len(self._open)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.opened += 1
+        self._open.add(writer)
+        try:
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(OK)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self._open.discard(writer)
+            writer.close()
+
+
+def test_connections_are_kept_for_several_origins(run: Any) -> None:
+    async def main() -> None:
+        hosts = Hosts()
+        await hosts.start()
+        async with librealtime.RESTClient() as client:
+            for number in range(24):
+                await client.get(hosts.url(number % 12))
+        assert hosts.opened == 12
+        await hosts.stop()
+
+    run(main())
+
+
+def test_only_so_many_connections_are_kept(run: Any) -> None:
+    """A program may send requests to any number of servers."""
+
+    async def main() -> None:
+        hosts = Hosts()
+        await hosts.start()
+        async with librealtime.RESTClient() as client:
+            most = 0
+            for number in range(400):
+                await client.get(hosts.url(number))
+                most = max(most, hosts.idle)
+            assert hosts.opened == 400 and 200 < most <= 260
+        await hosts.stop()
+
+    run(main())
