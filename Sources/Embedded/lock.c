@@ -11,6 +11,7 @@ void embedded_lock_slowly(uint32_t *word) {
   // contended.
   while (__atomic_exchange_n(word, 2, __ATOMIC_ACQUIRE) != 0)
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+  shim_acquired(word);
 }
 
 void embedded_unlock_slowly(uint32_t *word) {

@@ -21,5 +21,6 @@
 #include "shim_simd.h"
 #include "shim_sodium.h"
 #include "shim_tls.h"
+#include "shim_watch.h"
 
 #endif

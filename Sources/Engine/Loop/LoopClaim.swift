@@ -40,7 +40,9 @@ extension Loop {
         }
         let free = owner.compareExchange(
             expected: 0, desired: shim_thread_self(), ordering: .acquiring)
-        return free.exchanged ? .claimed : .elsewhere
+        guard free.exchanged else { return .elsewhere }
+        shim_acquired(address)
+        return .claimed
     }
 
     func endCall() {
@@ -53,7 +55,15 @@ extension Loop {
         if isClosed.load(ordering: .sequentiallyConsistent) { finishClosing() }
     }
 
-    func releaseClaim() { owner.store(0, ordering: .sequentiallyConsistent) }
+    func releaseClaim() {
+        shim_releases(address)
+        owner.store(0, ordering: .sequentiallyConsistent)
+    }
+
+    /// For valgrind, which does not see that the claim is a lock.
+    private var address: UnsafeRawPointer {
+        UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+    }
 
     /// Claims the loop for a call that cannot be posted. Waits for other threads' short calls.
     /// Returns false while a thread dispatches.
@@ -63,7 +73,10 @@ extension Loop {
         while true {
             let (claimed, current) = owner.compareExchange(
                 expected: 0, desired: desired, ordering: .sequentiallyConsistent)
-            if claimed { return true }
+            if claimed {
+                shim_acquired(address)
+                return true
+            }
             if current & Loop.dispatching != 0 || current == shim_thread_self() { return false }
             // Another thread makes a short call, which ends in a moment.
             sched_yield()
