@@ -81,10 +81,11 @@ struct Console: Sendable {
         write(Array("realtime: \(line)\n".utf8), to: STDERR_FILENO)
     }
 
-    /// Escapes control characters, so that a peer cannot control the terminal. A log file with our
-    /// standard error may be shown on a terminal later, so that is escaped, too.
+    /// Escapes what a terminal would obey or a reader not see, so that a peer cannot control the
+    /// terminal. A log file with our standard error may be shown on a terminal later, so that is
+    /// escaped, too.
     private static func shown(_ text: String) -> String {
-        text.escaped { $0.properties.generalCategory == .control && $0 != "\t" && $0 != "\n" }
+        text.escaped { $0.isHidden && $0 != "\t" && $0 != "\n" }
     }
 
     static let network = "when there is a network"
@@ -186,16 +187,8 @@ extension String {
         }
     }
 
-    /// Without line ends, and without what could control a terminal or change the direction of
-    /// writing (Unicode Standard Annex #9).
-    var oneLine: String {
-        escaped {
-            switch $0.value {
-            case 0x2028, 0x2029, 0x202A...0x202E, 0x2066...0x2069: true
-            default: $0.properties.generalCategory == .control
-            }
-        }
-    }
+    /// Without line ends, and without what a terminal would obey or a reader not see.
+    var oneLine: String { escaped { $0.isHidden } }
 
     fileprivate func escaped(_ isEscaped: (Unicode.Scalar) -> Bool) -> String {
         unicodeScalars.reduce(into: "") { result, scalar in
@@ -204,6 +197,20 @@ extension String {
             } else {
                 result.unicodeScalars.append(scalar)
             }
+        }
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether it is a control character, ends a line, changes the direction of writing (Unicode
+    /// Standard Annex #9) or has no width. The two joiners are shown: emoji and the words of some
+    /// languages need them.
+    var isHidden: Bool {
+        if value < 0x7F { return value < 0x20 }
+        switch properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: return true
+        case .format: return value != 0x200C && value != 0x200D
+        default: return false
         }
     }
 }

@@ -46,42 +46,41 @@ struct JSONLine {
         return copy
     }
 
-    /// RFC 8259 §7.
+    /// RFC 8259 §7. What a terminal would obey or a reader not see is escaped, too.
     private static func quoted(_ text: String) -> String {
-        var text = text
-        return text.withUTF8 { bytes in
-            var result = "\""
-            // Of the bytes that are not in the result yet.
-            var start = 0
-            var index = 0
-            while index < bytes.count {
-                let byte = bytes[index]
-                // U+0080 to U+009F have two bytes, of which the first is 0xC2.
-                let isLong = byte == 0xC2 && bytes[index + 1] < 0xA0
-                let length = isLong ? 2 : 1
-                if isLong || byte < 0x20 || byte == 0x22 || byte == 0x5C || byte == 0x7F {
-                    result += String(decoding: bytes[start..<index], as: UTF8.self)
-                    result += escaped(isLong ? bytes[index + 1] : byte)
-                    start = index + length
-                }
-                index += length
+        let scalars = text.unicodeScalars
+        var result = "\""
+        // Of what is not in the result yet.
+        var start = scalars.startIndex
+        var index = start
+        while index < scalars.endIndex {
+            let scalar = scalars[index]
+            let next = scalars.index(after: index)
+            if scalar == "\"" || scalar == "\\" || scalar.isHidden {
+                result.unicodeScalars += scalars[start..<index]
+                result += escaped(scalar)
+                start = next
             }
-            result += String(decoding: bytes[start...], as: UTF8.self)
-            return result + "\""
+            index = next
         }
+        result.unicodeScalars += scalars[start...]
+        return result + "\""
     }
 
-    /// - Parameter character: below U+0100.
-    private static func escaped(_ character: UInt8) -> String {
-        switch Unicode.Scalar(character) {
+    private static func escaped(_ scalar: Unicode.Scalar) -> String {
+        switch scalar {
         case "\"": return "\\\""
         case "\\": return "\\\\"
         case "\n": return "\\n"
         case "\r": return "\\r"
         case "\t": return "\\t"
         default:
-            let digits = String(character, radix: 16)
-            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            return UTF16.encode(scalar).map { units in
+                units.reduce(into: "") { result, unit in
+                    let digits = String(unit, radix: 16)
+                    result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
+            } ?? ""
         }
     }
 

@@ -224,8 +224,10 @@ private func field(_ name: String, _ value: String) -> HeaderField {
     }
 
     @Test func messagesHaveNoControlCharacters() {
-        let error = RealtimeError(.tls, "the name 'a\u{1B}[2J\r\nb\u{7F}\u{9B}é👩‍👧' is wrong")
-        let message = "the name 'a\\u{1b}[2J\\u{d}\\u{a}b\\u{7f}\\u{9b}é👩‍👧' is wrong"
+        let hostile = "a\u{1B}[2J\r\nb\u{7F}\u{9B}é👩‍👧\u{202E}\u{2028}\u{FEFF}"
+        let error = RealtimeError(.tls, "the name '\(hostile)' is wrong")
+        let shown = "a\\u{1b}[2J\\u{d}\\u{a}b\\u{7f}\\u{9b}é👩‍👧\\u{202e}\\u{2028}\\u{feff}"
+        let message = "the name '\(shown)' is wrong"
         #expect(error.message == message)
         #expect("\(error)".hasPrefix(message))
     }

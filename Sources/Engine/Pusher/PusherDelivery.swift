@@ -132,7 +132,8 @@ extension PusherConnection {
 
     /// Passes a line to the caller's log. It must not contain a secret.
     func debug(_ line: @autoclosure () -> String) {
-        handlers.debug?("[PUSHER DEBUG] \(line())")
+        // Text of the server must not control the terminal on which a log is read.
+        handlers.debug?("[PUSHER DEBUG] \(line())".withoutControls)
     }
 
     func debugMessage(_ what: String, _ message: [UInt8]) {

@@ -239,24 +239,26 @@ package struct SentSecrets: Sendable {
 
     /// The next byte of a text, without the backslashes that JSON has put before it, each of which
     /// may be doubled where JSON is inside a string. `\u` and four digits are one ASCII character.
-    private static func unit(
+    /// - Returns: `backslashes` is how many there were, and `isCode` whether the byte was one of
+    ///   these codes.
+    static func unit(
         in text: UnsafeRawBufferPointer, at start: Int
-    ) -> (byte: UInt8, end: Int) {
+    ) -> (byte: UInt8, backslashes: Int, isCode: Bool, end: Int) {
         let backslash = UInt8(ascii: "\\")
-        guard text[start] == backslash else { return (text[start], start + 1) }
+        guard text[start] == backslash else { return (text[start], 0, false, start + 1) }
         var index = start + 1
         // JSON is not nested so deep that there are more.
         while index < text.count, text[index] == backslash, index - start < 16 { index += 1 }
-        guard index < text.count else { return (backslash, index) }
-        guard text[index] == UInt8(ascii: "u"), index + 4 < text.count else {
-            return (text[index], index + 1)
-        }
+        let count = index - start
+        guard index < text.count else { return (backslash, count - 1, false, index) }
+        let plain = (text[index], count, false, index + 1)
+        guard text[index] == UInt8(ascii: "u"), index + 4 < text.count else { return plain }
         var code = 0
         for digit in text[(index + 1)...(index + 4)] {
-            guard let value = digit.hexDigitValue else { return (text[index], index + 1) }
+            guard let value = digit.hexDigitValue else { return plain }
             code = code << 4 | Int(value)
         }
-        return code < 0x80 ? (UInt8(code), index + 5) : (text[index], index + 1)
+        return code < 0x80 ? (UInt8(code), count, true, index + 5) : plain
     }
 
     /// The last bytes that were read, and where each began.

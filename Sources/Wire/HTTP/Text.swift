@@ -81,6 +81,17 @@ extension Collection where Element == UInt8 {
 extension Unicode.Scalar {
     /// The escape for a character that must not be printed in an error message.
     package var escaped: String { "\\u{\(String(value, radix: 16))}" }
+
+    /// Whether a terminal would obey it, or a reader not see it: controls, and what ends a line,
+    /// changes the direction of writing or has no width. The two joiners are shown: emoji and the
+    /// words of some languages need them.
+    fileprivate var isHidden: Bool {
+        switch properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: true
+        case .format: value != 0x200C && value != 0x200D
+        default: false
+        }
+    }
 }
 
 extension BidirectionalCollection where Element == UInt8 {
@@ -99,12 +110,12 @@ extension StringProtocol {
         utf8.elementsEqual(other.utf8) { $0.asciiLowercased == $1.asciiLowercased }
     }
 
-    /// The text for a message. Control characters are written as escapes: a terminal would obey
-    /// them, and a log could read them as a line end.
+    /// The text for a message or a log. Control characters and those that cannot be seen are
+    /// written as escapes: a terminal would obey them, and a log could read them as a line end.
     package var withoutControls: String {
         guard utf8.contains(where: { $0 < 0x20 || $0 >= 0x7F }) else { return String(self) }
         return unicodeScalars.reduce(into: "") { result, scalar in
-            if scalar.properties.generalCategory == .control {
+            if scalar.isHidden {
                 result += scalar.escaped
             } else {
                 result.unicodeScalars.append(scalar)

@@ -1,7 +1,7 @@
 /// Messages as they may be shown in a log: without authorizations, signatures and keys.
 package enum PusherRedaction {
     /// Members whose text is left out, also in data that is JSON within a string.
-    private static let members: [StaticString] = ["auth", "shared_secret"]
+    private static let members = ["auth", "shared_secret"]
     /// So many hexadecimal digits in a row may be a signature, wherever they are.
     private static let digitsOfSignature = 64
     private static let quote = UInt8(ascii: "\"")
@@ -37,38 +37,77 @@ package enum PusherRedaction {
         return shown
     }
 
-    /// The text of a secret member whose name begins here.
-    private static func value(in message: UnsafeRawBufferPointer, at start: Int) -> Range<Int>? {
-        guard start > 0, message[start - 1] == quote else { return nil }
-        let rest = UnsafeRawBufferPointer(rebasing: message[start...])
-        guard let name = members.first(where: { rest.beginsWithWord($0) }) else { return nil }
-        // The end of the name, a colon, and the beginning of the text.
-        var index = start + name.utf8CodeUnitCount
-        var quotes = 0
-        var colons = 0
-        var depth = 0
-        while index < message.count, quotes < 2 {
-            switch message[index] {
-            case quote:
-                quotes += 1
-                guard quotes == 1 || colons == 1 else { return nil }
-            case UInt8(ascii: ":"): colons += 1
-            case backslash: if colons == 1 { depth += 1 }
-            case 0x20, 0x09, 0x0A, 0x0D: break
-            default: return nil
+    /// A character, however JSON has escaped it: `"` can be `\u0022`, too, and in a string within a
+    /// string `\"` or `\u005c"`.
+    private struct Character {
+        var byte: UInt8
+        /// How many backslashes precede it, or would if it were not written as a code.
+        var level = 0
+        var isCode = false
+        var end: Int
+
+        private static let longest = 64
+
+        init(in message: UnsafeRawBufferPointer, at start: Int) {
+            (byte, end) = (0, start)
+            while end < message.count, end - start < Character.longest {
+                let unit = SentSecrets.unit(in: message, at: end)
+                (byte, end, isCode) = (unit.byte, unit.end, unit.isCode)
+                level += unit.backslashes
+                guard byte == backslash else { break }
+                level += 1
             }
-            index += 1
+            if isCode { level = max(0, 2 * level - 1) }
         }
-        guard quotes == 2 else { return nil }
-        let first = index
-        var backslashes = 0
-        while index < message.count {
+
+        var isBlank: Bool {
+            switch byte {
+            case 0x20, 0x09, 0x0A, 0x0D: true
+            case UInt8(ascii: "n"), UInt8(ascii: "t"), UInt8(ascii: "r"): level > 0 && !isCode
+            default: false
+            }
+        }
+    }
+
+    /// The text of a secret member, the quote before whose name begins here.
+    private static func value(in message: UnsafeRawBufferPointer, at start: Int) -> Range<Int>? {
+        guard message[start] == quote || message[start] == backslash else { return nil }
+        var next = Character(in: message, at: start)
+        guard next.byte == quote else { return nil }
+        func advance() { next = Character(in: message, at: next.end) }
+        func skipBlanks() {
+            repeat { advance() } while next.isBlank && next.end < message.count
+        }
+        guard let end = endOfName(in: message, at: next.end) else { return nil }
+        next.end = end
+        skipBlanks()
+        guard next.byte == UInt8(ascii: ":") else { return nil }
+        skipBlanks()
+        guard next.byte == quote else { return nil }
+        let (first, depth) = (next.end, next.level)
+        while next.end < message.count {
+            let begin = next.end
+            advance()
             // Each quote inside the text has more backslashes, and each backslash is doubled.
-            if message[index] == quote, backslashes % (2 * (depth + 1)) == depth { break }
-            backslashes = message[index] == backslash ? backslashes + 1 : 0
-            index += 1
+            if next.byte == quote, next.level % (2 * (depth + 1)) == depth {
+                return first..<max(first, next.isCode ? begin : next.end - 1 - depth)
+            }
         }
-        return first..<max(first, index - depth)
+        return first..<message.count
+    }
+
+    /// The end of the quote after a member's name, if that is one of a secret.
+    private static func endOfName(in message: UnsafeRawBufferPointer, at start: Int) -> Int? {
+        for name in members {
+            var end = start
+            let isFound = (name.utf8 + [quote]).allSatisfy { byte in
+                let next = Character(in: message, at: end)
+                end = next.end
+                return next.byte == byte
+            }
+            if isFound { return end }
+        }
+        return nil
     }
 
     private static func signature(
