@@ -23,6 +23,7 @@ final class PartialFile: @unchecked Sendable {
     /// - Parameter continues: keeps the part of an earlier run; its bytes count.
     init(_ path: String, continues: Bool) throws {
         try PEM.refuse(path, "--output")
+        try PartialFile.refuseLink(path)
         self.path = path
         target =
             realpath(path, nil).map { name in
@@ -43,10 +44,44 @@ final class PartialFile: @unchecked Sendable {
         let name = "\(target).part"
         part = name
         isNew = access(name, F_OK) != 0
-        descriptor = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
+        // Without O_NONBLOCK, opening a pipe would wait for its other end.
+        let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+        descriptor = open(name, flags, 0o666)
         guard descriptor >= 0 else { throw Files.failure("cannot be written", isNew ? path : name) }
+        try PartialFile.checkOurs(descriptor, name)
         if exists { fchmod(descriptor, facts.st_mode & 0o7777) }
         if continues { count = max(0, Int(lseek(descriptor, 0, SEEK_END))) }
+    }
+
+    /// Others may have put a link there, in a folder that they can write too: its file would be
+    /// replaced. The user's own links are followed, as by a shell.
+    private static func refuseLink(_ path: String) throws {
+        var link = stat()
+        guard lstat(path, &link) == 0, link.st_mode & S_IFMT == S_IFLNK,
+            link.st_uid != geteuid()
+        else { return }
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        var folder = stat()
+        guard stat(slash.map { String(path[...$0]) } ?? ".", &folder) == 0,
+            folder.st_mode & 0o022 != 0, folder.st_uid != link.st_uid
+        else { return }
+        throw RealtimeError(
+            .system,
+            "\"\(path)\" is a symbolic link of another user, in a folder that others can write;"
+                + " it is not followed")
+    }
+
+    /// Nobody chose the name of the part, so what is there must come from an earlier run: otherwise
+    /// its bytes would go to a file that another user has chosen, or can read.
+    private static func checkOurs(_ descriptor: Int32, _ name: String) throws {
+        var facts = stat()
+        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG,
+            facts.st_uid == geteuid(), facts.st_nlink == 1
+        else {
+            throw RealtimeError(
+                .system,
+                "\"\(name)\" is not the part of an earlier download by this user; remove it")
+        }
     }
 
     deinit {

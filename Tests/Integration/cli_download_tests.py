@@ -313,6 +313,27 @@ def test_the_file_has_its_name_when_it_is_whole(
     expect("cannot be written: Is a directory" in said, said)
 
 
+@pytest.mark.parametrize("kind", ["symlink", "hard link", "pipe"])
+def test_a_part_of_others_is_left_alone(
+    tool: Tool, servers: Servers, folder: pathlib.Path, kind: str
+) -> None:
+    """Another user may have put it there, so that a file of this user is overwritten."""
+    victim, part = folder / "victim", folder / "out.part"
+    victim.write_text("as before")
+    if kind == "hard link":
+        os.link(victim, part)
+    elif kind == "pipe":
+        os.mkfifo(part)
+    else:
+        part.symlink_to(victim)
+    url = http(servers.script(Broken()))
+    for more in ([], ["--continue-at", "-"]):
+        said = tool.run("get", url, "-o", str(folder / "out"), *more, status=OTHER).stderr
+        expect("out" in said, said)
+        expect(victim.read_text() == "as before", "it was overwritten")
+    expect(not (folder / "out").exists(), f"{files(folder)}")
+
+
 def test_pipes_are_written_as_they_are(tool: Tool, servers: Servers, folder: pathlib.Path) -> None:
     pipe = folder / "pipe"
     os.mkfifo(pipe)
