@@ -1580,6 +1580,18 @@ rt_status rt_websocket_set_allow_insecure_redirects(rt_websocket *websocket, boo
 rt_status rt_websocket_add_safe_header(rt_websocket *websocket, const char *name);
 
 /**
+ * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
+ * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
+ * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
+ * be sent there, or the messages of a WebSocket. Each call adds one. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_add_redirect_origin(rt_websocket *websocket, const char *origin);
+
+/**
  * Reconnects with the delays of a backoff when the connection is lost or fails; without a backoff
  * it does not reconnect. It ends for good after a close by this side, the peer's close codes 1000
  * (unless `reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, a 4xx response other
@@ -2532,6 +2544,18 @@ rt_status rt_eventsource_set_allow_insecure_redirects(rt_eventsource *eventsourc
 rt_status rt_eventsource_add_safe_header(rt_eventsource *eventsource, const char *name);
 
 /**
+ * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
+ * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
+ * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
+ * be sent there, or the messages of a WebSocket. Each call adds one. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_add_redirect_origin(rt_eventsource *eventsource, const char *origin);
+
+/**
  * A query parameter that carries the last event id, in addition to the header Last-Event-ID, for
  * servers and proxies that ignore the header. Default: none. Before start.
  *
@@ -3459,6 +3483,18 @@ rt_status rt_longpoll_set_allow_insecure_redirects(rt_longpoll *longpoll, bool e
 rt_status rt_longpoll_add_safe_header(rt_longpoll *longpoll, const char *name);
 
 /**
+ * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
+ * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
+ * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
+ * be sent there, or the messages of a WebSocket. Each call adds one. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_add_redirect_origin(rt_longpoll *longpoll, const char *origin);
+
+/**
  * The minimum time between the starts of two polls if the server does not hold polls: it responds
  * within `min_hold_ms`, with nothing or with a message whose cursor one of the last eight polls
  * had. If messages move the cursor, the next poll starts at once, for the first 1,000 polls, then
@@ -4075,6 +4111,18 @@ rt_status rt_rest_set_allow_insecure_redirects(rt_rest *rest, bool enabled);
 rt_status rt_rest_add_safe_header(rt_rest *rest, const char *name);
 
 /**
+ * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
+ * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
+ * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
+ * be sent there, or the messages of a WebSocket. Each call adds one. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_add_redirect_origin(rt_rest *rest, const char *origin);
+
+/**
  * The largest response that is kept whole, after decompression. A larger one is an
  * RT_ERROR_TOO_LARGE. Streamed responses have no such limit. Default: 64 MiB; 0 means no limit.
  * Before the first request.
@@ -4151,9 +4199,9 @@ rt_status rt_rest_set_max_per_host(rt_rest *rest, uint32_t count);
  * "https://files.example.org", or "*" for all. Requests may have any absolute URL, but other
  * origins receive only harmless headers: Accept, Accept-Encoding, Accept-Language, Cache-Control,
  * Content-Type, Last-Event-ID, User-Agent and those of `add_safe_header`. Headers set on the
- * request itself are always sent. After a redirect to another origin no credential is sent, not
- * even to one of these. A client without a base URL and without such an origin sends everything to
- * every URL. Each call adds one. Before the first request.
+ * request itself are always sent. A client without a base URL and without such an origin sends
+ * everything to every URL. Redirects do not count here, see `add_redirect_origin`. Each call adds
+ * one. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
  *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
@@ -5028,6 +5076,18 @@ rt_status rt_spreadbot_set_allow_insecure_redirects(rt_spreadbot *spreadbot, boo
 rt_status rt_spreadbot_add_safe_header(rt_spreadbot *spreadbot, const char *name);
 
 /**
+ * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
+ * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
+ * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
+ * be sent there, or the messages of a WebSocket. Each call adds one.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_add_redirect_origin(rt_spreadbot *spreadbot, const char *origin);
+
+/**
  * Whether compressed responses are requested and decoded: gzip, deflate, and, if libbrotlidec and
  * libzstd are installed, br and zstd. A response that cannot be decoded is an RT_ERROR_PROTOCOL.
  * What is not a known coding, such as "utf-8", is ignored, and the body passed on as it came.
@@ -5882,6 +5942,18 @@ rt_status rt_pusher_set_allow_insecure_redirects(rt_pusher *pusher, bool enabled
  * Since 0.1.
  */
 rt_status rt_pusher_add_safe_header(rt_pusher *pusher, const char *name);
+
+/**
+ * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
+ * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
+ * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
+ * be sent there, or the messages of a WebSocket. Each call adds one.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_pusher_add_redirect_origin(rt_pusher *pusher, const char *origin);
 
 /**
  * Whether the WebSocket offers permessage-deflate, and whether compressed responses to the requests
@@ -7586,6 +7658,18 @@ rt_status rt_ddp_set_allow_insecure_redirects(rt_ddp *ddp, bool enabled);
  * Since 0.1.
  */
 rt_status rt_ddp_add_safe_header(rt_ddp *ddp, const char *name);
+
+/**
+ * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
+ * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
+ * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
+ * be sent there, or the messages of a WebSocket. Each call adds one. Before the client is used.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_ddp_add_redirect_origin(rt_ddp *ddp, const char *origin);
 
 /**
  * Whether the WebSocket offers permessage-deflate, and SockJS accepts compressed responses.

@@ -33,6 +33,7 @@ extension DDPClient.Options {
         target.redirects.maximum = try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
         target.redirects.allowsInsecure = allowInsecureRedirects
         for one in safeHeaders { try target.redirects.addSafeName(one) }
+        for one in redirectOrigins { try target.redirects.addOrigin(one) }
         target.compression = compression
         target.http2 = http2
         target.mayFallBack = sockJSFallback
@@ -74,6 +75,7 @@ extension EventSource.Options {
         target.redirects.maximum = try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
         target.redirects.allowsInsecure = allowInsecureRedirects
         for one in safeHeaders { try target.redirects.addSafeName(one) }
+        for one in redirectOrigins { try target.redirects.addOrigin(one) }
         target.idQueryParameter = idQueryParameter.flatMap { $0.isEmpty ? nil : $0 }
         target.reconnects = reconnect
         target.retriesUnsafe = retryUnsafe
@@ -116,6 +118,7 @@ extension LongPoll.Options {
         target.redirects.maximum = try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
         target.redirects.allowsInsecure = allowInsecureRedirects
         for one in safeHeaders { try target.redirects.addSafeName(one) }
+        for one in redirectOrigins { try target.redirects.addOrigin(one) }
         target.interval = try OptionCheck.delay(interval, "interval")
         target.pollTimeout = try OptionCheck.limit(pollTimeout, "pollTimeout")
         target.minHold = try OptionCheck.delay(minHold, "minHold")
@@ -173,6 +176,7 @@ extension PusherClientOptions {
         target.redirects.maximum = try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
         target.redirects.allowsInsecure = allowInsecureRedirects
         for one in safeHeaders { try target.redirects.addSafeName(one) }
+        for one in redirectOrigins { try target.redirects.addOrigin(one) }
         target.compression = compression
         target.http2 = http2
         target.connectTimeout = try OptionCheck.limit(connectTimeout, "connectTimeout")
@@ -216,6 +220,7 @@ extension REST.Options {
             try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
         target.policy.redirects.allowsInsecure = allowInsecureRedirects
         for one in safeHeaders { try target.policy.redirects.addSafeName(one) }
+        for one in redirectOrigins { try target.policy.redirects.addOrigin(one) }
         target.policy.bodyLimit = try OptionCheck.atLeast(0, maxBodyBytes, "maxBodyBytes")
         target.network = try network.configuration()
         target.queueCapacity = try OptionCheck.atLeast(0, queueCapacity, "queueCapacity")
@@ -280,6 +285,7 @@ extension Spreadbot.Configuration {
         target.redirects.maximum = try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
         target.redirects.allowsInsecure = allowInsecureRedirects
         for one in safeHeaders { try target.redirects.addSafeName(one) }
+        for one in redirectOrigins { try target.redirects.addOrigin(one) }
         target.http.compression = compression
         target.http.http2 = http2
         target.http.connectTimeout = try OptionCheck.limit(connectTimeout, "connectTimeout")
@@ -315,6 +321,7 @@ extension WebSocket.Options {
         target.redirects.maximum = try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
         target.redirects.allowsInsecure = allowInsecureRedirects
         for one in safeHeaders { try target.redirects.addSafeName(one) }
+        for one in redirectOrigins { try target.redirects.addOrigin(one) }
         target.reconnect = try reconnect?.configuration()
         target.reconnectsAfterNormalClose = reconnectAfterNormalClose
         target.offlineQueueLimit = try OptionCheck.atLeast(0, offlineQueue, "offlineQueue")

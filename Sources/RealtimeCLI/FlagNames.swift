@@ -17,7 +17,8 @@ enum FlagNames {
         ("maxMessageBytes", nil), ("maxNameBytes", nil), ("maxReconnects", nil),
         ("maxRedirects", nil), ("allowInsecureRedirects", nil), ("maxUnsentBytes", nil),
         ("offlineQueue", nil), ("pongTimeout", nil), ("queueCapacity", nil),
-        ("queueTime", nil), ("reconnectAttemptsMax", nil), ("responseTimeout", nil),
+        ("queueTime", nil), ("reconnectAttemptsMax", nil), ("redirectOrigins", nil),
+        ("responseTimeout", nil),
         ("sendLimitBytes", nil),
     ]
 

@@ -365,6 +365,7 @@ static void options_are_checked(rt_loop *loop) {
   CHECK_OK(rt_ddp_set_max_redirects(ddp, 2));
   CHECK_OK(rt_ddp_set_allow_insecure_redirects(ddp, true));
   CHECK_OK(rt_ddp_add_safe_header(ddp, "X-A"));
+  CHECK_OK(rt_ddp_add_redirect_origin(ddp, "wss://b.example.org"));
   CHECK_OK(rt_ddp_set_compression(ddp, false));
   CHECK_OK(rt_ddp_set_http2(ddp, false));
   CHECK_OK(rt_ddp_set_sockjs_fallback(ddp, false));

@@ -200,6 +200,7 @@ static void arguments(rt_loop *loop) {
   CHECK_STATUS(rt_eventsource_add_retry_status(source, 401), bad);
   CHECK_STATUS(rt_eventsource_set_max_redirects(source, 21), bad);
   CHECK_STATUS(rt_eventsource_add_safe_header(source, "a b"), RT_ERROR_INVALID_HEADER);
+  CHECK_STATUS(rt_eventsource_add_redirect_origin(source, "http://h/a"), RT_ERROR_INVALID_URL);
   CHECK_STATUS(rt_eventsource_add_listener(source, "", on_odd, &s, on_destroy, NULL), bad);
   CHECK_STATUS(rt_eventsource_add_listener(source, "x", NULL, &s, on_destroy, NULL), bad);
   CHECK(s.destroyed == 2);
@@ -215,7 +216,6 @@ static void arguments(rt_loop *loop) {
   CHECK_OK(rt_eventsource_set_method(source, "REPORT"));
   CHECK_OK(rt_eventsource_set_body(source, (const uint8_t *)"x", 1));
   CHECK_OK(rt_eventsource_set_body(source, NULL, 0));
-  CHECK_OK(rt_eventsource_clear_headers(source));
   CHECK_OK(rt_eventsource_set_id_query_parameter(source, "id"));
   CHECK_OK(rt_eventsource_set_max_reconnects(source, 5));
   CHECK_OK(rt_eventsource_set_retry_unsafe(source, true));

@@ -1,4 +1,4 @@
-/* Before a connection is open: redirects are followed without credentials, and a refusal is
+/* Before a connection is open: redirects are followed within an origin, and a refusal is
  * reported with its status, headers and body. */
 #include "contract.h"
 
@@ -77,18 +77,28 @@ static void redirects(rt_loop *loop, const char *server) {
   rt_websocket_free(websocket);
 }
 
-static void credentials_stay(rt_loop *loop, const char *server) {
-  story s = {0};
-  rt_websocket *websocket = told(loop, server, "/away", &s);
+/* A redirect to another origin: credentials and messages stay, unless the program allows it. */
+static rt_websocket *sent_away(rt_loop *loop, const char *server, const char *origin, story *s) {
+  rt_websocket *websocket = told(loop, server, "/away", s);
   CHECK_OK(rt_websocket_set_bearer_token(websocket, "secret"));
-  CHECK_OK(rt_websocket_set_header(websocket, "X-Api-Key", "secret"));
-  CHECK_OK(rt_websocket_set_user_agent(websocket, "known"));
+  if (origin) CHECK_OK(rt_websocket_add_redirect_origin(websocket, origin));
   CHECK_OK(rt_websocket_start(websocket));
-  TURN_UNTIL(loop, s.text[0] != '\0' || s.closed);
-  CHECK(s.errors == 0);
-  CHECK(strstr(s.text, "Host: localhost:") != NULL && strstr(s.text, "known") != NULL);
-  CHECK(strstr(s.text, "secret") == NULL);
-  rt_websocket_free(websocket);
+  TURN_UNTIL(loop, s->text[0] != '\0' || s->closed);
+  return websocket;
+}
+
+static void credentials_stay(rt_loop *loop, const char *server) {
+  story refused = {0}, other = {0}, allowed = {0};
+  char origin[100];
+  rt_websocket_free(sent_away(loop, server, NULL, &refused));
+  CHECK(refused.status == RT_ERROR_REDIRECT && refused.opened == 0);
+  CHECK(strstr(refused.error, "rt_websocket_add_redirect_origin") != NULL);
+  rt_websocket_free(sent_away(loop, server, "http://localhost:1", &other));
+  CHECK(other.status == RT_ERROR_REDIRECT && other.opened == 0);
+  snprintf(origin, sizeof origin, "ws://localhost%s", strrchr(server, ':'));
+  rt_websocket_free(sent_away(loop, server, origin, &allowed));
+  CHECK(allowed.errors == 0 && strstr(allowed.text, "Host: localhost:") != NULL);
+  CHECK(strstr(allowed.text, "secret") != NULL);
 }
 
 int main(int argc, char **argv) {

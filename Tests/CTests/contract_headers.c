@@ -52,6 +52,7 @@ static void spreadbot(rt_loop *loop) {
   CHECK_STATUS(rt_spreadbot_set_header(bot, "Accept", "x"), RT_ERROR_INVALID_HEADER);
   CHECK_OK(rt_spreadbot_add_safe_header(bot, "X-Safe"));
   CHECK_STATUS(rt_spreadbot_add_safe_header(bot, "no token"), RT_ERROR_INVALID_HEADER);
+  CHECK_STATUS(rt_spreadbot_add_redirect_origin(bot, NULL), RT_ERROR_INVALID_ARGUMENT);
   rt_spreadbot_free(bot);
 }
 

@@ -313,6 +313,7 @@ static void options_are_checked(rt_loop *loop, const char *server) {
   CHECK_STATUS(rt_longpoll_set_max_redirects(poll, 21), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_longpoll_set_allow_insecure_redirects(poll, true));
   CHECK_STATUS(rt_longpoll_add_safe_header(poll, "a b"), RT_ERROR_INVALID_HEADER);
+  CHECK_STATUS(rt_longpoll_add_redirect_origin(poll, "h"), RT_ERROR_INVALID_URL);
   CHECK_OK(rt_longpoll_set_cursor(poll, RT_LONGPOLL_CURSOR_VALIDATORS, NULL));
   CHECK_OK(rt_longpoll_set_last_event_id(poll, "any"));
   CHECK_STATUS(rt_longpoll_start(poll), RT_ERROR_INVALID_ARGUMENT);

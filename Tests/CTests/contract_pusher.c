@@ -372,6 +372,7 @@ static void options_are_checked(rt_loop *loop) {
   CHECK_STATUS(rt_pusher_set_max_redirects(pusher, 21), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_pusher_set_allow_insecure_redirects(pusher, true));
   CHECK_STATUS(rt_pusher_add_safe_header(pusher, "a b"), RT_ERROR_INVALID_HEADER);
+  CHECK_STATUS(rt_pusher_add_redirect_origin(pusher, "ftp://h"), RT_ERROR_UNSUPPORTED_SCHEME);
   CHECK_OK(rt_pusher_set_compression(pusher, false));
   CHECK_OK(rt_pusher_set_http2(pusher, false));
   CHECK_STATUS(rt_pusher_set_connect_timeout_ms(pusher, -1), RT_ERROR_INVALID_ARGUMENT);

@@ -40,8 +40,24 @@ def arrives(probe: Probe) -> None:
 def test_redirect_over_tls(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls()
     there = servers.script(greet, tls)
-    with make(servers.script(redirect(there), tls), network_ca_file=tls.ca_file) as probe:
+    options = {"network_ca_file": tls.ca_file}
+    with make(servers.script(redirect(there), tls), redirect_origin="*", **options) as probe:
         arrives(probe)
+
+
+def test_redirect_to_another_origin_is_refused(
+    make: Callable[..., Probe], servers: Servers
+) -> None:
+    """The other origin would receive the messages. It is not even connected to."""
+    visitors: list[Peer] = []
+
+    async def script(peer: Peer) -> None:
+        visitors.append(peer)
+
+    with make(servers.script(redirect(servers.script(script)))) as probe:
+        fails(probe, "RT_ERROR_REDIRECT", text="another origin")
+    servers.settle()
+    expect(not visitors, "the other origin was visited")
 
 
 def test_redirect_to_less_security_is_refused(make: Callable[..., Probe], servers: Servers) -> None:
@@ -62,14 +78,15 @@ def test_redirect_to_less_security_is_refused(make: Callable[..., Probe], server
 def test_redirect_to_less_security_is_allowed(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls()
     url = servers.script(redirect(servers.script(greet)), tls)
-    with make(url, network_ca_file=tls.ca_file, allow_insecure_redirects=True) as probe:
+    options = {"network_ca_file": tls.ca_file, "redirect_origin": "*"}
+    with make(url, allow_insecure_redirects=True, **options) as probe:
         arrives(probe)
 
 
 def test_redirect_to_more_security(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls()
     url = servers.script(redirect(servers.script(greet, tls)))
-    with make(url, network_ca_file=tls.ca_file) as probe:
+    with make(url, network_ca_file=tls.ca_file, redirect_origin="*") as probe:
         arrives(probe)
 
 
@@ -79,7 +96,7 @@ def test_redirect_verifies_the_other_servers_certificate(
     """The server that it redirects to is verified like any other."""
     known, stranger = servers.tls(), servers.tls()
     url = servers.script(redirect(servers.script(greet, stranger)), known)
-    with make(url, network_ca_file=known.ca_file) as probe:
+    with make(url, network_ca_file=known.ca_file, redirect_origin="*") as probe:
         fails(probe, "RT_ERROR_TLS", text="certificate")
 
 

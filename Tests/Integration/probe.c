@@ -228,6 +228,8 @@ static rt_status set(struct probe *probe, const char *name, const char *text) {
   }
   if (strcmp(name, "reconnect") == 0) return set_reconnect(websocket, text);
   if (strcmp(name, "subprotocol") == 0) return rt_websocket_add_subprotocol(websocket, text);
+  if (strcmp(name, "redirect_origin") == 0)
+    return rt_websocket_add_redirect_origin(websocket, text);
   if (strcmp(name, "authorization") == 0)
     return rt_websocket_add_header(websocket, "Authorization", text);
   if (strcmp(name, "log") == 0) return rt_set_log(atoi(text), on_log, NULL, NULL);

@@ -132,10 +132,14 @@ def test_redirects_are_followed(client: Client, server: RESTServer) -> None:
 
 def test_redirects_drop_credentials(client: Client, server: RESTServer) -> None:
     secrets = ("token=s3cret-token", "header=X-Api-Key:s3cret-key", "header=Cookie:a=s3cret-cookie")
-    outcome = client("POST", "/away", *secrets, "header=X-Safe:seen", "safe=X-Safe", "body=b")[0]
+    outcome = client("POST", "/away/302", *secrets, "header=X-Safe:seen", "safe=X-Safe", "body=b")[0]
     check(outcome, "RT_OK", 200, 1)
     expect("s3cret" not in outcome.body and "X-Safe" in outcome.body, outcome.body)
     expect(server.seen[0].header("X-Api-Key") == "s3cret-key", "the first origin sees them")
+    server.seen.clear()
+    outcome = client("POST", "/away/307", *secrets, "body=b")[0]
+    check(outcome, "RT_ERROR_REDIRECT", 307, 1)
+    expect([seen.target for seen in server.seen] == ["/away/307"], "another origin got the body")
 
 
 @also_under_valgrind

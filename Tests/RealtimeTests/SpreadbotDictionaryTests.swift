@@ -12,6 +12,7 @@ import Testing
         "executor": "loop", "tokenQueryParameter": "t", "idQueryParameter": "i",
         "headers": ["A": "1", "B": "2"], "network": network, "reachability": reachability,
         "maxRedirects": 3, "allowInsecureRedirects": true, "safeHeaders": ["X-A"],
+        "redirectOrigins": ["https://b.test"],
         "compression": false, "http2": false, "connectTimeout": 4, "maxReconnects": 5,
         "maxRounds": 6, "maxDelay": 7.5, "stableTime": Duration.seconds(8), "upgradeInterval": 0,
         "maxUpgradeInterval": 9, "answerTimeout": Duration.seconds(10), "pingInterval": 0.0,

@@ -14,11 +14,11 @@ import Wire
         let client = RESTClientModel()
         let id = try client.submit(method, body: .bytes([1]))
         _ = client.done()
-        #expect(client.head(id, status, ["Location": "http://other/there"]) == .discard)
+        #expect(client.head(id, status, ["Location": "/there"]) == .discard)
         #expect(client.pass(.seconds(5)) == ["time out 1"])
         #expect(client.fail(id, .timeout) == [])
         #expect(
-            client.pass(.milliseconds(500)) == ["start 1 \(follows) http://other/there fresh"])
+            client.pass(.milliseconds(500)) == ["start 1 \(follows) http://h/there fresh"])
         #expect(client.answer(id, 200) == ["finish 1 ok 200 (2)"])
     }
 

@@ -26,7 +26,8 @@ private func configuration(
         ("http://[::1]:81/", "ws://[::1]:81", "/"),
     ])
     func locationsAreResolved(_ location: String, _ place: String, _ target: String) throws {
-        let configuration = try configuration("ws://a.test/x/y")
+        var configuration = try configuration("ws://a.test/x/y")
+        try configuration.redirects.addOrigin("*")
         var attempt = WebSocketAttempt(configuration)
         #expect(try attempt.follows(redirect(location), configuration))
         let scheme = attempt.url.isSecure ? "wss" : "ws"
@@ -85,20 +86,48 @@ private func configuration(
             try attempt.follows(redirect("ws://a.test/"), configuration)
         }
         configuration.redirects.allowsInsecure = true
+        try configuration.redirects.addOrigin("ws://a.test")
         #expect(try attempt.follows(redirect("ws://a.test/"), configuration))
     }
 
-    @Test func redirectsToAnotherOriginDropCredentials() throws {
+    /// Its messages may be secret: tokens of a login, signatures of channels, or those that wait.
+    @Test(arguments: ["wss://b.test/", "wss://a.test:444/", "wss://user:password@b.test/"])
+    func anotherOriginIsRefused(_ location: String) throws {
         let configuration = try configuration("wss://user:password@a.test/")
         var attempt = WebSocketAttempt(configuration)
-        _ = try attempt.follows(redirect("wss://A.test:443/here"), configuration)
-        #expect(attempt.url.user == "user" && attempt.url.password == "password")
-        #expect(attempt.fields.map(\.name) == ["Authorization", "accept-language"])
-        _ = try attempt.follows(redirect("wss://other:x@b.test/"), configuration)
-        #expect(attempt.url.user == nil && attempt.url.password == nil)
-        #expect(attempt.fields.map(\.name) == ["accept-language"])
-        // They stay dropped even back at the first origin.
-        _ = try attempt.follows(redirect("wss://a.test/"), configuration)
-        #expect(attempt.url.user == nil && attempt.fields.map(\.name) == ["accept-language"])
+        let error = #expect(throws: RealtimeError.self) {
+            try attempt.follows(redirect(location), configuration)
+        }
+        #expect(error?.code == .redirect)
+        let origin = location.dropLast().replacing("user:password@", with: "")
+        #expect(error?.message.contains("another origin, \(origin), which") == true)
+        #expect(error?.message.hasSuffix(" (redirectOrigins)") == true)
+        #expect(attempt.url == configuration.url)
+    }
+
+    @Test(arguments: ["wss://B.test", "https://b.test:443/", "*"])
+    func anAllowedOriginReceivesEverything(_ origin: String) throws {
+        var configuration = try configuration("wss://user:password@a.test/")
+        try configuration.redirects.addOrigin(origin)
+        var attempt = WebSocketAttempt(configuration)
+        for location in ["wss://A.test:443/here", "wss://other:x@b.test/", "wss://a.test/"] {
+            #expect(try attempt.follows(redirect(location), configuration))
+            #expect(attempt.url.user == "user" && attempt.url.password == "password")
+            #expect(attempt.fields.map(\.name) == ["Authorization", "accept-language"])
+        }
+        guard origin != "*" else { return }
+        #expect(throws: RealtimeError.self) {
+            try attempt.follows(redirect("wss://c.test/"), configuration)
+        }
+    }
+
+    @Test(arguments: [
+        "", "b.test", "https://", "https://b.test/path", "https://u:p@b.test", "ftp://b.test",
+        "https://b.test/#", "**",
+    ])
+    func whatIsNotAnOriginIsRefused(_ origin: String) throws {
+        var rules = Redirects.Rules(of: .websocket)
+        #expect(throws: RealtimeError.self) { try rules.addOrigin(origin) }
+        #expect(rules.origins.isEmpty)
     }
 }

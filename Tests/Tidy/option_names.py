@@ -67,7 +67,8 @@ def _compare(owners: str, python: str, page: str) -> Iterator[Complaint]:
     prefixes = [text or name for name, text in objects]
     limits = dict(re.findall(r'(?m)^        case (\w+) = "(\w+)"$', owners))
     for case, stem in limits.items():
-        had = {prefix for prefix in prefixes if f"rt_{prefix}_set_{stem}" in listed}
+        verbs = (f"set_{stem}", f"add_{stem.removesuffix('s')}")
+        had = {name for name in prefixes if any(f"rt_{name}_{verb}" in listed for verb in verbs)}
         had |= {prefix for prefix, name in _BY_HAND if name == stem}
         said = _said(owners, case, {name: text or name for name, text in objects})
         if said != had:

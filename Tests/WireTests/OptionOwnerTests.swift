@@ -9,6 +9,7 @@ struct OptionOwnerTests {
         #expect(OptionOwner.eventsource.mention(.retryUnsafe) == " (retryUnsafe)")
         #expect(OptionOwner.ddp.mention(.maxDocumentBytes) == " (maxDocumentBytes)")
         #expect(OptionOwner.eventsource.mention(.responseTimeout) == " (responseTimeout)")
+        #expect(OptionOwner.ddp.mention(.redirectOrigins) == " (redirectOrigins)")
         #expect(OptionOwner.ddp.mention(.heartbeatTimeout) == " (heartbeatTimeout)")
         #expect(OptionOwner.pusher.mention(.reconnectLimits) == " (reconnectAttemptsMax)")
     }

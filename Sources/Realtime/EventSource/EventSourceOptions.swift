@@ -103,6 +103,11 @@ extension EventSource {
         public var allowInsecureRedirects = false
         /// Names of headers that are also sent when a redirect leads to another origin.
         public var safeHeaders: [String] = []
+        /// Origins that a redirect may lead to as if they were the URL's own: scheme, host and
+        /// port, such as "https://files.example.org", or "*" for all. They receive everything: all
+        /// headers, credentials, bodies and messages. A redirect to any other origin fails with
+        /// `.redirect` if a body would be sent there, or the messages of a WebSocket.
+        public var redirectOrigins: [String] = []
         /// A query parameter that carries the last event id, in addition to the header
         /// Last-Event-ID, for servers and proxies that ignore the header.
         public var idQueryParameter: String?

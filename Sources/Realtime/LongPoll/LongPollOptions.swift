@@ -77,6 +77,11 @@ extension LongPoll {
         public var allowInsecureRedirects = false
         /// Names of headers that are also sent when a redirect leads to another origin.
         public var safeHeaders: [String] = []
+        /// Origins that a redirect may lead to as if they were the URL's own: scheme, host and
+        /// port, such as "https://files.example.org", or "*" for all. They receive everything: all
+        /// headers, credentials, bodies and messages. A redirect to any other origin fails with
+        /// `.redirect` if a body would be sent there, or the messages of a WebSocket.
+        public var redirectOrigins: [String] = []
         /// The minimum time between the starts of two polls if the server does not hold polls: it
         /// responds within `minHold`, with nothing or with a message whose cursor one of the last
         /// eight polls had. If messages move the cursor, the next poll starts at once, for the

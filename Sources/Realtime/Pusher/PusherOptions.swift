@@ -111,6 +111,11 @@ public struct PusherClientOptions: Sendable {
     public var allowInsecureRedirects = false
     /// Names of headers that are also sent when a redirect leads to another origin.
     public var safeHeaders: [String] = []
+    /// Origins that a redirect may lead to as if they were the URL's own: scheme, host and port,
+    /// such as "https://files.example.org", or "*" for all. They receive everything: all headers,
+    /// credentials, bodies and messages. A redirect to any other origin fails with `.redirect` if a
+    /// body would be sent there, or the messages of a WebSocket.
+    public var redirectOrigins: [String] = []
     /// Whether the WebSocket offers permessage-deflate, and whether compressed responses to the
     /// requests for authorization and push interests are accepted.
     public var compression = true

@@ -99,6 +99,11 @@ extension REST {
         public var allowInsecureRedirects = false
         /// Names of headers that are also sent when a redirect leads to another origin.
         public var safeHeaders: [String] = []
+        /// Origins that a redirect may lead to as if they were the URL's own: scheme, host and
+        /// port, such as "https://files.example.org", or "*" for all. They receive everything: all
+        /// headers, credentials, bodies and messages. A redirect to any other origin fails with
+        /// `.redirect` if a body would be sent there, or the messages of a WebSocket.
+        public var redirectOrigins: [String] = []
         /// The largest response that is kept whole, after decompression. A larger one is a
         /// `.tooLarge`. Streamed responses have no such limit. 0 means no limit.
         public var maxBodyBytes = 64 << 20
@@ -127,9 +132,9 @@ extension REST {
         /// as "https://files.example.org", or "*" for all. Requests may have any absolute URL, but
         /// other origins receive only harmless headers: Accept, Accept-Encoding, Accept-Language,
         /// Cache-Control, Content-Type, Last-Event-ID, User-Agent and those of `safeHeaders`.
-        /// Headers set on the request itself are always sent. After a redirect to another origin no
-        /// credential is sent, not even to one of these. A client without a base URL and without
-        /// such an origin sends everything to every URL.
+        /// Headers set on the request itself are always sent. A client without a base URL and
+        /// without such an origin sends everything to every URL. Redirects do not count here, see
+        /// `redirectOrigins`.
         public var credentialOrigins: [String] = []
         /// Whether compressed responses are requested and decoded: gzip, deflate, and, if
         /// libbrotlidec and libzstd are installed, br and zstd. A response that cannot be decoded

@@ -60,6 +60,7 @@ extension Spreadbot.Configuration {
         "maxRedirects": .value(\.maxRedirects, "an Int"),
         "allowInsecureRedirects": .value(\.allowInsecureRedirects, "a Bool"),
         "safeHeaders": .value(\.safeHeaders, "an array of String"),
+        "redirectOrigins": .value(\.redirectOrigins, "an array of String"),
         "compression": .value(\.compression, "a Bool"),
         "http2": .value(\.http2, "a Bool"),
         "connectTimeout": .limit(\.connectTimeout),

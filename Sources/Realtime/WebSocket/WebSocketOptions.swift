@@ -62,6 +62,11 @@ extension WebSocket {
         public var allowInsecureRedirects = false
         /// Names of headers that are also sent when a redirect leads to another origin.
         public var safeHeaders: [String] = []
+        /// Origins that a redirect may lead to as if they were the URL's own: scheme, host and
+        /// port, such as "https://files.example.org", or "*" for all. They receive everything: all
+        /// headers, credentials, bodies and messages. A redirect to any other origin fails with
+        /// `.redirect` if a body would be sent there, or the messages of a WebSocket.
+        public var redirectOrigins: [String] = []
         /// Reconnects with the delays of a backoff when the connection is lost or fails; without a
         /// backoff it does not reconnect. It ends for good after a close by this side, the peer's
         /// close codes 1000 (unless `reconnectAfterNormalClose` is set), 1002, 1003 and 1007 to

@@ -127,6 +127,22 @@ public func rt_eventsource_add_safe_header(
     }
 }
 
+/// Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such
+/// as "https://files.example.org", or "*" for all. They receive everything: all headers,
+/// credentials, bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if
+/// a body would be sent there, or the messages of a WebSocket. Each call adds one. Before start.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin;
+///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_add_redirect_origin")
+public func rt_eventsource_add_redirect_origin(
+    _ eventsource: rt_eventsource?, _ origin: UnsafePointer<CChar>?
+) -> rt_status {
+    eventsourceOptions(eventsource) { (options) throws(RealtimeError) in
+        try options.redirects.addOrigin(text(origin, "origin"))
+    }
+}
+
 /// A query parameter that carries the last event id, in addition to the header Last-Event-ID, for
 /// servers and proxies that ignore the header. Default: none. Before start. Since 0.1.
 /// - Parameter name: NULL or "" for none.

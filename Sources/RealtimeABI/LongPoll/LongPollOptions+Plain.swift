@@ -126,6 +126,22 @@ public func rt_longpoll_add_safe_header(
     }
 }
 
+/// Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such
+/// as "https://files.example.org", or "*" for all. They receive everything: all headers,
+/// credentials, bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if
+/// a body would be sent there, or the messages of a WebSocket. Each call adds one. Before start.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin;
+///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_add_redirect_origin")
+public func rt_longpoll_add_redirect_origin(
+    _ longpoll: rt_longpoll?, _ origin: UnsafePointer<CChar>?
+) -> rt_status {
+    longpollOptions(longpoll) { (options) throws(RealtimeError) in
+        try options.redirects.addOrigin(text(origin, "origin"))
+    }
+}
+
 /// The minimum time between the starts of two polls if the server does not hold polls: it responds
 /// within `min_hold_ms`, with nothing or with a message whose cursor one of the last eight polls
 /// had. If messages move the cursor, the next poll starts at once, for the first 1,000 polls, then

@@ -243,6 +243,22 @@ public func rt_rest_add_safe_header(
     }
 }
 
+/// Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such
+/// as "https://files.example.org", or "*" for all. They receive everything: all headers,
+/// credentials, bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if
+/// a body would be sent there, or the messages of a WebSocket. Each call adds one. Before the first
+/// request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin;
+///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+@_cdecl("rt_rest_add_redirect_origin")
+public func rt_rest_add_redirect_origin(
+    _ rest: rt_rest?, _ origin: UnsafePointer<CChar>?
+) -> rt_status {
+    restOptions(rest) { (options) throws(RealtimeError) in
+        try options.policy.redirects.addOrigin(text(origin, "origin"))
+    }
+}
+
 /// The largest response that is kept whole, after decompression. A larger one is an
 /// RT_ERROR_TOO_LARGE. Streamed responses have no such limit. Default: 64 MiB; 0 means no limit.
 /// Before the first request. Since 0.1.
@@ -341,9 +357,9 @@ public func rt_rest_set_max_per_host(
 /// "https://files.example.org", or "*" for all. Requests may have any absolute URL, but other
 /// origins receive only harmless headers: Accept, Accept-Encoding, Accept-Language, Cache-Control,
 /// Content-Type, Last-Event-ID, User-Agent and those of `add_safe_header`. Headers set on the
-/// request itself are always sent. After a redirect to another origin no credential is sent, not
-/// even to one of these. A client without a base URL and without such an origin sends everything to
-/// every URL. Each call adds one. Before the first request. Since 0.1.
+/// request itself are always sent. A client without a base URL and without such an origin sends
+/// everything to every URL. Redirects do not count here, see `add_redirect_origin`. Each call adds
+/// one. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin;
 ///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
 @_cdecl("rt_rest_add_credential_origin")

@@ -126,6 +126,21 @@ public func rt_spreadbot_add_safe_header(
     }
 }
 
+/// Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such
+/// as "https://files.example.org", or "*" for all. They receive everything: all headers,
+/// credentials, bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if
+/// a body would be sent there, or the messages of a WebSocket. Each call adds one. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin;
+///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+@_cdecl("rt_spreadbot_add_redirect_origin")
+public func rt_spreadbot_add_redirect_origin(
+    _ spreadbot: rt_spreadbot?, _ origin: UnsafePointer<CChar>?
+) -> rt_status {
+    spreadbotOptions(spreadbot) { (options) throws(RealtimeError) in
+        try options.redirects.addOrigin(text(origin, "origin"))
+    }
+}
+
 /// Whether compressed responses are requested and decoded: gzip, deflate, and, if libbrotlidec and
 /// libzstd are installed, br and zstd. A response that cannot be decoded is an RT_ERROR_PROTOCOL.
 /// What is not a known coding, such as "utf-8", is ignored, and the body passed on as it came.

@@ -140,6 +140,22 @@ public func rt_websocket_add_safe_header(
     }
 }
 
+/// Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such
+/// as "https://files.example.org", or "*" for all. They receive everything: all headers,
+/// credentials, bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if
+/// a body would be sent there, or the messages of a WebSocket. Each call adds one. Before start.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin;
+///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+@_cdecl("rt_websocket_add_redirect_origin")
+public func rt_websocket_add_redirect_origin(
+    _ websocket: rt_websocket?, _ origin: UnsafePointer<CChar>?
+) -> rt_status {
+    websocketOptions(websocket) { (options) throws(RealtimeError) in
+        try options.redirects.addOrigin(text(origin, "origin"))
+    }
+}
+
 /// Reconnects with the delays of a backoff when the connection is lost or fails; without a backoff
 /// it does not reconnect. It ends for good after a close by this side, the peer's close codes 1000
 /// (unless `reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, a 4xx response

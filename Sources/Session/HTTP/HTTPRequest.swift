@@ -8,6 +8,15 @@ package struct HTTPRequest: Sendable {
         case bytes([UInt8])
         /// From the caller, as fast as the connection accepts it. Chunked if `length` is nil.
         case stream(length: Int?)
+
+        /// Whether it is known to have no bytes.
+        var isEmpty: Bool {
+            switch self {
+            case .none: true
+            case .bytes(let bytes): bytes.isEmpty
+            case .stream(let length): length == 0
+            }
+        }
     }
 
     package var method: String

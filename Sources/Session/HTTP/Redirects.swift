@@ -16,6 +16,13 @@ package struct Redirects: Sendable {
         /// Names of headers that are also sent when a redirect leads to another origin.
         /// - Option: safe_headers, list INVALID_HEADER for text that is not a token
         package var safeNames: [String] = []
+        /// Origins that a redirect may lead to as if they were the URL's own: scheme, host and
+        /// port, such as "https://files.example.org", or "*" for all. They receive everything: all
+        /// headers, credentials, bodies and messages. A redirect to any other origin fails with
+        /// RT_ERROR_REDIRECT if a body would be sent there, or the messages of a WebSocket.
+        /// - Option: redirect_origins, list INVALID_URL for text that is not an origin;
+        ///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT, parameter origin
+        package private(set) var origins = TrustedOrigins()
 
         /// The object whose options these rules are; the objects inside it have the same rules.
         package var owner: OptionOwner
@@ -33,12 +40,16 @@ package struct Redirects: Sendable {
             }
             safeNames.append(name)
         }
+
+        package mutating func addOrigin(_ origin: String) throws(RealtimeError) {
+            try origins.add(origin, mayBeWebSocket: true)
+        }
     }
 
     private var hops: UInt8 = 0
-    /// After a redirect to another origin, credentials are not sent again, even if a later one
-    /// leads back.
-    private var leftOrigin = false
+    /// After a redirect to an origin that is not trusted, credentials are not sent again, even if a
+    /// later one leads back.
+    package private(set) var leftOrigin = false
 
     private static let statuses = [301, 302, 303, 307, 308]
 
@@ -66,11 +77,13 @@ package struct Redirects: Sendable {
     ///   - fields: the headers of the next request. Those that its origin may not see are removed.
     ///   - origin: the first URL. Its user and password are kept for as long as its origin is not
     ///     left.
+    ///   - load: what would be sent to the next URL besides headers; nil for nothing. Nobody can
+    ///     say which part of it is secret, so it is not sent to another origin.
     /// - Returns: whether to request the next URL.
     /// - Throws: `.redirect` if it cannot be followed, `.insecureRedirect`.
     package mutating func follow(
         _ head: ResponseHead, _ url: inout HTTPURL, _ fields: inout [HeaderField],
-        from origin: HTTPURL, _ rules: Rules
+        from origin: HTTPURL, with load: String?, _ rules: Rules
     ) throws(RealtimeError) -> Bool {
         guard Redirects.follows(head, rules) else { return false }
         let name = url.displayName
@@ -87,11 +100,17 @@ package struct Redirects: Sendable {
                 "\(name) redirects to \(next.displayName) without TLS, which is not allowed"
                     + rules.owner.mention(.allowInsecureRedirects))
         }
-        hops += 1
-        if !next.hasSameOrigin(as: origin) {
+        if !next.hasSameOrigin(as: origin), !rules.origins.contains(next) {
+            if let load {
+                throw RealtimeError(
+                    .redirect,
+                    "\(name) redirects to another origin, \(next.origin), which may not receive"
+                        + " \(load)" + rules.owner.mention(.redirectOrigins))
+            }
             leftOrigin = true
             fields.removeAll { !Redirects.isHarmless($0.name, rules) }
         }
+        hops += 1
         url = next.withCredentials(of: leftOrigin ? nil : origin)
         return true
     }
@@ -100,15 +119,16 @@ package struct Redirects: Sendable {
     package mutating func follow(
         _ head: ResponseHead, _ request: inout HTTPRequest, from origin: HTTPURL, _ rules: Rules
     ) throws(RealtimeError) -> Bool {
-        guard try follow(head, &request.url, &request.fields, from: origin, rules) else {
-            return false
-        }
         let becomesGet =
             switch head.status {
             case 301, 302: request.method == "POST"
             case 303: request.method != "GET" && request.method != "HEAD"
             default: false
             }
+        let load = becomesGet || request.body.isEmpty ? nil : "the body of the request"
+        guard
+            try follow(head, &request.url, &request.fields, from: origin, with: load, rules)
+        else { return false }
         if becomesGet {
             request.method = "GET"
             request.body = .none

@@ -40,7 +40,7 @@ extension RESTSession {
     ) throws(RealtimeError) -> RESTEntry.Next? {
         let rules = entry.policy.redirects
         if try entry.redirects.follow(head, &entry.request, from: entry.origin, rules) {
-            if !entry.request.url.hasSameOrigin(as: entry.origin) { entry.usesCredential = false }
+            if entry.redirects.leftOrigin { entry.usesCredential = false }
             guard entry.canSendBody else {
                 throw RealtimeError(
                     .redirect, "\(entry.name) was redirected, and its body cannot be read again")

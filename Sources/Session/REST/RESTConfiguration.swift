@@ -54,14 +54,11 @@ package struct RESTConfiguration: Sendable {
     /// "https://files.example.org", or "*" for all. Requests may have any absolute URL, but other
     /// origins receive only harmless headers: Accept, Accept-Encoding, Accept-Language,
     /// Cache-Control, Content-Type, Last-Event-ID, User-Agent and those of `safe_headers`. Headers
-    /// set on the request itself are always sent. After a redirect to another origin no credential
-    /// is sent, not even to one of these. A client without a base URL and without such an origin
-    /// sends everything to every URL.
+    /// set on the request itself are always sent. A client without a base URL and without such an
+    /// origin sends everything to every URL. Redirects do not count here, see `redirect_origins`.
     /// - Option: credential_origins, list INVALID_URL for text that is not an origin;
     ///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT, parameter origin
-    package private(set) var credentialOrigins: [HTTPURL] = []
-    /// Whether credentials may be sent to any origin.
-    private var trustsAllOrigins = false
+    package private(set) var credentialOrigins = TrustedOrigins()
     /// A query parameter that also carries the bearer token.
     package var tokenParameter: String?
     /// - Options: HTTPOptions, only compression http2
@@ -108,29 +105,15 @@ package struct RESTConfiguration: Sendable {
 
     /// - Parameter origin: a URL with only scheme, host and port, or "*" for all.
     package mutating func addCredentialOrigin(_ origin: String) throws(RealtimeError) {
-        if origin == "*" { return trustsAllOrigins = true }
-        let url = try HTTPURL(parsing: origin, as: .http)
-        guard url.target == "/", url.basicAuthorization == nil,
-            !origin.utf8.contains(UInt8(ascii: "#"))
-        else {
-            throw RealtimeError(
-                .invalidURL,
-                "\(HTTPURL.redacted(origin)) is not an origin: a scheme, a host and maybe a port"
-                    + " are expected, such as https://api.example.org")
-        }
-        credentialOrigins.append(url)
+        try credentialOrigins.add(origin)
     }
 
     /// Whether a request to `url` may carry the client's own credential and headers. Without a base
     /// URL, the caller chose the origin of each request itself.
     package func trusts(_ url: HTTPURL) -> Bool {
-        if trustsAllOrigins { return true }
-        guard let home = base.url else {
-            return credentialOrigins.isEmpty
-                || credentialOrigins.contains { $0.hasSameOrigin(as: url) }
-        }
+        if credentialOrigins.contains(url) { return true }
+        guard let home = base.url else { return credentialOrigins.isEmpty }
         return url.hasSameOrigin(as: home)
-            || credentialOrigins.contains { $0.hasSameOrigin(as: url) }
     }
 
     /// The client's headers for a request, without Authorization, which the session adds.

@@ -10,7 +10,7 @@ package enum RESTOrder: Int32, Sendable {
 
 /// The options of a request: its attempts, delays, time limits and the size of its response.
 /// - Object: rest_request, REST.Request, override,
-///   without base_delay max_delay delay_factor jitter safe_headers,
+///   without base_delay max_delay delay_factor jitter safe_headers redirect_origins,
 ///   python elsewhere idempotency_keys=idempotency_key max_retry_after
 package struct RESTPolicy: Sendable, Equatable {
     /// The time limit of one attempt, from name resolution to the last byte of its response,

@@ -17,6 +17,7 @@ package struct WebSocketAttempt: Sendable {
         _ head: ResponseHead, _ configuration: WebSocketConfiguration
     ) throws(RealtimeError) -> Bool {
         try redirects.follow(
-            head, &url, &fields, from: configuration.url, configuration.redirects)
+            head, &url, &fields, from: configuration.url, with: "the messages of the connection",
+            configuration.redirects)
     }
 }

@@ -42,6 +42,7 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
         case queueCapacity = "queue_capacity"
         case queueTime = "queue_ttl_ms"
         case reconnectLimits = "reconnect_limits"
+        case redirectOrigins = "redirect_origins"
         case responseTimeout = "response_timeout_ms"
         case retryUnsafe = "retry_unsafe"
         case sendLimit = "send_limit_bytes"
@@ -49,7 +50,7 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
 
     package func has(_ limit: Limit) -> Bool {
         switch limit {
-        case .allowInsecureRedirects, .maxRedirects:
+        case .allowInsecureRedirects, .maxRedirects, .redirectOrigins:
             self != .backoff && self != .eventstreamParser
         case .connectTimeout:
             self != .backoff && self != .eventstreamParser && self != .websocket
@@ -85,7 +86,10 @@ package enum OptionOwner: String, Sendable, Equatable, CaseIterable {
 
     #if hasFeature(Embedded) || REALTIME_C_NAMES
         /// C's function, which Python replaces by its keyword.
-        private func name(of limit: Limit) -> String { "rt_\(rawValue)_set_\(limit.rawValue)" }
+        private func name(of limit: Limit) -> String {
+            if limit == .redirectOrigins { return "rt_\(rawValue)_add_redirect_origin" }
+            return "rt_\(rawValue)_set_\(limit.rawValue)"
+        }
     #else
         package func name(of limit: Limit) -> String {
             switch limit {

@@ -1632,6 +1632,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_websocket_add_redirect_origin": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
     "rt_websocket_set_reconnect": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_websocket_set_reconnect_after_normal_close": (
         (ctypes.c_void_p, ctypes.c_bool),
@@ -1879,6 +1883,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_eventsource_add_safe_header": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_add_redirect_origin": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
@@ -2158,6 +2166,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_longpoll_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_longpoll_add_redirect_origin": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
     "rt_longpoll_set_interval_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
     "rt_longpoll_set_poll_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
@@ -2285,6 +2297,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_rest_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_rest_add_redirect_origin": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_rest_set_max_body_bytes": ((ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int32),
     "rt_rest_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_rest_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
@@ -2507,6 +2520,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_spreadbot_add_safe_header": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_add_redirect_origin": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
@@ -2745,6 +2762,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_pusher_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_pusher_add_redirect_origin": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
     "rt_pusher_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_pusher_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_pusher_set_connect_timeout_ms": (
@@ -3107,6 +3128,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_ddp_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_add_redirect_origin": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_ddp_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_ddp_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_ddp_set_sockjs_fallback": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
@@ -3863,6 +3885,8 @@ class Library:
     rt_websocket_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (websocket, name)
     rt_websocket_add_safe_header: Callable[[Any, bytes | None], int]
+    # (websocket, origin)
+    rt_websocket_add_redirect_origin: Callable[[Any, bytes | None], int]
     # (websocket, backoff)
     rt_websocket_set_reconnect: Callable[[Any, Any], int]
     # (websocket, enabled)
@@ -4017,6 +4041,8 @@ class Library:
     rt_eventsource_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (eventsource, name)
     rt_eventsource_add_safe_header: Callable[[Any, bytes | None], int]
+    # (eventsource, origin)
+    rt_eventsource_add_redirect_origin: Callable[[Any, bytes | None], int]
     # (eventsource, name)
     rt_eventsource_set_id_query_parameter: Callable[[Any, bytes | None], int]
     # (eventsource, enabled)
@@ -4181,6 +4207,8 @@ class Library:
     rt_longpoll_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (longpoll, name)
     rt_longpoll_add_safe_header: Callable[[Any, bytes | None], int]
+    # (longpoll, origin)
+    rt_longpoll_add_redirect_origin: Callable[[Any, bytes | None], int]
     # (longpoll, time_ms)
     rt_longpoll_set_interval_ms: Callable[[Any, int], int]
     # (longpoll, time_ms)
@@ -4285,6 +4313,8 @@ class Library:
     rt_rest_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (rest, name)
     rt_rest_add_safe_header: Callable[[Any, bytes | None], int]
+    # (rest, origin)
+    rt_rest_add_redirect_origin: Callable[[Any, bytes | None], int]
     # (rest, bytes)
     rt_rest_set_max_body_bytes: Callable[[Any, int], int]
     # (rest, backoff)
@@ -4445,6 +4475,8 @@ class Library:
     rt_spreadbot_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (spreadbot, name)
     rt_spreadbot_add_safe_header: Callable[[Any, bytes | None], int]
+    # (spreadbot, origin)
+    rt_spreadbot_add_redirect_origin: Callable[[Any, bytes | None], int]
     # (spreadbot, enabled)
     rt_spreadbot_set_compression: Callable[[Any, bool], int]
     # (spreadbot, enabled)
@@ -4589,6 +4621,8 @@ class Library:
     rt_pusher_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (pusher, name)
     rt_pusher_add_safe_header: Callable[[Any, bytes | None], int]
+    # (pusher, origin)
+    rt_pusher_add_redirect_origin: Callable[[Any, bytes | None], int]
     # (pusher, enabled)
     rt_pusher_set_compression: Callable[[Any, bool], int]
     # (pusher, enabled)
@@ -4806,6 +4840,8 @@ class Library:
     rt_ddp_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (ddp, name)
     rt_ddp_add_safe_header: Callable[[Any, bytes | None], int]
+    # (ddp, origin)
+    rt_ddp_add_redirect_origin: Callable[[Any, bytes | None], int]
     # (ddp, enabled)
     rt_ddp_set_compression: Callable[[Any, bool], int]
     # (ddp, enabled)

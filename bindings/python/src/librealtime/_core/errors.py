@@ -64,7 +64,11 @@ OPTION_NAMES = {
     "rt_websocket_set_offline_queue": "offline_queue",
     "rt_websocket_set_send_limit_bytes": "write_limit",
 }
-_MENTION = re.compile(r" \((rt_[a-z_0-9]+_set_[a-z_0-9]+)\)")
+OPTION_NAMES |= {
+    f"rt_{chapter}_add_redirect_origin": "redirect_origins"
+    for chapter in ("websocket", "eventsource", "longpoll", "rest", "spreadbot", "pusher", "ddp")
+}
+_MENTION = re.compile(r" \((rt_[a-z_0-9]+_(?:set|add)_[a-z_0-9]+)\)")
 
 
 def _in_python(mention: re.Match[str]) -> str:

@@ -71,21 +71,28 @@ def _set_credential(setup: Setup, given: Given) -> None:
 CREDENTIAL = Group(CredentialKeywords, _set_credential)
 
 
-class SafeHeaderKeywords(TypedDict, total=False):
-    """Headers for redirects and other origins.
+class RedirectKeywords(TypedDict, total=False):
+    """What redirects to other origins carry.
 
     :param safe_headers: names of headers that are also sent to another origin. Default ().
+    :param redirect_origins: origins that a redirect may lead to as if they were the URL's own, such
+        as ``"https://files.example.org"``, or ``"*"`` for all. They receive everything: headers,
+        credentials, bodies and messages. A redirect to any other origin raises ``SecurityError`` if
+        a body would be sent there, or the messages of a WebSocket. Default ().
     """
 
     safe_headers: Iterable[str]
+    redirect_origins: Iterable[str]
 
 
-def _add_safe_headers(setup: Setup, given: Given) -> None:
+def _set_redirects(setup: Setup, given: Given) -> None:
     for name in texts(given["safe_headers"], "safe_headers", _HEADER):
         setup.add_safe_header(name)
+    for origin in texts(given["redirect_origins"], "redirect_origins", rt_status.ERROR_INVALID_URL):
+        setup.add_redirect_origin(origin)
 
 
-SAFE_HEADERS = Group(SafeHeaderKeywords, _add_safe_headers, safe_headers=())
+REDIRECTS = Group(RedirectKeywords, _set_redirects, safe_headers=(), redirect_origins=())
 
 
 class HeaderKeywords(TypedDict, total=False):

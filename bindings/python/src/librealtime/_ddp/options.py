@@ -11,11 +11,11 @@ from .._core.option_tables import DDP_OPTIONS, DDPClientKeywords
 from .._core.parameters import Given, Options, Setup
 from .._core.shared_options import (
     CREDENTIAL,
+    REDIRECTS,
     ROUTE,
-    SAFE_HEADERS,
     CredentialKeywords,
+    RedirectKeywords,
     RouteKeywords,
-    SafeHeaderKeywords,
     set_backoff,
 )
 from .._core.values import texts
@@ -34,9 +34,7 @@ LoadToken = Optional[Callable[[], Optional[str]]]
 StoreToken = Optional[Callable[[Optional[str]], object]]
 
 
-class Keywords(
-    CredentialKeywords, SafeHeaderKeywords, RouteKeywords, DDPClientKeywords, total=False
-):
+class Keywords(CredentialKeywords, RedirectKeywords, RouteKeywords, DDPClientKeywords, total=False):
     """All options of a Meteor client.
 
     :param headers: of the WebSocket's handshake and of requests: a mapping or pairs. Default None.
@@ -105,7 +103,7 @@ OPTIONS = Options(
     set_backoff,
     _add_versions,
     _add_no_retry_methods,
-    shared=(CREDENTIAL, SAFE_HEADERS, ROUTE),
+    shared=(CREDENTIAL, REDIRECTS, ROUTE),
     plain=DDP_OPTIONS,
 )
 

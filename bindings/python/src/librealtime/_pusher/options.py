@@ -13,12 +13,12 @@ from .._core.parameters import Given, Group, Options, Setup
 from .._core.shared_options import (
     CREDENTIAL,
     QUEUE,
+    REDIRECTS,
     ROUTE,
-    SAFE_HEADERS,
     CredentialKeywords,
     QueueKeywords,
+    RedirectKeywords,
     RouteKeywords,
-    SafeHeaderKeywords,
 )
 from .._core.values import invalid, milliseconds, number, pairs, text
 from .authorization import Authorizer, PrepareAuthorization
@@ -105,7 +105,7 @@ AUTHORIZATION = Group(AuthorizationKeywords, _set_authorization)
 class Keywords(
     AuthorizationKeywords,
     CredentialKeywords,
-    SafeHeaderKeywords,
+    RedirectKeywords,
     RouteKeywords,
     QueueKeywords,
     PusherKeywords,
@@ -185,7 +185,7 @@ def reconnect_limits(attempts: int | None, gap: float | None) -> tuple[int, int]
 OPTIONS = Options(
     Keywords,
     _set_connection,
-    shared=(AUTHORIZATION, CREDENTIAL, SAFE_HEADERS, ROUTE, QUEUE),
+    shared=(AUTHORIZATION, CREDENTIAL, REDIRECTS, ROUTE, QUEUE),
     plain=PUSHER_OPTIONS,
     max_reconnect_gap=120,
 )

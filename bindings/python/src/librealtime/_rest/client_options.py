@@ -13,12 +13,12 @@ from .._core.parameters import Given, Options, Setup
 from .._core.shared_options import (
     CREDENTIAL,
     HEADERS,
+    REDIRECTS,
     ROUTE,
-    SAFE_HEADERS,
     CredentialKeywords,
     HeaderKeywords,
+    RedirectKeywords,
     RouteKeywords,
-    SafeHeaderKeywords,
     set_backoff,
 )
 from .._core.values import LONGEST_MS, milliseconds, texts
@@ -32,7 +32,7 @@ CredentialSource = Optional[Callable[[], Union[Credential, Awaitable[Credential]
 class Keywords(
     HeaderKeywords,
     CredentialKeywords,
-    SafeHeaderKeywords,
+    RedirectKeywords,
     RouteKeywords,
     RESTKeywords,
     total=False,
@@ -94,7 +94,7 @@ OPTIONS = Options(
     Keywords,
     _set_origin,
     _set_attempts,
-    shared=(HEADERS, CREDENTIAL, SAFE_HEADERS, ROUTE),
+    shared=(HEADERS, CREDENTIAL, REDIRECTS, ROUTE),
     plain=REST_OPTIONS,
     credential_origins=(),
     max_retry_after=60,

@@ -16,13 +16,13 @@ from .._core.reconnect import Attempt, CredentialSource
 from .._core.shared_options import (
     HEADERS,
     QUEUE,
+    REDIRECTS,
     ROUTE,
-    SAFE_HEADERS,
     CredentialKeywords,
     HeaderKeywords,
     QueueKeywords,
+    RedirectKeywords,
     RouteKeywords,
-    SafeHeaderKeywords,
 )
 
 E = TypeVar("E", bound="ErrorEvent")
@@ -101,7 +101,7 @@ class HTTPSourceKeywords(
     RequestKeywords,
     HeaderKeywords,
     CredentialKeywords,
-    SafeHeaderKeywords,
+    RedirectKeywords,
     RouteKeywords,
     QueueKeywords,
     total=False,
@@ -114,7 +114,7 @@ HTTP_SOURCE = (
     Group(RequestKeywords),
     HEADERS,
     Group(CredentialKeywords),
-    SAFE_HEADERS,
+    REDIRECTS,
     ROUTE,
     QUEUE,
 )

@@ -19,12 +19,12 @@ from .._core.payload import Received
 from .._core.shared_options import (
     HEADERS,
     QUEUE,
+    REDIRECTS,
     ROUTE,
-    SAFE_HEADERS,
     HeaderKeywords,
     QueueKeywords,
+    RedirectKeywords,
     RouteKeywords,
-    SafeHeaderKeywords,
     set_backoff,
 )
 from .._core.values import StrPath, choice, invalid, names_of, pairs, path, strings, text
@@ -166,7 +166,7 @@ def set_outbox(setup: Setup, given: Given) -> None:
 class Keywords(
     AccountKeywords,
     HeaderKeywords,
-    SafeHeaderKeywords,
+    RedirectKeywords,
     RouteKeywords,
     QueueKeywords,
     SpreadbotKeywords,
@@ -229,7 +229,7 @@ def _set_connection(setup: Setup, given: Given) -> None:
 OPTIONS = Options(
     Keywords,
     _set_connection,
-    shared=(ACCOUNT, HEADERS, SAFE_HEADERS, ROUTE, QUEUE),
+    shared=(ACCOUNT, HEADERS, REDIRECTS, ROUTE, QUEUE),
     plain=SPREADBOT_OPTIONS,
     transports=("websocket", "sse", "poll"),
     last_event_id="",

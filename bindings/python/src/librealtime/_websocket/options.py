@@ -20,11 +20,11 @@ from .._core.reconnect import (
 )
 from .._core.shared_options import (
     CREDENTIAL,
+    REDIRECTS,
     ROUTE,
-    SAFE_HEADERS,
     CredentialKeywords,
+    RedirectKeywords,
     RouteKeywords,
-    SafeHeaderKeywords,
 )
 from .._core.values import invalid, number, numbers, pairs, text, texts
 from .state import OnMessage, OnMessages
@@ -75,9 +75,7 @@ class Deflate:
         setup.set_server_no_context_takeover(bool(self.server_no_context_takeover))
 
 
-class Keywords(
-    CredentialKeywords, SafeHeaderKeywords, RouteKeywords, WebSocketKeywords, total=False
-):
+class Keywords(CredentialKeywords, RedirectKeywords, RouteKeywords, WebSocketKeywords, total=False):
     """All options of ``connect``.
 
     :param on_message: called with each message while the loop is dispatched, instead of ``recv``.
@@ -188,7 +186,7 @@ OPTIONS = Options(
     _set_handshake,
     _set_messages,
     _set_reconnect,
-    shared=(CREDENTIAL, SAFE_HEADERS, ROUTE),
+    shared=(CREDENTIAL, REDIRECTS, ROUTE),
     plain=WEBSOCKET_OPTIONS,
     user_agent_header=USER_AGENT,
     compression="deflate",
