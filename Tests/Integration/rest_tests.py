@@ -132,7 +132,9 @@ def test_redirects_are_followed(client: Client, server: RESTServer) -> None:
 
 def test_redirects_drop_credentials(client: Client, server: RESTServer) -> None:
     secrets = ("token=s3cret-token", "header=X-Api-Key:s3cret-key", "header=Cookie:a=s3cret-cookie")
-    outcome = client("POST", "/away/302", *secrets, "header=X-Safe:seen", "safe=X-Safe", "body=b")[0]
+    outcome = client("POST", "/away/302", *secrets, "header=X-Safe:seen", "safe=X-Safe", "body=b")[
+        0
+    ]
     check(outcome, "RT_OK", 200, 1)
     expect("s3cret" not in outcome.body and "X-Safe" in outcome.body, outcome.body)
     expect(server.seen[0].header("X-Api-Key") == "s3cret-key", "the first origin sees them")
