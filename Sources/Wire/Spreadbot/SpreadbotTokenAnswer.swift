@@ -30,6 +30,10 @@ package struct SpreadbotTokenAnswer: Equatable, Sendable {
         }
         self.access = access
         refresh = object["refresh_token"]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
+        // RFC 6749 appendix A.17. A program could not pass one with a NUL back to us.
+        if let refresh, refresh.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+            throw RealtimeError(.auth, "the refresh_token has control characters")
+        }
         let seconds = object["expires_in"]?.doubleValue.flatMap {
             Int64(exactly: $0.rounded(.down))
         }

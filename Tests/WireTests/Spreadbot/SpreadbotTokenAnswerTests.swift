@@ -28,7 +28,8 @@ import Wire
         #"{"access_token":null}"#, #"{"access_token":"a","token_type":"mac"}"#,
         #"{"access_token":"a","token_type":1}"#, #"{"access_token":"a\r\nX: y"}"#,
         #"{"access_token":"a\u0000"}"#, #"{"access_token":"a"#, #"[{"access_token":"a"}]"#,
-        #"{"access_token":"a"}x"#,
+        #"{"access_token":"a"}x"#, #"{"access_token":"a","refresh_token":"r\u0000"}"#,
+        #"{"access_token":"a","refresh_token":"\u001Fr"}"#,
     ]) func answersWithoutAUsableTokenAreRefused(text: String) {
         #expect {
             try parse(text)
