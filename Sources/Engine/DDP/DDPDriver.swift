@@ -162,7 +162,7 @@ extension DDPConnection: DDPSocketOwner {
         case .refused(let reason, let offending):
             Log.write(.warning, "the Meteor server did not understand a message: \(reason)")
             handlers.refused?(reason, offending)
-        case .log(let line): handlers.debug?("[DDP] \(line)")
+        case .log(let line): handlers.debug?("[DDP] \(line.withoutControls)")
         }
     }
 
