@@ -30,13 +30,21 @@
  * UTF-8 is RT_ERROR_INVALID_UTF8; a length beyond any memory is RT_ERROR_TOO_LARGE. Calls on
  * objects of a freed loop return RT_ERROR_CLOSED.
  *
- * Output. Pointers passed to a callback are valid until it returns. Text with a length may
- * contain NULs, and a NUL follows its last byte. Output parameters come last, and are written
- * only on success.
+ * NULL. A pointer is required, unless a comment says what NULL means. These are optional: user
+ * and destroy; the function of an _on_ function, which NULL removes; that of a function with
+ * out_call, whose result may be ignored; outputs called out_length, out_id and so on, but not
+ * out; and data with a length beside it, if the length is 0.
+ *
+ * Output. Pointers passed to a callback are never NULL unless a comment says so, and valid
+ * until it returns. A pointer that a function returns is valid as long as the handle that it
+ * came from; what a function creates in out belongs to the caller, and the _free of its type
+ * frees it. Text with a length may contain NULs, and a NUL follows its last byte. Output
+ * parameters come last, and are written only on success.
  *
  * Views. Callbacks receive details in a struct (rt_opened, rt_failure, rt_event), called a
- * view. Its text is never NULL: "" means none. Text that has no length beside it ends at its
- * NUL. Later versions of the library add fields at the end. The first field, struct_bytes, is
+ * view. Its text is never NULL: "" means none. Text that has no length beside it cannot
+ * contain a NUL. A list may be NULL if it is empty. Later versions of the library add fields
+ * at the end. The first field, struct_bytes, is
  * the size of the struct in the library that filled it. By this, RT_VIEW_HAS(view, field)
  * tells a program that may meet an older library whether a field is there.
  *
@@ -1118,9 +1126,14 @@ typedef struct rt_opened {
   int32_t http_status;
   /** 10, 11, 20 or 30 for HTTP/1.0, 1.1, 2 and 3; 0 without a response. */
   int32_t http_version;
-  /** The reason phrase of the status line, as the server sent it; "" for none. */
+  /**
+   * The reason phrase of the status line, as the server sent it; "" for none. Need not be UTF-8.
+   */
   const char *http_reason;
-  /** The response's headers: "Name: value" lines, each ended by LF, in the order received. */
+  /**
+   * The response's headers: "Name: value" lines, each ended by LF, in the order received. Values
+   * need not be UTF-8.
+   */
   const char *headers;
   /** Their length in bytes. */
   size_t headers_length;
@@ -1161,9 +1174,12 @@ typedef struct rt_failure {
   int32_t http_status;
   /** A sentence that names the host and the cause. */
   const char *message;
-  /** The reason phrase of the status line, as it was sent; "" for none. */
+  /** The reason phrase of the status line, as it was sent; "" for none. Need not be UTF-8. */
   const char *http_reason;
-  /** The response's headers: "Name: value" lines, each ended by LF, in the order received. */
+  /**
+   * The response's headers: "Name: value" lines, each ended by LF, in the order received. Values
+   * need not be UTF-8.
+   */
   const char *headers;
   /** Their length in bytes. */
   size_t headers_length;
@@ -1249,13 +1265,16 @@ typedef struct rt_event {
   /** Its length in bytes. */
   size_t event_length;
   /**
-   * The message; UTF-8 for an event source. In a callback of a Spreadbot connection no NUL follows
-   * it.
+   * The message: UTF-8 for an event source, but that of a long poll need not be UTF-8. In a
+   * callback of a Spreadbot connection no NUL follows it.
    */
   const char *data;
   /** Its length in bytes. */
   size_t data_length;
-  /** Long poll: the response's content type, "" if the server sent none. "" otherwise. */
+  /**
+   * Long poll: the response's content type, "" if the server sent none; need not be UTF-8. ""
+   * otherwise.
+   */
   const char *content_type;
   /**
    * Whether this message has an id of its own. Among the parts of a long poll's multipart response,
@@ -1424,7 +1443,7 @@ void rt_websocket_free(rt_websocket *websocket);
 
 /**
  * Sets the Origin header (RFC 6454 §7), which servers may require of browsers:
- * "https://example.org". Before start.
+ * "https://example.org". NULL for none. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
@@ -1432,7 +1451,7 @@ void rt_websocket_free(rt_websocket *websocket);
 rt_status rt_websocket_set_origin(rt_websocket *websocket, const char *origin);
 
 /**
- * Sets the Cookie header (RFC 6265 §4.2): "name=value; other=value". Before start.
+ * Sets the Cookie header (RFC 6265 §4.2): "name=value; other=value". NULL for none. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
@@ -1440,7 +1459,7 @@ rt_status rt_websocket_set_origin(rt_websocket *websocket, const char *origin);
 rt_status rt_websocket_set_cookie(rt_websocket *websocket, const char *cookie);
 
 /**
- * Sets the User-Agent header. Default: "librealtime/" and the version. Before start.
+ * Sets the User-Agent header. NULL for the default, "librealtime/" and the version. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
@@ -4308,7 +4327,7 @@ rt_status rt_rest_resume_body(rt_rest *rest, uint64_t id);
 
 /**
  * Sets a basic Authorization header (RFC 7617) for all requests without one of their own, from
- * their next exchange on. Any thread, at any time.
+ * their next exchange on. NULL as `user_name` removes it. Any thread, at any time.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon.
  * Since 0.1.
@@ -4317,7 +4336,7 @@ rt_status rt_rest_set_basic_auth(rt_rest *rest, const char *user_name, const cha
 
 /**
  * Sets an Authorization header with a bearer token (RFC 6750) for all requests without one of their
- * own, from their next exchange on. Any thread, at any time.
+ * own, from their next exchange on. NULL removes it. Any thread, at any time.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER.
  * Since 0.1.
@@ -4408,8 +4427,8 @@ const char *rt_rest_response_reason(rt_rest_response *response);
 const char *rt_rest_response_headers(rt_rest_response *response, size_t *out_length);
 
 /**
- * The first value of a header, as the server's original bytes; NULL if there is none. Case does not
- * matter in `name`. Since 0.1.
+ * The first value of a header, as the server's original bytes, not necessarily UTF-8; NULL if there
+ * is none. Case does not matter in `name`. Since 0.1.
  */
 const char *rt_rest_response_header(rt_rest_response *response, const char *name);
 
@@ -4576,7 +4595,7 @@ rt_status rt_rest_request_set_target(
 rt_status rt_rest_request_add_header(rt_rest_request *request, const char *name, const char *value);
 
 /**
- * Sets a header, replacing all of that name.
+ * Sets a header, replacing all of that name; NULL removes them.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER.
  * Since 0.1.
@@ -6181,6 +6200,8 @@ typedef struct rt_pusher_state_change {
   int32_t close_code;
   /** The reason in its close frame, or the text of that error; "" for none. */
   const char *close_reason;
+  /** Its length in bytes. */
+  size_t close_reason_length;
   /** A sentence about the failure; "" for none. */
   const char *message;
   /**
@@ -6203,10 +6224,14 @@ typedef struct rt_pusher_error {
   int32_t code;
   /** Whether the server sent a code. */
   bool has_code;
-  /** The server's text; "" for none. */
+  /** The server's text, UTF-8; "" for none. */
   const char *message;
-  /** The channel that the server named; "" for none. */
+  /** Its length in bytes. */
+  size_t message_length;
+  /** The channel that the server named, UTF-8; "" for none. */
   const char *channel;
+  /** Its length in bytes. */
+  size_t channel_length;
 } rt_pusher_error;
 
 /** Receives an error that the server reported. Since 0.1. */
@@ -6228,7 +6253,10 @@ typedef struct rt_pusher_subscription {
   int32_t http_status;
   /** A sentence about the failure; "" for none. */
   const char *message;
-  /** The headers of the authorization response: "Name: value" lines, each ended by LF. */
+  /**
+   * The headers of the authorization response: "Name: value" lines, each ended by LF. Values need
+   * not be UTF-8.
+   */
   const char *headers;
   /** Their length in bytes. */
   size_t headers_length;
@@ -6444,7 +6472,8 @@ rt_status rt_pusher_unbind_all(rt_pusher *pusher);
  * `event` and `data`. Inside the callback that received the event.
  *
  * out_json: receives the member's JSON text, valid as long as the event; no NUL follows it.
- * out_length: receives its length in bytes.
+ *   Required.
+ * out_length: receives its length in bytes. Required.
  * Returns: RT_OK; RT_ERROR_NOT_FOUND if the message has no such member; RT_ERROR_INVALID_ARGUMENT;
  *   RT_ERROR_INVALID_UTF8.
  * Since 0.1.
@@ -6558,6 +6587,7 @@ rt_status rt_pusher_subscribe(rt_pusher *pusher, const char *channel, rt_pusher_
  * auth: the signature, `KEY:HEX`, copied.
  * channel_data: the channel data that was signed, copied; required for a presence channel unless a
  *   user is signed in. NULL for none.
+ * out: as in `rt_pusher_subscribe`.
  * Returns: as `rt_pusher_subscribe`.
  * Since 0.1.
  */
@@ -6930,8 +6960,10 @@ typedef struct rt_pusher_authorization rt_pusher_authorization;
 typedef struct rt_pusher_auth_request {
   /** The size of the struct in the library that filled it. */
   size_t struct_bytes;
-  /** The connection's socket id, which the signature must include. */
+  /** The connection's socket id, UTF-8, which the signature must include. */
   const char *socket_id;
+  /** Its length in bytes. */
+  size_t socket_id_length;
   /** The channels, each name followed by LF; "" for a sign-in. */
   const char *channels;
   /** The length of all names with their LFs, in bytes. */
@@ -7105,6 +7137,14 @@ typedef struct rt_pusher_user {
 /** Receives the signed-in user. Since 0.1. */
 typedef void (*rt_pusher_user_fn)(const rt_pusher_user *signed_in, void *user);
 
+/** A text of a list. This struct never grows. Since 0.1. */
+typedef struct rt_text {
+  /** The text, UTF-8, with a NUL after it. */
+  const char *text;
+  /** Its length in bytes. */
+  size_t text_length;
+} rt_text;
+
 /**
  * Users on the watchlist of the signed-in user, all of whom went online, or all offline. Since 0.1.
  */
@@ -7113,12 +7153,10 @@ typedef struct rt_pusher_watchlist {
   size_t struct_bytes;
   /** Whether they are online now. */
   bool online;
-  /** Their ids, each followed by a NUL. */
-  const char *user_ids;
-  /** The length of all ids with their NULs, in bytes. */
-  size_t user_ids_length;
-  /** How many ids there are. */
-  size_t count;
+  /** Their ids. */
+  const rt_text *user_ids;
+  /** How many there are. */
+  size_t user_id_count;
 } rt_pusher_watchlist;
 
 /** Receives users who went online or offline. Since 0.1. */
@@ -7247,9 +7285,11 @@ typedef struct rt_pusher_push_result {
   int32_t http_status;
   /**
    * After a registration the id of this client, otherwise the interest; for
-   * RT_PUSHER_PUSH_SET_SUBSCRIPTIONS all interests, each followed by LF.
+   * RT_PUSHER_PUSH_SET_SUBSCRIPTIONS all interests, each followed by LF. UTF-8.
    */
   const char *name;
+  /** Its length in bytes. */
+  size_t name_length;
   /** A sentence about the failure; "" for none. */
   const char *message;
   /** The body of the response that refused the call; "" for none. */
@@ -7489,12 +7529,20 @@ typedef struct rt_ddp_error {
   bool code_is_number;
   /** What programs compare, such as `not-found` or `403`. */
   const char *code;
+  /** Its length in bytes. */
+  size_t code_length;
   /** A sentence for people, whose wording depends on the server's version; "" for none. */
   const char *reason;
+  /** Its length in bytes. */
+  size_t reason_length;
   /** Further data as EJSON text; "" for none. */
   const char *details;
+  /** Its length in bytes. */
+  size_t details_length;
   /** The server's whole error as JSON text; "" for other errors. */
   const char *source;
+  /** Its length in bytes. */
+  size_t source_length;
 } rt_ddp_error;
 
 /** How a call ended, or a stage of it. Since 0.1. */
@@ -7912,6 +7960,8 @@ typedef struct rt_ddp_status_change {
   int64_t retry_in_ms;
   /** Why the client failed; "" otherwise. */
   const char *reason;
+  /** Its length in bytes. */
+  size_t reason_length;
   /** What ended the connection, an `rt_status`; RT_OK if it ended as requested. */
   int32_t status;
   /** Zero. */
@@ -7943,6 +7993,8 @@ typedef struct rt_ddp_change {
   bool last;
   /** The name of the collection. */
   const char *collection;
+  /** Its length in bytes. */
+  size_t collection_length;
   /** The document's id as EJSON text with a NUL after it. */
   const char *id;
   /** Its length in bytes. */
@@ -7963,6 +8015,8 @@ typedef struct rt_ddp_change {
    * at the end.
    */
   const char *before;
+  /** Its length in bytes. */
+  size_t before_length;
 } rt_ddp_change;
 
 /** Receives a change of a document, or of a live query's result. Since 0.1. */
@@ -7984,8 +8038,12 @@ typedef struct rt_ddp_account_event {
    * `RT_DDP_ACCOUNT_STORE`: the token's user. Otherwise "".
    */
   const char *user_id;
+  /** Its length in bytes. */
+  size_t user_id_length;
   /** For `RT_DDP_ACCOUNT_STORE`: what to keep, one line of text; otherwise "". */
   const char *token;
+  /** Its length in bytes. */
+  size_t token_length;
   /** For `RT_DDP_ACCOUNT_RESUME_FAILED`: the server's error; otherwise NULL. */
   const rt_ddp_error *error;
 } rt_ddp_account_event;
@@ -7997,7 +8055,9 @@ typedef void (*rt_ddp_account_fn)(const rt_ddp_account_event *event, void *user)
  * Receives what the server did not understand: its reason, and the message as JSON text if the
  * server repeats it, otherwise "". Both are valid until the callback returns. Since 0.1.
  */
-typedef void (*rt_ddp_refused_fn)(const char *reason, const char *offending, void *user);
+typedef void (*rt_ddp_refused_fn)(
+    const char *reason, size_t reason_length, const char *offending, size_t offending_length,
+    void *user);
 
 /** Receives a line for debugging, without the final LF. Since 0.1. */
 typedef void (*rt_ddp_debug_fn)(const char *line, void *user);
@@ -8497,7 +8557,8 @@ rt_status rt_ddp_count(rt_ddp *ddp, const char *collection, uint64_t *out);
  * Calls `fn` with each document that a query finds, in its order, inside this call. Inside a stub,
  * with the documents as the stub has changed them. Any thread.
  *
- * selector: see the beginning of this chapter.
+ * selector: see the beginning of this chapter. NULL for all documents.
+ * options: NULL for none.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT, also for a query with a fault, or if regular
  *   expressions need more than 1,000,000,000 steps; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for
  *   what is not an EJSON text; RT_ERROR_FORKED.
@@ -8511,7 +8572,7 @@ rt_status rt_ddp_find(
  * Reports the result of a query, and then each change of it, document by document: applied one
  * after the other, the changes turn the old result into the new one. Any thread.
  *
- * selector: see the beginning of this chapter.
+ * selector: and the following, as in `rt_ddp_find`.
  * fn: called on the loop's thread, never inside this call. First it receives the present result as
  *   documents that are added, with the field `initial`.
  * out: receives the query's number for `rt_ddp_stop_observing`.
@@ -8526,7 +8587,7 @@ rt_status rt_ddp_observe(
  * Reports the result of a query, and then each change of it, by positions. The documents are read
  * with `rt_ddp_find`. Any thread.
  *
- * selector: see the beginning of this chapter.
+ * selector: and the following, as in `rt_ddp_find`.
  * fn: called on the loop's thread, never inside this call. First it receives the present result as
  *   positions that are inserted, with the field `initial`.
  * out: receives the query's number for `rt_ddp_stop_observing`.
@@ -8604,7 +8665,7 @@ typedef void (*rt_ddp_feed_fn)(void *user);
 /**
  * Begins to follow the result of a query. The present result can be taken at once. Any thread.
  *
- * selector: as in `rt_ddp_find`.
+ * selector: and the following, as in `rt_ddp_find`.
  * parts: which texts its changes have: a sum of `rt_ddp_feed_parts`, or 0.
  * out: receives the feed; free it with `rt_ddp_feed_free`.
  * Returns: as `rt_ddp_observe`.
@@ -8803,7 +8864,7 @@ const char *rt_ddp_models_schema(rt_ddp_models *models);
  * Calls `fn` with each object that a query finds, in its order, inside this call. Any thread.
  *
  * model: its name in the schema.
- * selector: as in `rt_ddp_find`; it names fields of documents.
+ * selector: and the following, as in `rt_ddp_find`; it names fields of documents.
  * Returns: as `rt_ddp_find`; RT_ERROR_INVALID_ARGUMENT also for a model that is not there.
  * Since 0.1.
  */
@@ -8899,7 +8960,7 @@ rt_status rt_ddp_models_stop_observing(rt_ddp_models *models, uint64_t number);
  * come or gone. Any thread.
  *
  * model: its name in the schema.
- * selector: as in `rt_ddp_models_find`.
+ * selector: and the following, as in `rt_ddp_models_find`.
  * parts: as in `rt_ddp_feed_new`. The fields that have changed are those of documents.
  * out: receives the feed; free it with `rt_ddp_feed_free`.
  * Returns: as `rt_ddp_feed_new`; RT_ERROR_INVALID_ARGUMENT also for a model that is not there.
@@ -8940,7 +9001,7 @@ rt_status rt_ddp_call(
  *
  * document: an EJSON object. Without `_id`, the client and the server draw the same id. The value
  *   of the call's stages is the id.
- * fn: as in `rt_ddp_call`.
+ * options: and the following, as in `rt_ddp_call`.
  * Returns: as `rt_ddp_call`.
  * Since 0.1.
  */
@@ -8954,7 +9015,7 @@ rt_status rt_ddp_insert(
  * id: its id as EJSON text: a string in quotes, or an ObjectID.
  * modifier: an EJSON object such as `{"$set":{"done":true}}`. The value of the call's stages is the
  *   number of documents that were changed.
- * fn: as in `rt_ddp_call`.
+ * options: and the following, as in `rt_ddp_call`.
  * Returns: as `rt_ddp_call`.
  * Since 0.1.
  */
@@ -8967,7 +9028,7 @@ rt_status rt_ddp_update(
  * Removes a document, here and at the server. Any thread.
  *
  * id: as in `rt_ddp_update`.
- * fn: as in `rt_ddp_call`.
+ * options: and the following, as in `rt_ddp_call`.
  * Returns: as `rt_ddp_call`.
  * Since 0.1.
  */
@@ -8984,6 +9045,7 @@ rt_status rt_ddp_remove(
  *   `rt_ddp_insert`, `rt_ddp_update` and `rt_ddp_remove`. If an argument of one cannot be used,
  *   none is made. A write that fails at the documents, such as an insertion whose id is there, does
  *   not undo the others.
+ * options: as in `rt_ddp_call`.
  * fn: as in `rt_ddp_call`, for each write. The outcome's `index` says which one it is.
  * out_call: as in `rt_ddp_call`, for all writes together. The value of its outcome is null, its
  *   error that of the first write that failed.
@@ -9106,7 +9168,7 @@ rt_status rt_ddp_stub_remove(
 /**
  * Calls `fn` with each document that a query finds, as the stub has changed them. Inside the stub.
  *
- * selector: as in `rt_ddp_find`.
+ * selector: and the following, as in `rt_ddp_find`.
  * Returns: as `rt_ddp_find`.
  * Since 0.1.
  */

@@ -18,6 +18,8 @@ pytestmark = pytest.mark.xdist_group("abigen")
 #: The functions begin in line 22.
 BASE = HANDLE + SUPPORT
 USER = "_ user: UnsafeMutableRawPointer?"
+TEXT = "UnsafePointer<CChar>?"
+SIZE = "UnsafeMutablePointer<Int>?"
 
 
 def fallible(returns: str, name: str = "rt_do", parameters: str = "") -> str:
@@ -69,6 +71,32 @@ REFUSED = [
         fallible("as `rt_undone`."),
         "'- Returns:' names 'rt_undone', which does not exist",
     ),
+    (
+        "text_without_length",
+        "/// Receives. Since 0.1.\npublic typealias rt_said_fn = @convention(c)"
+        f" (_ reason: UnsafePointer<CChar>?, {USER}) -> Void\n",
+        "General.swift:23: error: 'reason' may contain a NUL: write its length beside it",
+    ),
+    (
+        "result_without_length",
+        function("_ thing: rt_thing?", " -> UnsafePointer<CChar>"),
+        ":23: error: the result may contain a NUL",
+    ),
+    (
+        "result_without_lifetime",
+        function("", " -> UnsafePointer<rt_pair>"),
+        ":23: error: the comment of 'rt_do' must say how long its result is valid: 'Static;'",
+    ),
+    (
+        "output_without_lifetime",
+        function(f"_ out_text: UnsafeMutablePointer<{TEXT}>?, _ out_length: {SIZE}"),
+        "the comment of 'out_text' must say that it is 'valid as long as' what",
+    ),
+    (
+        "direction",
+        function("_ number: UnsafeMutablePointer<Int32>?"),
+        "'number' is neither constant nor called 'out': it is read or written",
+    ),
 ]
 
 
@@ -89,6 +117,14 @@ def test_abigen_refuses_constants_without_their_type() -> None:
     says = "rt_types.h:4: error: 'first' has constants: its comment must name their type"
     expect(says in output, output)
     expect("/// The first." in STRUCTS, "nothing was replaced")
+
+
+def test_abigen_refuses_a_text_of_a_view_without_its_length() -> None:
+    root = package("fact_view", BASE + function("_ pair: UnsafePointer<rt_pair>?"))
+    header = root / "Sources/CShims/include/rt_types.h"
+    header.write_text(header.read_text().replace("text_length", "width"))
+    output = run(command(root), status=1)
+    expect("rt_types.h:2: error: 'text' may contain a NUL" in output, output)
 
 
 def named(interface: dict[str, Any], group: str) -> dict[str, dict[str, Any]]:
@@ -140,6 +176,63 @@ def test_the_model_has_the_facts() -> None:
     fields = {field["name"]: field for field in named(found, "structs")["rt_pair"]["fields"]}
     expect(fields["first"]["enumeration"] == "rt_status", str(fields["first"]))
     expect(fields["text"]["buffer"] == {"length": "text_length"}, str(fields["text"]))
+
+
+#: Parameters after the handle, with what the model says of the first one: whether NULL is allowed,
+#: how long it is valid, and what frees it.
+POINTERS = [
+    (f"_ text: {TEXT}", "/// Does.", (False, "call", None)),
+    (f"_ text: {TEXT}", "/// Does. NULL removes it.", (True, "call", None)),
+    (f"_ text: {TEXT}, _ length: Int", "/// Does.", (True, "call", None)),
+    (f"_ text: {TEXT}, _ more: {TEXT}", "/// Does. NULL removes it.", (False, "call", None)),
+    (f"_ text: {TEXT}, _ more: {TEXT}", "/// Does. NULL as `text` ends it.", (True, "call", None)),
+    (f"_ a: rt_thing?, _ text: {TEXT}", "/// Does. NULL as `text` ends.", (False, "call", None)),
+    (f"_ fn: rt_got_fn?, {USER}", "/// Does.", (False, "call", None)),
+    (
+        f"_ fn: rt_got_fn?, {USER}, _ destroy: rt_destroy_fn?",
+        "/// Does.\n/// - Parameter fn: NULL for nobody.",
+        (True, "destroy", None),
+    ),
+    ("_ out: UnsafeMutablePointer<Int32>?", "/// Does.", (False, "call", None)),
+    (
+        "_ out: UnsafeMutablePointer<Int32>?",
+        "/// Does.\n/// - Parameter out: may be NULL.",
+        (True, "call", None),
+    ),
+    ("_ out_id: UnsafeMutablePointer<Int32>?", "/// Does.", (True, "call", None)),
+    (
+        "_ out_id: UnsafeMutablePointer<Int32>?",
+        "/// Does.\n/// - Parameter out_id: required.",
+        (False, "call", None),
+    ),
+    ("_ out: UnsafeMutablePointer<rt_thing?>?", "/// Does.", (False, "owned", "rt_thing_free")),
+]
+
+
+def test_the_model_says_what_a_pointer_is() -> None:
+    source = BASE + function(
+        "_ thing: rt_thing?", doc="/// Frees. Since 0.1.", name="rt_thing_free"
+    )
+    for index, (parameters, doc, _) in enumerate(POINTERS):
+        doc = doc.replace("Does.", "Does. Since 0.1.", 1)
+        source += function(f"_ thing: rt_thing?, {parameters}", doc=doc, name=f"rt_thing_do{index}")
+    source += function("_ thing: rt_thing?", " -> UnsafePointer<rt_pair>?", name="rt_thing_get")
+    root = package("pointers", source)
+    compiled(root)
+    run(command(root))
+    found = json.loads((root / "include/realtime.abi.json").read_text())
+    functions = named(found, "functions")
+    for index, (parameters, doc, expected) in enumerate(POINTERS):
+        handle, first = functions[f"rt_thing_do{index}"]["parameters"][:2]
+        expect(not handle["type"]["nullable"], str(handle))
+        pointer = first["pointer"]
+        facts = (first["type"]["nullable"], pointer["lifetime"], pointer.get("freedBy"))
+        expect(facts == expected, f"{parameters} {doc}: {facts}")
+    freed = functions["rt_thing_free"]["parameters"][0]
+    expect(freed["type"]["nullable"] and freed["pointer"]["lifetime"] == "taken", str(freed))
+    expect(functions["rt_thing_get"]["resultPointer"] == {"lifetime": "owner"}, "no owner")
+    text = named(found, "structs")["rt_pair"]["fields"][1]
+    expect(text["pointer"] == {"encoding": "utf8", "lifetime": "owner"}, str(text))
 
 
 def test_the_librarys_model_has_the_facts() -> None:

@@ -14,11 +14,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from suite import PROGRAM_SECONDS, ROOT, SCRATCH, compile_c, expect, run, server
+from suite import ENVIRONMENT, PROGRAM_SECONDS, ROOT, SCRATCH, compile_c, expect, run, server
 
 CALLS = ROOT / "Tests" / "RandomCalls"
-#: Swift's crash handler would catch the signal of a crash, and can hang.
-ENVIRONMENT = {"SWIFT_BACKTRACE": "enable=no", "MALLOC_PERTURB_": "165"}
 #: How long each seed runs, unless RANDOM_CALLS_SEED chooses one.
 SECONDS_EACH = 10
 

@@ -314,8 +314,11 @@ static void calls_of_an_open_connection_go_first(rt_loop *loop, const char *serv
   rt_ddp_free(ddp);
 }
 
-static void refused(const char *reason, const char *offending, void *user) {
-  CHECK(reason[0] != '\0' && offending != NULL);
+static void refused(
+    const char *reason, size_t reason_length, const char *offending, size_t offending_length,
+    void *user) {
+  CHECK(reason_length > 0 && reason[reason_length] == '\0');
+  CHECK(offending_length == 0 && offending[0] == '\0');
   note(user, "refused");
 }
 

@@ -153,8 +153,8 @@ static void on_refused(const rt_failure *failure, void *user) {
 
 static void on_watchlist(const rt_pusher_watchlist *watchlist, void *user) {
   heard *h = user;
-  CHECK(watchlist->count == 1 && strcmp(watchlist->user_ids, "bo") == 0);
-  CHECK(watchlist->user_ids_length == 3);
+  CHECK(watchlist->user_id_count == 1 && watchlist->user_ids[0].text_length == 2);
+  CHECK(strcmp(watchlist->user_ids[0].text, "bo") == 0);
   note(h, watchlist->online ? "on " : "off ", watchlist->online ? 3 : 4);
   h->watched++;
 }

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from suite import HERE, LIBRARY, SCRATCH, compile_c, expect, run, server
-
-# Swift's crash handler would catch the signal of a crash, and can hang.
-ENVIRONMENT = {"SWIFT_BACKTRACE": "enable=no", "MALLOC_PERTURB_": "165"}
+from suite import ENVIRONMENT, HERE, LIBRARY, SCRATCH, compile_c, expect, run, server
 
 MEMCHECK = [
     "valgrind",

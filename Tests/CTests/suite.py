@@ -22,6 +22,9 @@ INCLUDE = ROOT / "include"
 #: Each worker has its own folder.
 SCRATCH = BUILD / "ctests" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
 
+#: Swift's crash handler would catch the signal of a crash, and can hang.
+ENVIRONMENT = {"SWIFT_BACKTRACE": "enable=no", "MALLOC_PERTURB_": "165"}
+
 #: A program that runs longer than this many seconds is killed and counts as failed.
 PROGRAM_SECONDS = 120
 

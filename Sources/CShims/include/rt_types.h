@@ -16,9 +16,10 @@ typedef struct rt_opened {
   int32_t http_status;
   /// 10, 11, 20 or 30 for HTTP/1.0, 1.1, 2 and 3; 0 without a response.
   int32_t http_version;
-  /// The reason phrase of the status line, as the server sent it; "" for none.
+  /// The reason phrase of the status line, as the server sent it; "" for none. Need not be UTF-8.
   const char *http_reason;
-  /// The response's headers: "Name: value" lines, each ended by LF, in the order received.
+  /// The response's headers: "Name: value" lines, each ended by LF, in the order received. Values
+  /// need not be UTF-8.
   const char *headers;
   /// Their length in bytes.
   size_t headers_length;
@@ -52,9 +53,10 @@ typedef struct rt_failure {
   int32_t http_status;
   /// A sentence that names the host and the cause.
   const char *message;
-  /// The reason phrase of the status line, as it was sent; "" for none.
+  /// The reason phrase of the status line, as it was sent; "" for none. Need not be UTF-8.
   const char *http_reason;
-  /// The response's headers: "Name: value" lines, each ended by LF, in the order received.
+  /// The response's headers: "Name: value" lines, each ended by LF, in the order received. Values
+  /// need not be UTF-8.
   const char *headers;
   /// Their length in bytes.
   size_t headers_length;
@@ -116,12 +118,13 @@ typedef struct rt_event {
   const char *event;
   /// Its length in bytes.
   size_t event_length;
-  /// The message; UTF-8 for an event source. In a callback of a Spreadbot connection no NUL follows
-  /// it.
+  /// The message: UTF-8 for an event source, but that of a long poll need not be UTF-8. In a
+  /// callback of a Spreadbot connection no NUL follows it.
   const char *data;
   /// Its length in bytes.
   size_t data_length;
-  /// Long poll: the response's content type, "" if the server sent none. "" otherwise.
+  /// Long poll: the response's content type, "" if the server sent none; need not be UTF-8. ""
+  /// otherwise.
   const char *content_type;
   /// Whether this message has an id of its own. Among the parts of a long poll's multipart
   /// response, only the last one has.

@@ -18,6 +18,8 @@ typedef struct rt_ddp_status_change {
   int64_t retry_in_ms;
   /// Why the client failed; "" otherwise.
   const char *reason;
+  /// Its length in bytes.
+  size_t reason_length;
   /// What ended the connection, an `rt_status`; RT_OK if it ended as requested.
   int32_t status;
   /// Zero.
@@ -36,12 +38,20 @@ typedef struct rt_ddp_error {
   bool code_is_number;
   /// What programs compare, such as `not-found` or `403`.
   const char *code;
+  /// Its length in bytes.
+  size_t code_length;
   /// A sentence for people, whose wording depends on the server's version; "" for none.
   const char *reason;
+  /// Its length in bytes.
+  size_t reason_length;
   /// Further data as EJSON text; "" for none.
   const char *details;
+  /// Its length in bytes.
+  size_t details_length;
   /// The server's whole error as JSON text; "" for other errors.
   const char *source;
+  /// Its length in bytes.
+  size_t source_length;
 } rt_ddp_error;
 
 /// How a call ended, or a stage of it. Since 0.1.
@@ -101,6 +111,8 @@ typedef struct rt_ddp_change {
   bool last;
   /// The name of the collection.
   const char *collection;
+  /// Its length in bytes.
+  size_t collection_length;
   /// The document's id as EJSON text with a NUL after it.
   const char *id;
   /// Its length in bytes.
@@ -117,6 +129,8 @@ typedef struct rt_ddp_change {
   /// For a live query: the id of the document that follows an added or moved one, as EJSON text; ""
   /// at the end.
   const char *before;
+  /// Its length in bytes.
+  size_t before_length;
 } rt_ddp_change;
 
 /// A document's positions in the result of a live query. Since 0.1.
@@ -229,8 +243,12 @@ typedef struct rt_ddp_account_event {
   /// For `RT_DDP_ACCOUNT_USER`: the user who is logged in now; "" for nobody. For
   /// `RT_DDP_ACCOUNT_STORE`: the token's user. Otherwise "".
   const char *user_id;
+  /// Its length in bytes.
+  size_t user_id_length;
   /// For `RT_DDP_ACCOUNT_STORE`: what to keep, one line of text; otherwise "".
   const char *token;
+  /// Its length in bytes.
+  size_t token_length;
   /// For `RT_DDP_ACCOUNT_RESUME_FAILED`: the server's error; otherwise NULL.
   const rt_ddp_error *error;
 } rt_ddp_account_event;

@@ -90,6 +90,8 @@ typedef struct rt_pusher_state_change {
   int32_t close_code;
   /// The reason in its close frame, or the text of that error; "" for none.
   const char *close_reason;
+  /// Its length in bytes.
+  size_t close_reason_length;
   /// A sentence about the failure; "" for none.
   const char *message;
   /// The time until the next attempt, in the state `RT_STATE_WAITING`; -1 if there is none, or if
@@ -107,10 +109,14 @@ typedef struct rt_pusher_error {
   int32_t code;
   /// Whether the server sent a code.
   bool has_code;
-  /// The server's text; "" for none.
+  /// The server's text, UTF-8; "" for none.
   const char *message;
-  /// The channel that the server named; "" for none.
+  /// Its length in bytes.
+  size_t message_length;
+  /// The channel that the server named, UTF-8; "" for none.
   const char *channel;
+  /// Its length in bytes.
+  size_t channel_length;
 } rt_pusher_error;
 
 /// The result of a subscription, or its count of subscribers. Since 0.1.
@@ -127,7 +133,8 @@ typedef struct rt_pusher_subscription {
   int32_t http_status;
   /// A sentence about the failure; "" for none.
   const char *message;
-  /// The headers of the authorization response: "Name: value" lines, each ended by LF.
+  /// The headers of the authorization response: "Name: value" lines, each ended by LF. Values need
+  /// not be UTF-8.
   const char *headers;
   /// Their length in bytes.
   size_t headers_length;
@@ -188,6 +195,14 @@ typedef struct rt_pusher_user {
   size_t user_data_length;
 } rt_pusher_user;
 
+/// A text of a list. This struct never grows. Since 0.1.
+typedef struct rt_text {
+  /// The text, UTF-8, with a NUL after it.
+  const char *text;
+  /// Its length in bytes.
+  size_t text_length;
+} rt_text;
+
 /// Users on the watchlist of the signed-in user, all of whom went online, or all offline. Since
 /// 0.1.
 typedef struct rt_pusher_watchlist {
@@ -195,20 +210,20 @@ typedef struct rt_pusher_watchlist {
   size_t struct_bytes;
   /// Whether they are online now.
   bool online;
-  /// Their ids, each followed by a NUL.
-  const char *user_ids;
-  /// The length of all ids with their NULs, in bytes.
-  size_t user_ids_length;
-  /// How many ids there are.
-  size_t count;
+  /// Their ids.
+  const rt_text *user_ids;
+  /// How many there are.
+  size_t user_id_count;
 } rt_pusher_watchlist;
 
 /// What is to be authorized. Since 0.1.
 typedef struct rt_pusher_auth_request {
   /// The size of the struct in the library that filled it.
   size_t struct_bytes;
-  /// The connection's socket id, which the signature must include.
+  /// The connection's socket id, UTF-8, which the signature must include.
   const char *socket_id;
+  /// Its length in bytes.
+  size_t socket_id_length;
   /// The channels, each name followed by LF; "" for a sign-in.
   const char *channels;
   /// The length of all names with their LFs, in bytes.
@@ -230,8 +245,10 @@ typedef struct rt_pusher_push_result {
   /// The status of the response; 0 without one.
   int32_t http_status;
   /// After a registration the id of this client, otherwise the interest; for
-  /// RT_PUSHER_PUSH_SET_SUBSCRIPTIONS all interests, each followed by LF.
+  /// RT_PUSHER_PUSH_SET_SUBSCRIPTIONS all interests, each followed by LF. UTF-8.
   const char *name;
+  /// Its length in bytes.
+  size_t name_length;
   /// A sentence about the failure; "" for none.
   const char *message;
   /// The body of the response that refused the call; "" for none.

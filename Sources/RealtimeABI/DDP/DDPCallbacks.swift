@@ -35,7 +35,8 @@ public typealias rt_ddp_account_fn =
 /// server repeats it, otherwise "". Both are valid until the callback returns. Since 0.1.
 public typealias rt_ddp_refused_fn =
     @convention(c) (
-        _ reason: UnsafePointer<CChar>?, _ offending: UnsafePointer<CChar>?,
+        _ reason: UnsafePointer<CChar>?, _ reason_length: Int,
+        _ offending: UnsafePointer<CChar>?, _ offending_length: Int,
         _ user: UnsafeMutableRawPointer?
     ) -> Void
 
@@ -89,7 +90,10 @@ extension DDPHandlers {
             { reason, offending in
                 var texts = ViewTexts()
                 let (reason, offending) = (texts.add(reason), texts.add(offending ?? []))
-                texts.read { text in function(text(reason), text(offending), box.user) }
+                texts.read { text in
+                    function(
+                        text(reason), reason.count, text(offending), offending.count, box.user)
+                }
             }
         }
     }

@@ -41,7 +41,7 @@ public func rt_ddp_call(
 /// new ids, unless the program has (`rt_ddp_declare`). Any thread. Since 0.1.
 /// - Parameter document: an EJSON object. Without `_id`, the client and the server draw the same
 ///   id. The value of the call's stages is the id.
-/// - Parameter fn: as in `rt_ddp_call`.
+/// - Parameter options: and the following, as in `rt_ddp_call`.
 /// - Returns: as `rt_ddp_call`.
 @_cdecl("rt_ddp_insert")
 public func rt_ddp_insert(
@@ -62,7 +62,7 @@ public func rt_ddp_insert(
 /// - Parameter id: its id as EJSON text: a string in quotes, or an ObjectID.
 /// - Parameter modifier: an EJSON object such as `{"$set":{"done":true}}`. The value of the call's
 ///   stages is the number of documents that were changed.
-/// - Parameter fn: as in `rt_ddp_call`.
+/// - Parameter options: and the following, as in `rt_ddp_call`.
 /// - Returns: as `rt_ddp_call`.
 @_cdecl("rt_ddp_update")
 public func rt_ddp_update(
@@ -82,7 +82,7 @@ public func rt_ddp_update(
 
 /// Removes a document, here and at the server. Any thread. Since 0.1.
 /// - Parameter id: as in `rt_ddp_update`.
-/// - Parameter fn: as in `rt_ddp_call`.
+/// - Parameter options: and the following, as in `rt_ddp_call`.
 /// - Returns: as `rt_ddp_call`.
 @_cdecl("rt_ddp_remove")
 public func rt_ddp_remove(
@@ -107,6 +107,7 @@ public func rt_ddp_remove(
 ///   `rt_ddp_insert`, `rt_ddp_update` and `rt_ddp_remove`. If an argument of one cannot be used,
 ///   none is made. A write that fails at the documents, such as an insertion whose id is there,
 ///   does not undo the others.
+/// - Parameter options: as in `rt_ddp_call`.
 /// - Parameter fn: as in `rt_ddp_call`, for each write. The outcome's `index` says which one it is.
 /// - Parameter out_call: as in `rt_ddp_call`, for all writes together. The value of its outcome is
 ///   null, its error that of the first write that failed.

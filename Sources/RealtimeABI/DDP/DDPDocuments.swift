@@ -101,7 +101,8 @@ public func rt_ddp_count(
 
 /// Calls `fn` with each document that a query finds, in its order, inside this call. Inside a stub,
 /// with the documents as the stub has changed them. Any thread. Since 0.1.
-/// - Parameter selector: see the beginning of this chapter.
+/// - Parameter selector: see the beginning of this chapter. NULL for all documents.
+/// - Parameter options: NULL for none.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT, also for a query with a fault, or if regular
 ///   expressions need more than 1,000,000,000 steps; RT_ERROR_INVALID_UTF8; RT_ERROR_PROTOCOL for
 ///   what is not an EJSON text; RT_ERROR_FORKED.
@@ -121,7 +122,7 @@ public func rt_ddp_find(
 
 /// Reports the result of a query, and then each change of it, document by document: applied one
 /// after the other, the changes turn the old result into the new one. Any thread. Since 0.1.
-/// - Parameter selector: see the beginning of this chapter.
+/// - Parameter selector: and the following, as in `rt_ddp_find`.
 /// - Parameter fn: called on the loop's thread, never inside this call. First it receives the
 ///   present result as documents that are added, with the field `initial`.
 /// - Parameter out: receives the query's number for `rt_ddp_stop_observing`.
@@ -154,7 +155,7 @@ public func rt_ddp_observe(
 
 /// Reports the result of a query, and then each change of it, by positions. The documents are read
 /// with `rt_ddp_find`. Any thread. Since 0.1.
-/// - Parameter selector: see the beginning of this chapter.
+/// - Parameter selector: and the following, as in `rt_ddp_find`.
 /// - Parameter fn: called on the loop's thread, never inside this call. First it receives the
 ///   present result as positions that are inserted, with the field `initial`.
 /// - Parameter out: receives the query's number for `rt_ddp_stop_observing`.

@@ -42,7 +42,7 @@ public typealias rt_ddp_feed_fn = @convention(c) (_ user: UnsafeMutableRawPointe
 
 /// Begins to follow the result of a query. The present result can be taken at once. Any thread.
 /// Since 0.1.
-/// - Parameter selector: as in `rt_ddp_find`.
+/// - Parameter selector: and the following, as in `rt_ddp_find`.
 /// - Parameter parts: which texts its changes have: a sum of `rt_ddp_feed_parts`, or 0.
 /// - Parameter out: receives the feed; free it with `rt_ddp_feed_free`.
 /// - Returns: as `rt_ddp_observe`.

@@ -76,7 +76,7 @@ public func rt_ddp_models_schema(_ models: rt_ddp_models?) -> UnsafePointer<CCha
 /// Calls `fn` with each object that a query finds, in its order, inside this call. Any thread.
 /// Since 0.1.
 /// - Parameter model: its name in the schema.
-/// - Parameter selector: as in `rt_ddp_find`; it names fields of documents.
+/// - Parameter selector: and the following, as in `rt_ddp_find`; it names fields of documents.
 /// - Returns: as `rt_ddp_find`; RT_ERROR_INVALID_ARGUMENT also for a model that is not there.
 @_cdecl("rt_ddp_models_find")
 public func rt_ddp_models_find(
@@ -202,7 +202,7 @@ public func rt_ddp_models_stop_observing(_ models: rt_ddp_models?, _ number: UIn
 /// object is reported as changed also if a reference to it, or an object to which it refers, has
 /// come or gone. Any thread. Since 0.1.
 /// - Parameter model: its name in the schema.
-/// - Parameter selector: as in `rt_ddp_models_find`.
+/// - Parameter selector: and the following, as in `rt_ddp_models_find`.
 /// - Parameter parts: as in `rt_ddp_feed_new`. The fields that have changed are those of documents.
 /// - Parameter out: receives the feed; free it with `rt_ddp_feed_free`.
 /// - Returns: as `rt_ddp_feed_new`; RT_ERROR_INVALID_ARGUMENT also for a model that is not there.

@@ -159,7 +159,7 @@ public func rt_ddp_stub_remove(
 
 /// Calls `fn` with each document that a query finds, as the stub has changed them. Inside the stub.
 /// Since 0.1.
-/// - Parameter selector: as in `rt_ddp_find`.
+/// - Parameter selector: and the following, as in `rt_ddp_find`.
 /// - Returns: as `rt_ddp_find`.
 @_cdecl("rt_ddp_stub_find")
 public func rt_ddp_stub_find(

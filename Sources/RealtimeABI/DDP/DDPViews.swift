@@ -21,8 +21,9 @@ extension DDPStatusChange {
                 struct_bytes: MemoryLayout<rt_ddp_status_change>.size, new_status: status.rawValue,
                 retry_count: UInt32(clamping: retryCount),
                 retry_in_ms: retryIn.map { EventSourceConnection.milliseconds($0) } ?? -1,
-                reason: text(reason), status: error?.code.rawValue ?? RT_STATUS.OK.rawValue,
-                reserved: 0, message: text(message))
+                reason: text(reason), reason_length: reason.count,
+                status: error?.code.rawValue ?? RT_STATUS.OK.rawValue, reserved: 0,
+                message: text(message))
             function(&view, user)
         }
     }
@@ -46,8 +47,9 @@ extension DDPError {
         return { text in
             rt_ddp_error(
                 struct_bytes: MemoryLayout<rt_ddp_error>.size, kind: number.rawValue,
-                code_is_number: codeIsNumber, code: text(code), reason: text(reason),
-                details: text(details), source: text(source))
+                code_is_number: codeIsNumber, code: text(code), code_length: code.count,
+                reason: text(reason), reason_length: reason.count, details: text(details),
+                details_length: details.count, source: text(source), source_length: source.count)
         }
     }
 
@@ -185,7 +187,8 @@ extension DDPAccountEvent {
             withAddress(of: fill?(text)) { error in
                 var view = rt_ddp_account_event(
                     struct_bytes: MemoryLayout<rt_ddp_account_event>.size, event: kind.rawValue,
-                    logging_in: isLoggingIn, user_id: text(id), token: text(line), error: error)
+                    logging_in: isLoggingIn, user_id: text(id), user_id_length: id.count,
+                    token: text(line), token_length: line.count, error: error)
                 function(&view, user)
             }
         }
@@ -230,9 +233,10 @@ struct DDPChangeView {
         texts.read { text in
             var view = rt_ddp_change(
                 struct_bytes: MemoryLayout<rt_ddp_change>.size, query: query, kind: kind.rawValue,
-                initial: isInitial, last: isLast, collection: text(name), id: text(value),
-                id_length: value.count, fields: text(content), fields_length: content.count,
-                cleared: text(gone), cleared_length: gone.count, before: text(next))
+                initial: isInitial, last: isLast, collection: text(name),
+                collection_length: name.count, id: text(value), id_length: value.count,
+                fields: text(content), fields_length: content.count, cleared: text(gone),
+                cleared_length: gone.count, before: text(next), before_length: next.count)
             function(&view, user)
         }
     }

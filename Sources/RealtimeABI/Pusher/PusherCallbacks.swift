@@ -201,8 +201,8 @@ public func rt_pusher_unbind_all(_ pusher: rt_pusher?) -> rt_status {
 /// Reads another member of an event's message by its name, such as one that a server adds beside
 /// `event` and `data`. Inside the callback that received the event. Since 0.1.
 /// - Parameter out_json: receives the member's JSON text, valid as long as the event; no NUL
-///   follows it.
-/// - Parameter out_length: receives its length in bytes.
+///   follows it. Required.
+/// - Parameter out_length: receives its length in bytes. Required.
 /// - Returns: RT_OK; RT_ERROR_NOT_FOUND if the message has no such member;
 ///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8.
 @_cdecl("rt_pusher_event_property")

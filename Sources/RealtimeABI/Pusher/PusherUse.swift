@@ -107,6 +107,7 @@ public func rt_pusher_subscribe(
 /// - Parameter auth: the signature, `KEY:HEX`, copied.
 /// - Parameter channel_data: the channel data that was signed, copied; required for a presence
 ///   channel unless a user is signed in. NULL for none.
+/// - Parameter out: as in `rt_pusher_subscribe`.
 /// - Returns: as `rt_pusher_subscribe`.
 @_cdecl("rt_pusher_subscribe_with")
 public func rt_pusher_subscribe_with(

@@ -95,7 +95,7 @@ extension PusherStateChange {
                 new_state: new.common.rawValue,
                 status: error?.code.rawValue ?? RT_STATUS.OK.rawValue,
                 close_code: Int32(clamping: closeCode ?? 0), close_reason: text(reason),
-                message: text(message),
+                close_reason_length: reason.count, message: text(message),
                 retry_in_ms: retryIn.map { EventSourceConnection.milliseconds($0) } ?? -1,
                 attempts: UInt32(clamping: attempt))
             function(&view, user)
@@ -111,7 +111,9 @@ extension PusherErrorMessage {
         texts.read { text in
             var view = rt_pusher_error(
                 struct_bytes: MemoryLayout<rt_pusher_error>.size, code: Int32(clamping: code ?? 0),
-                has_code: code != nil, message: text(message), channel: text(channel))
+                has_code: code != nil, message: text(message),
+                message_length: message.count, channel: text(channel),
+                channel_length: channel.count)
             function(&view, user)
         }
     }
@@ -183,17 +185,18 @@ extension PusherSubscriptionFailure {
 }
 
 extension PusherWatchlistEvent {
-    /// Calls `function` with a view of this. An id with a NUL, which C cannot represent, is left
-    /// out.
+    /// Calls `function` with a view of this.
     func show(to function: rt_pusher_watchlist_fn, _ user: UnsafeMutableRawPointer?) {
-        let ids = userIDs.filter { !$0.utf8.contains(0) }
         var texts = ViewTexts()
-        let list = texts.add(ids.reduce(into: []) { $0 += Array($1.utf8) + [0] })
+        let places = userIDs.map { texts.add($0) }
         texts.read { text in
-            var view = rt_pusher_watchlist(
-                struct_bytes: MemoryLayout<rt_pusher_watchlist>.size, online: name == "online",
-                user_ids: text(list), user_ids_length: list.count, count: ids.count)
-            function(&view, user)
+            let ids = places.map { rt_text(text: text($0), text_length: $0.count) }
+            ids.withUnsafeBufferPointer { ids in
+                var view = rt_pusher_watchlist(
+                    struct_bytes: MemoryLayout<rt_pusher_watchlist>.size, online: name == "online",
+                    user_ids: ids.baseAddress, user_id_count: ids.count)
+                function(&view, user)
+            }
         }
     }
 }
@@ -207,7 +210,7 @@ extension PusherAuthorizationRequest {
         return texts.read { text in
             var view = rt_pusher_auth_request(
                 struct_bytes: MemoryLayout<rt_pusher_auth_request>.size, socket_id: text(socketID),
-                channels: text(list), channels_length: list.count,
+                socket_id_length: socketID.count, channels: text(list), channels_length: list.count,
                 count: channels.count, is_user: channels.isEmpty)
             return body(&view)
         }
@@ -256,7 +259,7 @@ struct PushView {
                 struct_bytes: MemoryLayout<rt_pusher_push_result>.size, kind: kind.rawValue,
                 status: error?.code.rawValue ?? RT_STATUS.OK.rawValue,
                 http_status: Int32(clamping: error?.response?.status ?? 0), name: text(name),
-                message: text(message),
+                name_length: name.count, message: text(message),
                 body: UnsafeRawPointer(text(body)).assumingMemoryBound(to: UInt8.self),
                 body_length: body.count)
             function(&view, user)

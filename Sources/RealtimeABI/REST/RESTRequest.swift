@@ -122,7 +122,7 @@ public func rt_rest_request_add_header(
     }
 }
 
-/// Sets a header, replacing all of that name. Since 0.1.
+/// Sets a header, replacing all of that name; NULL removes them. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER.
 @_cdecl("rt_rest_request_set_header")
 public func rt_rest_request_set_header(

@@ -80,8 +80,8 @@ public func rt_rest_response_headers(
     }
 }
 
-/// The first value of a header, as the server's original bytes; NULL if there is none. Case does
-/// not matter in `name`. Since 0.1.
+/// The first value of a header, as the server's original bytes, not necessarily UTF-8; NULL if
+/// there is none. Case does not matter in `name`. Since 0.1.
 @_cdecl("rt_rest_response_header")
 public func rt_rest_response_header(
     _ response: rt_rest_response?, _ name: UnsafePointer<CChar>?

@@ -51,7 +51,7 @@ public func rt_rest_resume_body(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
 }
 
 /// Sets a basic Authorization header (RFC 7617) for all requests without one of their own, from
-/// their next exchange on. Any thread, at any time. Since 0.1.
+/// their next exchange on. NULL as `user_name` removes it. Any thread, at any time. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon.
 @_cdecl("rt_rest_set_basic_auth")
 public func rt_rest_set_basic_auth(
@@ -66,7 +66,7 @@ public func rt_rest_set_basic_auth(
 }
 
 /// Sets an Authorization header with a bearer token (RFC 6750) for all requests without one of
-/// their own, from their next exchange on. Any thread, at any time. Since 0.1.
+/// their own, from their next exchange on. NULL removes it. Any thread, at any time. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER.
 @_cdecl("rt_rest_set_bearer_token")
 public func rt_rest_set_bearer_token(

@@ -6,7 +6,7 @@ import Wire
 // callbacks may set them too, for the attempts that follow.
 
 /// Sets the Origin header (RFC 6454 §7), which servers may require of browsers:
-/// "https://example.org". Before start. Since 0.1.
+/// "https://example.org". NULL for none. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_origin")
 public func rt_websocket_set_origin(
@@ -17,7 +17,8 @@ public func rt_websocket_set_origin(
     }
 }
 
-/// Sets the Cookie header (RFC 6265 §4.2): "name=value; other=value". Before start. Since 0.1.
+/// Sets the Cookie header (RFC 6265 §4.2): "name=value; other=value". NULL for none. Before start.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_cookie")
 public func rt_websocket_set_cookie(
@@ -28,7 +29,8 @@ public func rt_websocket_set_cookie(
     }
 }
 
-/// Sets the User-Agent header. Default: "librealtime/" and the version. Before start. Since 0.1.
+/// Sets the User-Agent header. NULL for the default, "librealtime/" and the version. Before start.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_user_agent")
 public func rt_websocket_set_user_agent(

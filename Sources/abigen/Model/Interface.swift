@@ -98,6 +98,7 @@ struct Structure: Codable, Equatable {
         var type: CType
         var documentation: Documentation
         var buffer: BufferFacts?
+        var pointer: PointerFacts?
         /// Of a number: the alias with its values.
         var enumeration: String?
     }
@@ -108,6 +109,7 @@ struct Parameter: Codable, Equatable {
     var type: CType
     var role = Role.input
     var buffer: BufferFacts?
+    var pointer: PointerFacts?
 
     enum Role: String, Codable {
         case handle, input, output, callback, user, destroy
@@ -122,6 +124,39 @@ struct BufferFacts: Codable, Equatable {
     var isTerminated: Bool?
 }
 
+/// What a pointer refers to. Whether it may be NULL is `nullable` of its type.
+struct PointerFacts: Codable, Equatable {
+    var lifetime: Lifetime
+    /// Of what is owned: the function that frees it.
+    var freedBy: String?
+    /// Of text and bytes.
+    var encoding: Encoding?
+
+    /// Until when it is valid. An output with two pointers is about what it receives.
+    enum Lifetime: String, Codable {
+        /// The end of the call: a function copies or retains what it needs for longer.
+        case call
+        /// The call of the destroy function.
+        case destroy
+        /// The end of the handle, the struct or the argument that it came from.
+        case owner
+        /// The receiver owns it, and calls `freedBy`.
+        case owned
+        /// The function frees it.
+        case taken
+        /// The next call of the same callback, or its destroy function.
+        case next
+        /// The next call on this thread that fails.
+        case failure
+        /// The end of the process.
+        case library
+    }
+
+    enum Encoding: String, Codable {
+        case utf8, bytes
+    }
+}
+
 /// A named function-pointer type.
 struct Callback: Codable, Equatable {
     var name: String
@@ -130,6 +165,10 @@ struct Callback: Codable, Equatable {
     var since: String
     var parameters: [Parameter]
     var result: CType
+    var resultPointer: PointerFacts?
+    var resultBuffer: BufferFacts?
+    /// Whether it may call functions of the library.
+    var mayCall = true
 }
 
 /// An exported function.
@@ -140,6 +179,8 @@ struct Function: Codable, Equatable {
     var since: String
     var parameters: [Parameter]
     var result: CType
+    var resultPointer: PointerFacts?
+    var resultBuffer: BufferFacts?
     /// The type that it frees.
     var frees: String?
     /// The statuses that its comment lists, also those of functions to which it refers.
@@ -147,6 +188,10 @@ struct Function: Codable, Equatable {
     var thread = Thread.any
     /// It may wait for something else than the work itself.
     var blocks = false
+    /// In a callback, or in a stub, it may return RT_ERROR_REENTRANT.
+    var isRefusedInCallbacks = false
+    /// What has not begun when it is called: "start"; nil for what may be called at any time.
+    var before: String?
     /// Of the setter of a plain value.
     var option: OptionFacts?
 
@@ -184,8 +229,9 @@ struct CType: Codable, Hashable {
     var pointers = 0
     /// Whether the base is `const`.
     var constant = false
-    /// Whether NULL may occur. Every pointer that a function takes is nullable, because it is
-    /// checked.
+    /// Whether NULL may be passed, or may occur. NULL for any other argument is
+    /// RT_ERROR_INVALID_ARGUMENT, or what the function's comment says. With a length beside it,
+    /// NULL is for a length of 0, unless a comment says more.
     var nullable = false
 
     static let void = CType(base: "void")

@@ -32,13 +32,21 @@ enum HeaderPreface {
         UTF-8 is RT_ERROR_INVALID_UTF8; a length beyond any memory is RT_ERROR_TOO_LARGE. Calls on
         objects of a freed loop return RT_ERROR_CLOSED.
 
-        Output. Pointers passed to a callback are valid until it returns. Text with a length may
-        contain NULs, and a NUL follows its last byte. Output parameters come last, and are written
-        only on success.
+        NULL. A pointer is required, unless a comment says what NULL means. These are optional: user
+        and destroy; the function of an _on_ function, which NULL removes; that of a function with
+        out_call, whose result may be ignored; outputs called out_length, out_id and so on, but not
+        out; and data with a length beside it, if the length is 0.
+
+        Output. Pointers passed to a callback are never NULL unless a comment says so, and valid
+        until it returns. A pointer that a function returns is valid as long as the handle that it
+        came from; what a function creates in out belongs to the caller, and the _free of its type
+        frees it. Text with a length may contain NULs, and a NUL follows its last byte. Output
+        parameters come last, and are written only on success.
 
         Views. Callbacks receive details in a struct (rt_opened, rt_failure, rt_event), called a
-        view. Its text is never NULL: "" means none. Text that has no length beside it ends at its
-        NUL. Later versions of the library add fields at the end. The first field, struct_bytes, is
+        view. Its text is never NULL: "" means none. Text that has no length beside it cannot
+        contain a NUL. A list may be NULL if it is empty. Later versions of the library add fields
+        at the end. The first field, struct_bytes, is
         the size of the struct in the library that filled it. By this, RT_VIEW_HAS(view, field)
         tells a program that may meet an older library whether a field is there.
 

@@ -202,7 +202,7 @@ struct PythonPrinter {
     // MARK: Type annotations
 
     private func passed(_ type: CType) -> String {
-        if given(type) == "ctypes.c_char_p" { return "bytes | None" }
+        if given(type) == "ctypes.c_char_p" { return type.nullable ? "bytes | None" : "bytes" }
         return type.pointers > 0 ? "Any" : value(type)
     }
 

@@ -11,6 +11,8 @@ struct FactReader {
 
     nonisolated(unsafe) private static let status = /\bRT_(?:OK|ERROR_\w+)\b/
     nonisolated(unsafe) private static let reference = /\b[Aa]s (?:in )?`(rt_\w+)`/
+    nonisolated(unsafe) private static let before =
+        /\bBefore (start|the client is used|the first request|the first bytes)\b/
     nonisolated(unsafe) private static let alias = /`(rt_\w+)`/
     private static let statusType = "rt_status"
     private static let destroyType = "rt_destroy_fn"
@@ -30,6 +32,8 @@ struct FactReader {
         for index in interface.callbacks.indices {
             let callback = interface.callbacks[index]
             interface.callbacks[index].parameters = described(callback.parameters, callback.name)
+            interface.callbacks[index].mayCall = !callback.documentation.text.contains(
+                "must not call functions of this library")
         }
         for index in interface.structs.indices { readStructure(index) }
         for index in interface.handles.indices {
@@ -72,11 +76,22 @@ struct FactReader {
         var seen: Set<String> = []
         let found = listed(in: function, &seen)
         interface.functions[index].statuses = found
+        interface.functions[index].isRefusedInCallbacks = found.contains("RT_ERROR_REENTRANT")
+        interface.functions[index].before = phase(of: function)
         // A function may also return a status that it was given.
         let returnsArgument = parameters.contains { $0.type.base == FactReader.statusType }
         if function.result.base == FactReader.statusType, found.isEmpty, !returnsArgument {
             refuse(name, "'- Returns:' of '\(name)' must list its statuses")
         }
+    }
+
+    /// An option is set before something: its own comment says so, or its chapter about all.
+    private func phase(of function: Function) -> String? {
+        let text = function.documentation.text
+        if let match = text.firstMatch(of: FactReader.before) { return String(match.1) }
+        let chapter = interface.chapters.first { $0.name == function.chapter }
+        let isOption = chapter?.summary.contains("All are set before") == true
+        return isOption && !text.contains("at any time") ? "start" : nil
     }
 
     /// A function is passed as (fn, user, destroy): user data belongs to a callback before it.
@@ -148,7 +163,8 @@ struct FactReader {
             return .handle
         }
         let isFilled = parameter.name.hasPrefix("out") || parameter.name == "buffer"
-        return type.pointers > 0 && !type.constant && isFilled ? .output : .input
+        let isWritable = type.pointers == 2 || type.pointers == 1 && !type.constant
+        return isWritable && isFilled ? .output : .input
     }
 
     private func creates(_ parameter: Parameter) -> Bool {
@@ -161,6 +177,9 @@ struct FactReader {
     private func buffer(
         _ name: String, _ type: CType, _ next: String?, _ nextType: CType?
     ) -> BufferFacts? {
+        if type.pointers == 2, type.base == "char", next == "out_length" {
+            return BufferFacts(length: next)
+        }
         guard type.pointers == 1, type.base != "void" else { return nil }
         let singular = name.hasSuffix("s") ? String(name.dropLast()) : name
         let names = [
@@ -207,5 +226,5 @@ struct FactReader {
 
 extension Documentation {
     /// All of its paragraphs.
-    fileprivate var text: String { paragraphs.joined(separator: " ") }
+    var text: String { paragraphs.joined(separator: " ") }
 }

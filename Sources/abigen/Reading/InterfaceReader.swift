@@ -47,7 +47,10 @@ struct InterfaceReader {
         if reader.refusals.isEmpty {
             var facts = FactReader(reader.interface, reader.places)
             facts.read()
-            (reader.interface, reader.refusals) = (facts.interface, facts.refusals)
+            var pointers = PointerReader(facts.interface, reader.places)
+            pointers.read()
+            reader.interface = pointers.interface
+            reader.refusals = facts.refusals + pointers.refusals
         }
         for found in reader.structs {
             reader.refusals.append(Refusal(found.place, "nothing uses '\(found.structure.name)'"))

@@ -43,6 +43,8 @@ class App:
         self._count = 0
 
     def new_socket_id(self) -> str:
+        if self.settings.socket_id:
+            return self.settings.socket_id
         return f"{random.randrange(1, 10**6)}.{random.randrange(1, 10**9)}"
 
     async def hold(self) -> None:

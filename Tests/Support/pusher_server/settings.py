@@ -17,6 +17,7 @@ class Settings:
     dialect: str = "pusher"
 
     # Connections
+    socket_id: str = ""  # of all connections; "": random ones
     activity_timeout: float | None = 120  # sent to the client; None: not sent
     established_data: str = "string"  # or object
     unknown_key: str = "close"  # or error-close, error-end, accept

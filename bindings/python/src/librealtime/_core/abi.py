@@ -453,7 +453,7 @@ class rt_received_batch(ctypes.Structure):  # noqa: N801
     batch is freed."""
 
     struct_bytes: int
-    messages: int
+    messages: int | None
     message_count: int
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
@@ -499,7 +499,7 @@ class rt_event_batch(ctypes.Structure):  # noqa: N801
     until the batch is freed."""
 
     struct_bytes: int
-    events: int
+    events: int | None
     event_count: int
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
@@ -738,7 +738,8 @@ class rt_pusher_state_change(ctypes.Structure):  # noqa: N801
     new_state: int
     status: int
     close_code: int
-    close_reason: bytes
+    close_reason: int
+    close_reason_length: int
     message: bytes
     retry_in_ms: int
     attempts: int
@@ -748,7 +749,8 @@ class rt_pusher_state_change(ctypes.Structure):  # noqa: N801
         ("new_state", ctypes.c_int32),
         ("status", ctypes.c_int32),
         ("close_code", ctypes.c_int32),
-        ("close_reason", ctypes.c_char_p),
+        ("close_reason", ctypes.c_void_p),
+        ("close_reason_length", ctypes.c_size_t),
         ("message", ctypes.c_char_p),
         ("retry_in_ms", ctypes.c_int64),
         ("attempts", ctypes.c_uint32),
@@ -765,14 +767,18 @@ class rt_pusher_error(ctypes.Structure):  # noqa: N801
     struct_bytes: int
     code: int
     has_code: bool
-    message: bytes
-    channel: bytes
+    message: int
+    message_length: int
+    channel: int
+    channel_length: int
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
         ("code", ctypes.c_int32),
         ("has_code", ctypes.c_bool),
-        ("message", ctypes.c_char_p),
-        ("channel", ctypes.c_char_p),
+        ("message", ctypes.c_void_p),
+        ("message_length", ctypes.c_size_t),
+        ("channel", ctypes.c_void_p),
+        ("channel_length", ctypes.c_size_t),
     ]
 
 
@@ -879,7 +885,7 @@ class rt_pusher_batch(ctypes.Structure):  # noqa: N801
     batch is freed."""
 
     struct_bytes: int
-    events: int
+    events: int | None
     event_count: int
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
@@ -912,14 +918,16 @@ class rt_pusher_auth_request(ctypes.Structure):  # noqa: N801
     """What is to be authorized."""
 
     struct_bytes: int
-    socket_id: bytes
+    socket_id: int
+    socket_id_length: int
     channels: int
     channels_length: int
     count: int
     is_user: bool
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
-        ("socket_id", ctypes.c_char_p),
+        ("socket_id", ctypes.c_void_p),
+        ("socket_id_length", ctypes.c_size_t),
         ("channels", ctypes.c_void_p),
         ("channels_length", ctypes.c_size_t),
         ("count", ctypes.c_size_t),
@@ -975,21 +983,30 @@ class rt_pusher_user(ctypes.Structure):  # noqa: N801
 rt_pusher_user_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
+class rt_text(ctypes.Structure):  # noqa: N801
+    """A text of a list. This struct never grows."""
+
+    text: int
+    text_length: int
+    _fields_ = [
+        ("text", ctypes.c_void_p),
+        ("text_length", ctypes.c_size_t),
+    ]
+
+
 class rt_pusher_watchlist(ctypes.Structure):  # noqa: N801
     """Users on the watchlist of the signed-in user, all of whom went online, or all
     offline."""
 
     struct_bytes: int
     online: bool
-    user_ids: int
-    user_ids_length: int
-    count: int
+    user_ids: int | None
+    user_id_count: int
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
         ("online", ctypes.c_bool),
-        ("user_ids", ctypes.c_void_p),
-        ("user_ids_length", ctypes.c_size_t),
-        ("count", ctypes.c_size_t),
+        ("user_ids", ctypes.POINTER(rt_text)),
+        ("user_id_count", ctypes.c_size_t),
     ]
 
 
@@ -1013,7 +1030,8 @@ class rt_pusher_push_result(ctypes.Structure):  # noqa: N801
     kind: int
     status: int
     http_status: int
-    name: bytes
+    name: int
+    name_length: int
     message: bytes
     body: int
     body_length: int
@@ -1022,7 +1040,8 @@ class rt_pusher_push_result(ctypes.Structure):  # noqa: N801
         ("kind", ctypes.c_int32),
         ("status", ctypes.c_int32),
         ("http_status", ctypes.c_int32),
-        ("name", ctypes.c_char_p),
+        ("name", ctypes.c_void_p),
+        ("name_length", ctypes.c_size_t),
         ("message", ctypes.c_char_p),
         ("body", ctypes.c_void_p),
         ("body_length", ctypes.c_size_t),
@@ -1109,18 +1128,26 @@ class rt_ddp_error(ctypes.Structure):  # noqa: N801
     struct_bytes: int
     kind: int
     code_is_number: bool
-    code: bytes
-    reason: bytes
-    details: bytes
-    source: bytes
+    code: int
+    code_length: int
+    reason: int
+    reason_length: int
+    details: int
+    details_length: int
+    source: int
+    source_length: int
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
         ("kind", ctypes.c_int32),
         ("code_is_number", ctypes.c_bool),
-        ("code", ctypes.c_char_p),
-        ("reason", ctypes.c_char_p),
-        ("details", ctypes.c_char_p),
-        ("source", ctypes.c_char_p),
+        ("code", ctypes.c_void_p),
+        ("code_length", ctypes.c_size_t),
+        ("reason", ctypes.c_void_p),
+        ("reason_length", ctypes.c_size_t),
+        ("details", ctypes.c_void_p),
+        ("details_length", ctypes.c_size_t),
+        ("source", ctypes.c_void_p),
+        ("source_length", ctypes.c_size_t),
     ]
 
 
@@ -1132,7 +1159,7 @@ class rt_ddp_outcome(ctypes.Structure):  # noqa: N801
     index: int
     value: int
     value_length: int
-    error: int
+    error: int | None
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
         ("stage", ctypes.c_int32),
@@ -1158,7 +1185,8 @@ class rt_ddp_status_change(ctypes.Structure):  # noqa: N801
     new_status: int
     retry_count: int
     retry_in_ms: int
-    reason: bytes
+    reason: int
+    reason_length: int
     status: int
     reserved: int
     message: bytes
@@ -1167,7 +1195,8 @@ class rt_ddp_status_change(ctypes.Structure):  # noqa: N801
         ("new_status", ctypes.c_int32),
         ("retry_count", ctypes.c_uint32),
         ("retry_in_ms", ctypes.c_int64),
-        ("reason", ctypes.c_char_p),
+        ("reason", ctypes.c_void_p),
+        ("reason_length", ctypes.c_size_t),
         ("status", ctypes.c_int32),
         ("reserved", ctypes.c_int32),
         ("message", ctypes.c_char_p),
@@ -1194,28 +1223,32 @@ class rt_ddp_change(ctypes.Structure):  # noqa: N801
     kind: int
     initial: bool
     last: bool
-    collection: bytes
+    collection: int
+    collection_length: int
     id: int
     id_length: int
     fields: int
     fields_length: int
     cleared: int
     cleared_length: int
-    before: bytes
+    before: int
+    before_length: int
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
         ("query", ctypes.c_uint64),
         ("kind", ctypes.c_int32),
         ("initial", ctypes.c_bool),
         ("last", ctypes.c_bool),
-        ("collection", ctypes.c_char_p),
+        ("collection", ctypes.c_void_p),
+        ("collection_length", ctypes.c_size_t),
         ("id", ctypes.c_void_p),
         ("id_length", ctypes.c_size_t),
         ("fields", ctypes.c_void_p),
         ("fields_length", ctypes.c_size_t),
         ("cleared", ctypes.c_void_p),
         ("cleared_length", ctypes.c_size_t),
-        ("before", ctypes.c_char_p),
+        ("before", ctypes.c_void_p),
+        ("before_length", ctypes.c_size_t),
     ]
 
 
@@ -1229,15 +1262,19 @@ class rt_ddp_account_event(ctypes.Structure):  # noqa: N801
     struct_bytes: int
     event: int
     logging_in: bool
-    user_id: bytes
-    token: bytes
-    error: int
+    user_id: int
+    user_id_length: int
+    token: int
+    token_length: int
+    error: int | None
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
         ("event", ctypes.c_int32),
         ("logging_in", ctypes.c_bool),
-        ("user_id", ctypes.c_char_p),
-        ("token", ctypes.c_char_p),
+        ("user_id", ctypes.c_void_p),
+        ("user_id_length", ctypes.c_size_t),
+        ("token", ctypes.c_void_p),
+        ("token_length", ctypes.c_size_t),
         ("error", ctypes.c_void_p),
     ]
 
@@ -1246,11 +1283,13 @@ class rt_ddp_account_event(ctypes.Structure):  # noqa: N801
 rt_ddp_account_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
-# (reason, offending, user)
+# (reason, reason_length, offending, offending_length, user)
 rt_ddp_refused_fn = ctypes.CFUNCTYPE(
     None,
-    ctypes.c_char_p,
-    ctypes.c_char_p,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
     ctypes.c_void_p,
 )
 
@@ -1265,7 +1304,7 @@ class rt_ddp_subscription_event(ctypes.Structure):  # noqa: N801
     struct_bytes: int
     event: int
     reserved: int
-    error: int
+    error: int | None
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
         ("event", ctypes.c_int32),
@@ -1323,13 +1362,13 @@ class rt_ddp_index_changes(ctypes.Structure):  # noqa: N801
     struct_bytes: int
     query: int
     initial: bool
-    deleted: int
+    deleted: int | None
     deleted_count: int
-    inserted: int
+    inserted: int | None
     inserted_count: int
-    moved: int
+    moved: int | None
     moved_count: int
-    updated: int
+    updated: int | None
     updated_count: int
     ids: int
     ids_length: int
@@ -1412,7 +1451,7 @@ class rt_ddp_batch(ctypes.Structure):  # noqa: N801
     struct_bytes: int
     initial: bool
     document_count: int
-    changes: int
+    changes: int | None
     change_count: int
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
@@ -1629,10 +1668,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_websocket_add_safe_header": (
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_add_redirect_origin": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
@@ -1883,10 +1918,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_eventsource_add_safe_header": (
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_add_redirect_origin": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
@@ -2166,10 +2197,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_longpoll_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_longpoll_add_redirect_origin": (
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
     "rt_longpoll_set_interval_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
     "rt_longpoll_set_poll_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
@@ -2297,7 +2324,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_rest_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_rest_add_redirect_origin": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_rest_set_max_body_bytes": ((ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int32),
     "rt_rest_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_rest_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
@@ -2520,10 +2546,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_spreadbot_add_safe_header": (
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_add_redirect_origin": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
@@ -2762,10 +2784,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_pusher_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_pusher_add_redirect_origin": (
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
     "rt_pusher_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_pusher_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_pusher_set_connect_timeout_ms": (
@@ -3128,7 +3146,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_ddp_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_ddp_add_redirect_origin": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_ddp_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_ddp_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_ddp_set_sockjs_fallback": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
@@ -3778,17 +3795,17 @@ class Library:
     rt_network_free: Callable[[Any], None]
     # (network, certificate, key, password)
     rt_network_set_client_certificate: Callable[
-        [Any, bytes | None, bytes | None, bytes | None],
+        [Any, bytes, bytes | None, bytes | None],
         int,
     ]
     # (network, pin)
-    rt_network_add_pinned_public_key: Callable[[Any, bytes | None], int]
+    rt_network_add_pinned_public_key: Callable[[Any, bytes], int]
     # (network, url)
-    rt_network_set_proxy: Callable[[Any, bytes | None], int]
+    rt_network_set_proxy: Callable[[Any, bytes], int]
     # (network, hosts)
-    rt_network_set_no_proxy: Callable[[Any, bytes | None], int]
+    rt_network_set_no_proxy: Callable[[Any, bytes], int]
     # (network, host, port, address)
-    rt_network_add_resolve: Callable[[Any, bytes | None, int, bytes | None], int]
+    rt_network_add_resolve: Callable[[Any, bytes, int, bytes], int]
     # (network, ca_file)
     rt_network_set_ca_file: Callable[[Any, bytes | None], int]
     # (network, ca_path)
@@ -3848,7 +3865,7 @@ class Library:
     # (call)
     rt_call_free: Callable[[Any], None]
     # (loop, url, out)
-    rt_websocket_new: Callable[[Any, bytes | None, Any], int]
+    rt_websocket_new: Callable[[Any, bytes, Any], int]
     # (websocket)
     rt_websocket_free: Callable[[Any], None]
     # (websocket, origin)
@@ -3858,15 +3875,15 @@ class Library:
     # (websocket, user_agent)
     rt_websocket_set_user_agent: Callable[[Any, bytes | None], int]
     # (websocket, url)
-    rt_websocket_set_url: Callable[[Any, bytes | None], int]
+    rt_websocket_set_url: Callable[[Any, bytes], int]
     # (websocket, http_status)
     rt_websocket_add_retry_status: Callable[[Any, int], int]
     # (websocket, path)
-    rt_websocket_set_ca_file: Callable[[Any, bytes | None], int]
+    rt_websocket_set_ca_file: Callable[[Any, bytes], int]
     # (websocket, name, value)
-    rt_websocket_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_websocket_add_header: Callable[[Any, bytes, bytes], int]
     # (websocket, name, value)
-    rt_websocket_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_websocket_set_header: Callable[[Any, bytes, bytes | None], int]
     # (websocket)
     rt_websocket_clear_headers: Callable[[Any], int]
     # (websocket, user_name, password)
@@ -3874,7 +3891,7 @@ class Library:
     # (websocket, token)
     rt_websocket_set_bearer_token: Callable[[Any, bytes | None], int]
     # (websocket, name)
-    rt_websocket_add_subprotocol: Callable[[Any, bytes | None], int]
+    rt_websocket_add_subprotocol: Callable[[Any, bytes], int]
     # (websocket, network)
     rt_websocket_set_network: Callable[[Any, Any], int]
     # (websocket, reachability)
@@ -3884,9 +3901,7 @@ class Library:
     # (websocket, enabled)
     rt_websocket_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (websocket, name)
-    rt_websocket_add_safe_header: Callable[[Any, bytes | None], int]
-    # (websocket, origin)
-    rt_websocket_add_redirect_origin: Callable[[Any, bytes | None], int]
+    rt_websocket_add_safe_header: Callable[[Any, bytes], int]
     # (websocket, backoff)
     rt_websocket_set_reconnect: Callable[[Any, Any], int]
     # (websocket, enabled)
@@ -4004,17 +4019,17 @@ class Library:
     # (websocket)
     rt_websocket_interrupt: Callable[[Any], int]
     # (loop, url, out)
-    rt_eventsource_new: Callable[[Any, bytes | None, Any], int]
+    rt_eventsource_new: Callable[[Any, bytes, Any], int]
     # (eventsource)
     rt_eventsource_free: Callable[[Any], None]
     # (eventsource, url)
-    rt_eventsource_set_url: Callable[[Any, bytes | None], int]
+    rt_eventsource_set_url: Callable[[Any, bytes], int]
     # (eventsource, method)
-    rt_eventsource_set_method: Callable[[Any, bytes | None], int]
+    rt_eventsource_set_method: Callable[[Any, bytes], int]
     # (eventsource, data, length)
     rt_eventsource_set_body: Callable[[Any, Any, int], int]
     # (eventsource, id)
-    rt_eventsource_set_last_event_id: Callable[[Any, bytes | None], int]
+    rt_eventsource_set_last_event_id: Callable[[Any, bytes], int]
     # (eventsource, path, key)
     rt_eventsource_set_id_file: Callable[[Any, bytes | None, bytes | None], int]
     # (eventsource, http_status)
@@ -4022,9 +4037,9 @@ class Library:
     # (eventsource)
     rt_eventsource_set_resilient: Callable[[Any], int]
     # (eventsource, name, value)
-    rt_eventsource_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_eventsource_add_header: Callable[[Any, bytes, bytes], int]
     # (eventsource, name, value)
-    rt_eventsource_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_eventsource_set_header: Callable[[Any, bytes, bytes | None], int]
     # (eventsource)
     rt_eventsource_clear_headers: Callable[[Any], int]
     # (eventsource, user_name, password)
@@ -4040,9 +4055,7 @@ class Library:
     # (eventsource, enabled)
     rt_eventsource_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (eventsource, name)
-    rt_eventsource_add_safe_header: Callable[[Any, bytes | None], int]
-    # (eventsource, origin)
-    rt_eventsource_add_redirect_origin: Callable[[Any, bytes | None], int]
+    rt_eventsource_add_safe_header: Callable[[Any, bytes], int]
     # (eventsource, name)
     rt_eventsource_set_id_query_parameter: Callable[[Any, bytes | None], int]
     # (eventsource, enabled)
@@ -4096,11 +4109,11 @@ class Library:
     # (eventsource, fn, user, destroy)
     rt_eventsource_on_store: Callable[[Any, Any, Any, Any], int]
     # (eventsource, event, fn, user, destroy, out)
-    rt_eventsource_add_listener: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    rt_eventsource_add_listener: Callable[[Any, bytes, Any, Any, Any, Any], int]
     # (eventsource, listener)
     rt_eventsource_remove_listener: Callable[[Any, int], int]
     # (eventsource, event)
-    rt_eventsource_remove_listeners: Callable[[Any, bytes | None], int]
+    rt_eventsource_remove_listeners: Callable[[Any, bytes], int]
     # (eventsource, fn, user)
     rt_eventsource_event_names: Callable[[Any, Any, Any], int]
     # (eventsource)
@@ -4134,7 +4147,7 @@ class Library:
     # (eventsource, enabled)
     rt_eventsource_set_confirms_ids: Callable[[Any, bool], int]
     # (eventsource, id)
-    rt_eventsource_confirm_id: Callable[[Any, bytes | None], int]
+    rt_eventsource_confirm_id: Callable[[Any, bytes], int]
     # (eventsource)
     rt_eventsource_reset_stored_id: Callable[[Any], int]
     # (eventsource, timeout_ms)
@@ -4160,7 +4173,7 @@ class Library:
     # (parser, fn, user, destroy)
     rt_eventstream_parser_on_retry: Callable[[Any, Any, Any, Any], int]
     # (parser, id)
-    rt_eventstream_parser_set_last_event_id: Callable[[Any, bytes | None], int]
+    rt_eventstream_parser_set_last_event_id: Callable[[Any, bytes], int]
     # (parser, data, length)
     rt_eventstream_parser_feed: Callable[[Any, Any, int], int]
     # (parser)
@@ -4178,19 +4191,19 @@ class Library:
     # (parser, bytes)
     rt_eventstream_parser_set_max_name_bytes: Callable[[Any, int], int]
     # (loop, url, out)
-    rt_longpoll_new: Callable[[Any, bytes | None, Any], int]
+    rt_longpoll_new: Callable[[Any, bytes, Any], int]
     # (longpoll)
     rt_longpoll_free: Callable[[Any], None]
     # (longpoll, url)
-    rt_longpoll_set_url: Callable[[Any, bytes | None], int]
+    rt_longpoll_set_url: Callable[[Any, bytes], int]
     # (longpoll, cursor, query_parameter)
     rt_longpoll_set_cursor: Callable[[Any, int, bytes | None], int]
     # (longpoll, id)
-    rt_longpoll_set_last_event_id: Callable[[Any, bytes | None], int]
+    rt_longpoll_set_last_event_id: Callable[[Any, bytes], int]
     # (longpoll, name, value)
-    rt_longpoll_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_longpoll_add_header: Callable[[Any, bytes, bytes], int]
     # (longpoll, name, value)
-    rt_longpoll_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_longpoll_set_header: Callable[[Any, bytes, bytes | None], int]
     # (longpoll)
     rt_longpoll_clear_headers: Callable[[Any], int]
     # (longpoll, user_name, password)
@@ -4206,9 +4219,7 @@ class Library:
     # (longpoll, enabled)
     rt_longpoll_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (longpoll, name)
-    rt_longpoll_add_safe_header: Callable[[Any, bytes | None], int]
-    # (longpoll, origin)
-    rt_longpoll_add_redirect_origin: Callable[[Any, bytes | None], int]
+    rt_longpoll_add_safe_header: Callable[[Any, bytes], int]
     # (longpoll, time_ms)
     rt_longpoll_set_interval_ms: Callable[[Any, int], int]
     # (longpoll, time_ms)
@@ -4276,9 +4287,9 @@ class Library:
     # (rest)
     rt_rest_free: Callable[[Any], None]
     # (rest, name, value)
-    rt_rest_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_rest_add_header: Callable[[Any, bytes, bytes], int]
     # (rest, name, value)
-    rt_rest_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_rest_set_header: Callable[[Any, bytes, bytes | None], int]
     # (rest)
     rt_rest_clear_headers: Callable[[Any], int]
     # (rest, time_ms)
@@ -4312,9 +4323,7 @@ class Library:
     # (rest, enabled)
     rt_rest_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (rest, name)
-    rt_rest_add_safe_header: Callable[[Any, bytes | None], int]
-    # (rest, origin)
-    rt_rest_add_redirect_origin: Callable[[Any, bytes | None], int]
+    rt_rest_add_safe_header: Callable[[Any, bytes], int]
     # (rest, bytes)
     rt_rest_set_max_body_bytes: Callable[[Any, int], int]
     # (rest, backoff)
@@ -4330,7 +4339,7 @@ class Library:
     # (rest, count)
     rt_rest_set_max_per_host: Callable[[Any, int], int]
     # (rest, origin)
-    rt_rest_add_credential_origin: Callable[[Any, bytes | None], int]
+    rt_rest_add_credential_origin: Callable[[Any, bytes], int]
     # (rest, enabled)
     rt_rest_set_compression: Callable[[Any, bool], int]
     # (rest, enabled)
@@ -4370,7 +4379,7 @@ class Library:
     # (response, out_length)
     rt_rest_response_headers: Callable[[Any, Any], bytes]
     # (response, name)
-    rt_rest_response_header: Callable[[Any, bytes | None], bytes | None]
+    rt_rest_response_header: Callable[[Any, bytes], bytes | None]
     # (response, out_length)
     rt_rest_response_body: Callable[[Any, Any], Any]
     # (response)
@@ -4386,21 +4395,21 @@ class Library:
     # (response)
     rt_rest_response_opened: Callable[[Any], Any]
     # (rest, method, path, out)
-    rt_rest_request_new: Callable[[Any, bytes | None, bytes | None, Any], int]
+    rt_rest_request_new: Callable[[Any, bytes, bytes, Any], int]
     # (request)
     rt_rest_request_free: Callable[[Any], None]
     # (request, method, path)
-    rt_rest_request_set_target: Callable[[Any, bytes | None, bytes | None], int]
+    rt_rest_request_set_target: Callable[[Any, bytes, bytes], int]
     # (request, name, value)
-    rt_rest_request_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_rest_request_add_header: Callable[[Any, bytes, bytes], int]
     # (request, name, value)
-    rt_rest_request_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_rest_request_set_header: Callable[[Any, bytes, bytes | None], int]
     # (request)
     rt_rest_request_clear_headers: Callable[[Any], int]
     # (request, name, value)
-    rt_rest_request_add_query: Callable[[Any, bytes | None, bytes | None], int]
+    rt_rest_request_add_query: Callable[[Any, bytes, bytes], int]
     # (request, name, value)
-    rt_rest_request_add_form_parameter: Callable[[Any, bytes | None, bytes | None], int]
+    rt_rest_request_add_form_parameter: Callable[[Any, bytes, bytes], int]
     # (request, data, length, content_type)
     rt_rest_request_set_body: Callable[[Any, Any, int, bytes | None], int]
     # (request, length, fn, rewind, user, destroy)
@@ -4440,29 +4449,29 @@ class Library:
     # (request, bytes)
     rt_rest_request_set_max_body_bytes: Callable[[Any, int], int]
     # (loop, base_url, out)
-    rt_spreadbot_new: Callable[[Any, bytes | None, Any], int]
+    rt_spreadbot_new: Callable[[Any, bytes, Any], int]
     # (spreadbot)
     rt_spreadbot_free: Callable[[Any], None]
     # (spreadbot, transports, count)
     rt_spreadbot_set_transports: Callable[[Any, Any, int], int]
     # (spreadbot, transport, url)
-    rt_spreadbot_set_transport_url: Callable[[Any, int, bytes | None], int]
+    rt_spreadbot_set_transport_url: Callable[[Any, int, bytes], int]
     # (spreadbot, url)
-    rt_spreadbot_set_send_url: Callable[[Any, bytes | None], int]
+    rt_spreadbot_set_send_url: Callable[[Any, bytes], int]
     # (spreadbot, url, basic_credentials)
-    rt_spreadbot_set_auth: Callable[[Any, bytes | None, bytes | None], int]
+    rt_spreadbot_set_auth: Callable[[Any, bytes, bytes], int]
     # (spreadbot, id)
-    rt_spreadbot_set_last_event_id: Callable[[Any, bytes | None], int]
+    rt_spreadbot_set_last_event_id: Callable[[Any, bytes], int]
     # (spreadbot, path)
-    rt_spreadbot_set_outbox: Callable[[Any, bytes | None], int]
+    rt_spreadbot_set_outbox: Callable[[Any, bytes], int]
     # (spreadbot, name)
     rt_spreadbot_set_token_query_parameter: Callable[[Any, bytes | None], int]
     # (spreadbot, name)
     rt_spreadbot_set_id_query_parameter: Callable[[Any, bytes | None], int]
     # (spreadbot, name, value)
-    rt_spreadbot_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_spreadbot_add_header: Callable[[Any, bytes, bytes], int]
     # (spreadbot, name, value)
-    rt_spreadbot_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_spreadbot_set_header: Callable[[Any, bytes, bytes | None], int]
     # (spreadbot)
     rt_spreadbot_clear_headers: Callable[[Any], int]
     # (spreadbot, network)
@@ -4474,9 +4483,7 @@ class Library:
     # (spreadbot, enabled)
     rt_spreadbot_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (spreadbot, name)
-    rt_spreadbot_add_safe_header: Callable[[Any, bytes | None], int]
-    # (spreadbot, origin)
-    rt_spreadbot_add_redirect_origin: Callable[[Any, bytes | None], int]
+    rt_spreadbot_add_safe_header: Callable[[Any, bytes], int]
     # (spreadbot, enabled)
     rt_spreadbot_set_compression: Callable[[Any, bool], int]
     # (spreadbot, enabled)
@@ -4526,7 +4533,7 @@ class Library:
     # (spreadbot, fn, user, destroy)
     rt_spreadbot_on_closed: Callable[[Any, Any, Any, Any], int]
     # (spreadbot, path)
-    rt_spreadbot_start: Callable[[Any, bytes | None], int]
+    rt_spreadbot_start: Callable[[Any, bytes], int]
     # (spreadbot)
     rt_spreadbot_close: Callable[[Any], int]
     # (spreadbot)
@@ -4536,7 +4543,7 @@ class Library:
     # (spreadbot, data, length, out_number)
     rt_spreadbot_send_binary: Callable[[Any, Any, int, Any], int]
     # (spreadbot, path, content_type, data, length, out_number)
-    rt_spreadbot_post: Callable[[Any, bytes | None, bytes | None, Any, int, Any], int]
+    rt_spreadbot_post: Callable[[Any, bytes, bytes | None, Any, int, Any], int]
     # (spreadbot, number)
     rt_spreadbot_cancel: Callable[[Any, int], int]
     # (spreadbot, access_token, refresh_token)
@@ -4560,7 +4567,7 @@ class Library:
     # (spreadbot, buffer, size, out_length)
     rt_spreadbot_get_refresh_token: Callable[[Any, Any, int, Any], int]
     # (spreadbot, path, timeout_ms)
-    rt_spreadbot_connect: Callable[[Any, bytes | None, int], int]
+    rt_spreadbot_connect: Callable[[Any, bytes, int], int]
     # (spreadbot, timeout_ms, out)
     rt_spreadbot_receive: Callable[[Any, int, Any], int]
     # (spreadbot, timeout_ms, max, out)
@@ -4568,7 +4575,7 @@ class Library:
     # (spreadbot)
     rt_spreadbot_interrupt: Callable[[Any], int]
     # (loop, key, out)
-    rt_pusher_new: Callable[[Any, bytes | None, Any], int]
+    rt_pusher_new: Callable[[Any, bytes, Any], int]
     # (pusher)
     rt_pusher_free: Callable[[Any], None]
     # (pusher, host)
@@ -4584,9 +4591,9 @@ class Library:
     # (pusher, url)
     rt_pusher_set_user_auth_endpoint: Callable[[Any, bytes | None], int]
     # (pusher, name, value)
-    rt_pusher_set_auth_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_pusher_set_auth_header: Callable[[Any, bytes, bytes | None], int]
     # (pusher, name, value)
-    rt_pusher_set_auth_parameter: Callable[[Any, bytes | None, bytes | None], int]
+    rt_pusher_set_auth_parameter: Callable[[Any, bytes, bytes | None], int]
     # (pusher, url)
     rt_pusher_set_push_url: Callable[[Any, bytes | None], int]
     # (pusher, max_attempts, max_gap_ms)
@@ -4602,9 +4609,9 @@ class Library:
     # (pusher, enabled)
     rt_pusher_set_upgrade_on_4000: Callable[[Any, bool], int]
     # (pusher, name, value)
-    rt_pusher_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_pusher_add_header: Callable[[Any, bytes, bytes], int]
     # (pusher, name, value)
-    rt_pusher_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_pusher_set_header: Callable[[Any, bytes, bytes | None], int]
     # (pusher)
     rt_pusher_clear_headers: Callable[[Any], int]
     # (pusher, user_name, password)
@@ -4620,9 +4627,7 @@ class Library:
     # (pusher, enabled)
     rt_pusher_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (pusher, name)
-    rt_pusher_add_safe_header: Callable[[Any, bytes | None], int]
-    # (pusher, origin)
-    rt_pusher_add_redirect_origin: Callable[[Any, bytes | None], int]
+    rt_pusher_add_safe_header: Callable[[Any, bytes], int]
     # (pusher, enabled)
     rt_pusher_set_compression: Callable[[Any, bool], int]
     # (pusher, enabled)
@@ -4680,7 +4685,7 @@ class Library:
     # (pusher)
     rt_pusher_unbind_all: Callable[[Any], int]
     # (event, name, out_json, out_length)
-    rt_pusher_event_property: Callable[[Any, bytes | None, Any, Any], int]
+    rt_pusher_event_property: Callable[[Any, bytes, Any, Any], int]
     # (pusher)
     rt_pusher_start: Callable[[Any], int]
     # (pusher)
@@ -4694,18 +4699,15 @@ class Library:
     # (pusher)
     rt_pusher_resume: Callable[[Any], int]
     # (pusher, channel, out)
-    rt_pusher_subscribe: Callable[[Any, bytes | None, Any], int]
+    rt_pusher_subscribe: Callable[[Any, bytes, Any], int]
     # (pusher, channel, auth, channel_data, out)
-    rt_pusher_subscribe_with: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any],
-        int,
-    ]
+    rt_pusher_subscribe_with: Callable[[Any, bytes, bytes, bytes | None, Any], int]
     # (pusher, channel)
-    rt_pusher_unsubscribe: Callable[[Any, bytes | None], int]
+    rt_pusher_unsubscribe: Callable[[Any, bytes], int]
     # (pusher)
     rt_pusher_unsubscribe_all: Callable[[Any], int]
     # (pusher, channel, out)
-    rt_pusher_find_channel: Callable[[Any, bytes | None, Any], int]
+    rt_pusher_find_channel: Callable[[Any, bytes, Any], int]
     # (pusher, fn, user)
     rt_pusher_each_channel: Callable[[Any, Any, Any], int]
     # (pusher)
@@ -4737,11 +4739,11 @@ class Library:
     # (channel, binding)
     rt_pusher_channel_unbind: Callable[[Any, int], int]
     # (channel, event)
-    rt_pusher_channel_unbind_event: Callable[[Any, bytes | None], int]
+    rt_pusher_channel_unbind_event: Callable[[Any, bytes], int]
     # (channel)
     rt_pusher_channel_unbind_all: Callable[[Any], int]
     # (channel, event, json, length)
-    rt_pusher_channel_trigger: Callable[[Any, bytes | None, bytes | None, int], int]
+    rt_pusher_channel_trigger: Callable[[Any, bytes, bytes | None, int], int]
     # (channel)
     rt_pusher_channel_unsubscribe: Callable[[Any], int]
     # (channel, buffer, size, out_length)
@@ -4759,7 +4761,7 @@ class Library:
     # (channel, fn, user)
     rt_pusher_channel_each_member: Callable[[Any, Any, Any], int]
     # (channel, user_id, fn, user)
-    rt_pusher_channel_find_member: Callable[[Any, bytes | None, Any, Any], int]
+    rt_pusher_channel_find_member: Callable[[Any, bytes, Any, Any], int]
     # (pusher, fn, user, destroy)
     rt_pusher_on_authorize: Callable[[Any, Any, Any, Any], int]
     # (pusher, fn, user, destroy)
@@ -4768,12 +4770,12 @@ class Library:
     rt_pusher_on_user_data: Callable[[Any, Any, Any, Any], int]
     # (authorization, auth, data, shared_secret)
     rt_pusher_authorization_answer: Callable[
-        [Any, bytes | None, bytes | None, bytes | None],
+        [Any, bytes, bytes | None, bytes | None],
         int,
     ]
     # (authorization, channel, auth, channel_data, shared_secret)
     rt_pusher_authorization_answer_channel: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, bytes | None],
+        [Any, bytes, bytes, bytes | None, bytes | None],
         int,
     ]
     # (authorization, json, length)
@@ -4807,23 +4809,23 @@ class Library:
     # (pusher, token, length, platform)
     rt_pusher_push_register: Callable[[Any, Any, int, bytes | None], int]
     # (pusher, interest)
-    rt_pusher_push_subscribe: Callable[[Any, bytes | None], int]
+    rt_pusher_push_subscribe: Callable[[Any, bytes], int]
     # (pusher, interest)
-    rt_pusher_push_unsubscribe: Callable[[Any, bytes | None], int]
+    rt_pusher_push_unsubscribe: Callable[[Any, bytes], int]
     # (pusher, interests)
-    rt_pusher_push_set_subscriptions: Callable[[Any, bytes | None], int]
+    rt_pusher_push_set_subscriptions: Callable[[Any, bytes], int]
     # (pusher, fn, user, destroy)
     rt_pusher_on_push: Callable[[Any, Any, Any, Any], int]
     # (loop, url, out)
-    rt_ddp_new: Callable[[Any, bytes | None, Any], int]
+    rt_ddp_new: Callable[[Any, bytes, Any], int]
     # (ddp)
     rt_ddp_free: Callable[[Any], None]
     # (ddp, fn, user, destroy)
     rt_ddp_on_load_token: Callable[[Any, Any, Any, Any], int]
     # (ddp, name, value)
-    rt_ddp_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_ddp_add_header: Callable[[Any, bytes, bytes], int]
     # (ddp, name, value)
-    rt_ddp_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    rt_ddp_set_header: Callable[[Any, bytes, bytes | None], int]
     # (ddp)
     rt_ddp_clear_headers: Callable[[Any], int]
     # (ddp, user_name, password)
@@ -4839,9 +4841,7 @@ class Library:
     # (ddp, enabled)
     rt_ddp_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (ddp, name)
-    rt_ddp_add_safe_header: Callable[[Any, bytes | None], int]
-    # (ddp, origin)
-    rt_ddp_add_redirect_origin: Callable[[Any, bytes | None], int]
+    rt_ddp_add_safe_header: Callable[[Any, bytes], int]
     # (ddp, enabled)
     rt_ddp_set_compression: Callable[[Any, bool], int]
     # (ddp, enabled)
@@ -4857,7 +4857,7 @@ class Library:
     # (ddp, document_file)
     rt_ddp_set_document_file: Callable[[Any, bytes | None], int]
     # (ddp, name)
-    rt_ddp_add_version: Callable[[Any, bytes | None], int]
+    rt_ddp_add_version: Callable[[Any, bytes], int]
     # (ddp, time_ms)
     rt_ddp_set_connect_timeout_ms: Callable[[Any, int], int]
     # (ddp, enabled)
@@ -4877,7 +4877,7 @@ class Library:
     # (ddp, count)
     rt_ddp_set_max_call_repeats: Callable[[Any, int], int]
     # (ddp, name)
-    rt_ddp_add_no_retry_method: Callable[[Any, bytes | None], int]
+    rt_ddp_add_no_retry_method: Callable[[Any, bytes], int]
     # (ddp, enabled)
     rt_ddp_set_async_methods: Callable[[Any, bool], int]
     # (ddp, enabled)
@@ -4944,7 +4944,7 @@ class Library:
     rt_ddp_interrupt: Callable[[Any], int]
     # (ddp, name, params, keep_ms, fn, user, destroy, out, out_call)
     rt_ddp_subscribe: Callable[
-        [Any, bytes | None, bytes | None, int, Any, Any, Any, Any, Any],
+        [Any, bytes, bytes | None, int, Any, Any, Any, Any, Any],
         int,
     ]
     # (ddp, subscription)
@@ -4958,26 +4958,23 @@ class Library:
     # (ddp, loader)
     rt_ddp_close_loader: Callable[[Any, int], int]
     # (ddp, collection, ids)
-    rt_ddp_declare: Callable[[Any, bytes | None, int], int]
+    rt_ddp_declare: Callable[[Any, bytes, int], int]
     # (ddp, collection, fn, user, destroy)
-    rt_ddp_set_stream: Callable[[Any, bytes | None, Any, Any, Any], int]
+    rt_ddp_set_stream: Callable[[Any, bytes, Any, Any, Any], int]
     # (ddp, collection, id, fn, user)
-    rt_ddp_get_document: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
+    rt_ddp_get_document: Callable[[Any, bytes, bytes, Any, Any], int]
     # (ddp, collection, out)
-    rt_ddp_count: Callable[[Any, bytes | None, Any], int]
+    rt_ddp_count: Callable[[Any, bytes, Any], int]
     # (ddp, collection, selector, options, fn, user)
-    rt_ddp_find: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any],
-        int,
-    ]
+    rt_ddp_find: Callable[[Any, bytes, bytes | None, bytes | None, Any, Any], int]
     # (ddp, collection, selector, options, fn, user, destroy, out)
     rt_ddp_observe: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
+        [Any, bytes, bytes | None, bytes | None, Any, Any, Any, Any],
         int,
     ]
     # (ddp, collection, selector, options, fn, user, destroy, out)
     rt_ddp_observe_indexes: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
+        [Any, bytes, bytes | None, bytes | None, Any, Any, Any, Any],
         int,
     ]
     # (ddp, query)
@@ -4985,10 +4982,7 @@ class Library:
     # (ddp, fn, user)
     rt_ddp_get_user: Callable[[Any, Any, Any], int]
     # (ddp, collection, selector, options, parts, out)
-    rt_ddp_feed_new: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, int, Any],
-        int,
-    ]
+    rt_ddp_feed_new: Callable[[Any, bytes, bytes | None, bytes | None, int, Any], int]
     # (feed, timeout_ms, out)
     rt_ddp_feed_receive: Callable[[Any, int, Any], int]
     # (feed, fn, user, destroy)
@@ -5000,109 +4994,88 @@ class Library:
     # (batch)
     rt_ddp_batch_free: Callable[[Any], None]
     # (ddp, schema, out)
-    rt_ddp_models_new: Callable[[Any, bytes | None, Any], int]
+    rt_ddp_models_new: Callable[[Any, bytes, Any], int]
     # (models)
     rt_ddp_models_free: Callable[[Any], None]
     # (models)
     rt_ddp_models_schema: Callable[[Any], bytes | None]
     # (models, model, selector, options, fn, user)
     rt_ddp_models_find: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any],
+        [Any, bytes, bytes | None, bytes | None, Any, Any],
         int,
     ]
     # (models, model, id, fn, user)
-    rt_ddp_models_get: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
+    rt_ddp_models_get: Callable[[Any, bytes, bytes, Any, Any], int]
     # (models, changes, options, fn, user, destroy, out_call, out)
-    rt_ddp_models_save: Callable[[Any, bytes | None, Any, Any, Any, Any, Any, Any], int]
+    rt_ddp_models_save: Callable[[Any, bytes, Any, Any, Any, Any, Any, Any], int]
     # (models, fn, user, destroy, out)
     rt_ddp_models_observe: Callable[[Any, Any, Any, Any, Any], int]
     # (models, number)
     rt_ddp_models_stop_observing: Callable[[Any, int], int]
     # (models, model, selector, options, parts, out)
     rt_ddp_models_feed_new: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, int, Any],
+        [Any, bytes, bytes | None, bytes | None, int, Any],
         int,
     ]
     # (ddp, method, params, options, fn, user, destroy, out_call)
-    rt_ddp_call: Callable[
-        [Any, bytes | None, bytes | None, Any, Any, Any, Any, Any],
-        int,
-    ]
+    rt_ddp_call: Callable[[Any, bytes, bytes | None, Any, Any, Any, Any, Any], int]
     # (ddp, collection, document, options, fn, user, destroy, out_call)
-    rt_ddp_insert: Callable[
-        [Any, bytes | None, bytes | None, Any, Any, Any, Any, Any],
-        int,
-    ]
+    rt_ddp_insert: Callable[[Any, bytes, bytes, Any, Any, Any, Any, Any], int]
     # (ddp, collection, id, modifier, options, fn, user, destroy, out_call)
-    rt_ddp_update: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any, Any],
-        int,
-    ]
+    rt_ddp_update: Callable[[Any, bytes, bytes, bytes, Any, Any, Any, Any, Any], int]
     # (ddp, collection, id, options, fn, user, destroy, out_call)
-    rt_ddp_remove: Callable[
-        [Any, bytes | None, bytes | None, Any, Any, Any, Any, Any],
-        int,
-    ]
+    rt_ddp_remove: Callable[[Any, bytes, bytes, Any, Any, Any, Any, Any], int]
     # (ddp, writes, options, fn, user, destroy, out_call)
-    rt_ddp_write: Callable[[Any, bytes | None, Any, Any, Any, Any, Any], int]
+    rt_ddp_write: Callable[[Any, bytes, Any, Any, Any, Any, Any], int]
     # (ddp, method, fn, user, destroy)
-    rt_ddp_set_stub: Callable[[Any, bytes | None, Any, Any, Any], int]
+    rt_ddp_set_stub: Callable[[Any, bytes, Any, Any, Any], int]
     # (stub, value)
-    rt_ddp_stub_return: Callable[[Any, bytes | None], int]
+    rt_ddp_stub_return: Callable[[Any, bytes], int]
     # (stub, code, reason, details)
-    rt_ddp_stub_fail: Callable[[Any, bytes | None, bytes | None, bytes | None], int]
+    rt_ddp_stub_fail: Callable[[Any, bytes, bytes | None, bytes | None], int]
     # (stub)
     rt_ddp_stub_is_simulation: Callable[[Any], int]
     # (stub, buffer, size, out_length)
     rt_ddp_stub_get_user_id: Callable[[Any, Any, int, Any], int]
     # (stub, collection, document, fn, user)
-    rt_ddp_stub_insert: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
+    rt_ddp_stub_insert: Callable[[Any, bytes, bytes, Any, Any], int]
     # (stub, collection, selector, modifier, multi, out)
-    rt_ddp_stub_update: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, bool, Any],
-        int,
-    ]
+    rt_ddp_stub_update: Callable[[Any, bytes, bytes, bytes, bool, Any], int]
     # (stub, collection, selector, out)
-    rt_ddp_stub_remove: Callable[[Any, bytes | None, bytes | None, Any], int]
+    rt_ddp_stub_remove: Callable[[Any, bytes, bytes, Any], int]
     # (stub, collection, selector, options, fn, user)
-    rt_ddp_stub_find: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any],
-        int,
-    ]
+    rt_ddp_stub_find: Callable[[Any, bytes, bytes | None, bytes | None, Any, Any], int]
     # (stub, method, params, fn, user)
-    rt_ddp_stub_call: Callable[[Any, bytes | None, bytes | None, Any, Any], int]
+    rt_ddp_stub_call: Callable[[Any, bytes, bytes | None, Any, Any], int]
     # (stub, stream, kind, count, buffer, size, out_length)
     rt_ddp_stub_draw_text: Callable[[Any, bytes | None, int, int, Any, int, Any], int]
     # (stub, stream, out)
     rt_ddp_stub_draw_fraction: Callable[[Any, bytes | None, Any], int]
     # (ddp, user_name, password, code, fn, user, destroy, out_call)
     rt_ddp_log_in_with_password: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
+        [Any, bytes, bytes, bytes | None, Any, Any, Any, Any],
         int,
     ]
     # (ddp, token, fn, user, destroy, out_call)
-    rt_ddp_log_in_with_token: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    rt_ddp_log_in_with_token: Callable[[Any, bytes, Any, Any, Any, Any], int]
     # (ddp, method, params, fn, user, destroy, out_call)
-    rt_ddp_log_in: Callable[[Any, bytes | None, bytes | None, Any, Any, Any, Any], int]
+    rt_ddp_log_in: Callable[[Any, bytes, bytes | None, Any, Any, Any, Any], int]
     # (ddp, user_name, email, password, profile, fn, user, destroy, out_call)
     rt_ddp_create_user: Callable[
-        [Any, bytes | None, bytes | None, bytes | None, bytes | None, Any, Any, Any, Any],
+        [Any, bytes | None, bytes | None, bytes, bytes | None, Any, Any, Any, Any],
         int,
     ]
     # (ddp, old_password, new_password, fn, user, destroy, out_call)
     rt_ddp_change_password: Callable[
-        [Any, bytes | None, bytes | None, Any, Any, Any, Any],
+        [Any, bytes | None, bytes, Any, Any, Any, Any],
         int,
     ]
     # (ddp, email, fn, user, destroy, out_call)
-    rt_ddp_forgot_password: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    rt_ddp_forgot_password: Callable[[Any, bytes, Any, Any, Any, Any], int]
     # (ddp, token, new_password, fn, user, destroy, out_call)
-    rt_ddp_reset_password: Callable[
-        [Any, bytes | None, bytes | None, Any, Any, Any, Any],
-        int,
-    ]
+    rt_ddp_reset_password: Callable[[Any, bytes, bytes, Any, Any, Any, Any], int]
     # (ddp, token, fn, user, destroy, out_call)
-    rt_ddp_verify_email: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    rt_ddp_verify_email: Callable[[Any, bytes, Any, Any, Any, Any], int]
     # (ddp, fn, user, destroy, out_call)
     rt_ddp_log_out: Callable[[Any, Any, Any, Any, Any], int]
     # (ddp, fn, user, destroy, out_call)

@@ -18,6 +18,17 @@ _view = memoryview(memory)
 LARGE = 1 << 16
 
 
+def bytes_at(address: int, length: int) -> bytes:
+    """A copy; the address of no bytes may be anything."""
+    copy: bytes = memory[address : address + length] if length else b""
+    return copy
+
+
+def shown_at(address: int, length: int) -> str:
+    """A copy as text; invalid UTF-8 is replaced."""
+    return bytes_at(address, length).decode("utf-8", "replace")
+
+
 def text_at(address: int, length: int) -> str:
     """A copy as text.
 

@@ -12,6 +12,7 @@ from .._core.abi import rt_ddp_stage, rt_ddp_subscription, rt_status
 from .._core.collecting import add, collect
 from .._core.errors import check, from_status, with_python_names
 from .._core.kind import Kind, callback, trampoline
+from .._core.memory import shown_at, text_at
 from .._core.values import names_of
 from .errors import DDPError
 from .errors import Kind as ErrorKind
@@ -34,14 +35,14 @@ def error_at(address: int | None) -> DDPError | None:
     if not address:
         return None
     view = abi.rt_ddp_error.from_address(address)
-    details = ejson.loads(view.details) if view.details else None
+    details = _value(view.details, view.details_length) if view.details_length else None
     return DDPError(
-        view.code.decode("utf-8", "replace"),
-        with_python_names(view.reason.decode("utf-8", "replace")) or None,
+        shown_at(view.code, view.code_length),
+        with_python_names(shown_at(view.reason, view.reason_length)) or None,
         details,
         kind=_KINDS[view.kind],
         code_is_number=view.code_is_number,
-        source=view.source.decode("utf-8", "replace"),
+        source=shown_at(view.source, view.source_length),
         status=rt_status.ERROR_METHOD,
     )
 
@@ -54,7 +55,7 @@ def _status(target: Any, address: int) -> None:
             STATUSES[view.new_status],
             view.retry_count,
             None if view.retry_in_ms < 0 else view.retry_in_ms / 1000,
-            view.reason.decode("utf-8", "replace"),
+            shown_at(view.reason, view.reason_length),
             None if view.status == rt_status.OK else from_status(view.status, message),
         )
     )
@@ -64,11 +65,11 @@ def _change(address: int) -> DDPChange:
     view = abi.rt_ddp_change.from_address(address)
     return DDPChange(
         _CHANGES[view.kind],
-        view.collection.decode(),
+        text_at(view.collection, view.collection_length),
         _value(view.id, view.id_length),
         _value(view.fields, view.fields_length),
         _value(view.cleared, view.cleared_length),
-        ejson.loads(view.before) if view.before else None,
+        _value(view.before, view.before_length) if view.before_length else None,
         view.initial,
         view.last,
     )
@@ -136,15 +137,15 @@ def _account(target: Any, address: int) -> None:
     view = abi.rt_ddp_account_event.from_address(address)
     target._account_changed(
         view.event,
-        view.user_id.decode() or None,
+        text_at(view.user_id, view.user_id_length) or None,
         view.logging_in,
-        view.token.decode(),
+        text_at(view.token, view.token_length),
         error_at(view.error),
     )
 
 
-def _refused(target: Any, reason: bytes, offending: bytes) -> None:
-    target._tell("on_refused", reason.decode("utf-8", "replace"), offending.decode() or None)
+def _refused(target: Any, reason: int, length: int, offending: int, size: int) -> None:
+    target._tell("on_refused", shown_at(reason, length), text_at(offending, size) or None)
 
 
 ALWAYS = (

@@ -10,7 +10,7 @@ from .._core.errors import InvalidState, check
 from .._core.handle import Handle, adopt, new
 from .._core.headers import header
 from .._core.loader import lib
-from .._core.memory import memory
+from .._core.memory import text_at
 from .._core.naming import kind_of
 from .._core.uncopied import Uncopied
 from .._core.values import encode, text
@@ -181,9 +181,9 @@ PrepareAuthorization = Optional[
 def requested(address: int) -> tuple[str, tuple[str, ...], bool]:
     """Socket id, channels, and whether it is a sign-in."""
     view = rt_pusher_auth_request.from_address(address)
-    names = view.channels
-    lines: str = memory[names : names + view.channels_length].decode() if names else ""
-    return view.socket_id.decode(), tuple(lines.splitlines()), view.is_user
+    lines = text_at(view.channels, view.channels_length)
+    socket_id = text_at(view.socket_id, view.socket_id_length)
+    return socket_id, tuple(lines.split("\n")[:-1]), view.is_user
 
 
 def authorization(request: int, address: int) -> PusherAuthorization:

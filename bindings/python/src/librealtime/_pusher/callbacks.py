@@ -13,7 +13,7 @@ from .._core.collecting import add, collect
 from .._core.errors import ConnectionClosedError, RealtimeError, check, from_status
 from .._core.failure import Failure
 from .._core.kind import Callback, Kind, callback
-from .._core.memory import Memory, memory
+from .._core.memory import Memory, bytes_at, shown_at
 from .._core.registry import find
 from .._core.response import Response
 from .._core.values import names_of
@@ -60,24 +60,14 @@ def _on_events(base: int, table: Any, count: int, key: int) -> None:
             target._keep(error)
 
 
-def _bytes(address: int, length: int) -> bytes:
-    copy: bytes = memory[address : address + length] if length else b""
-    return copy
-
-
-def _text(address: int, length: int) -> str:
-    """A copy; invalid UTF-8 is replaced."""
-    return _bytes(address, length).decode("utf-8", "replace")
-
-
 def _event(address: int) -> PusherEvent:
     view = abi.rt_pusher_event.from_address(address)
     return PusherEvent(
-        _text(view.event, view.event_length),
-        _text(view.channel, view.channel_length) or None,
-        None if view.data_kind == _NO_DATA else _text(view.data, view.data_length),
-        _text(view.user_id, view.user_id_length) or None,
-        _bytes(view.message, view.message_length),
+        shown_at(view.event, view.event_length),
+        shown_at(view.channel, view.channel_length) or None,
+        None if view.data_kind == _NO_DATA else shown_at(view.data, view.data_length),
+        shown_at(view.user_id, view.user_id_length) or None,
+        bytes_at(view.message, view.message_length),
     )
 
 
@@ -89,7 +79,8 @@ def _undecrypted(target: Any, address: int) -> None:
 
 def _state(target: Any, address: int) -> None:
     view = abi.rt_pusher_state_change.from_address(address)
-    reason, delay_ms = view.close_reason.decode("utf-8", "replace"), view.retry_in_ms
+    reason = shown_at(view.close_reason, view.close_reason_length)
+    delay_ms = view.retry_in_ms
     target._state_changed(
         PusherStateChange(
             STATES[view.old_state],
@@ -113,9 +104,9 @@ def _loss(status: int, message: str, code: int, reason: str) -> RealtimeError | 
 
 def _error(target: Any, address: int) -> None:
     view = abi.rt_pusher_error.from_address(address)
-    message = view.message.decode("utf-8", "replace")
+    message = shown_at(view.message, view.message_length)
     code = view.code if view.has_code else None
-    channel = view.channel.decode("utf-8", "replace") or None
+    channel = shown_at(view.channel, view.channel_length) or None
     target._erred(PusherError(rt_status.ERROR_PROTOCOL, message, code, channel))
 
 
@@ -125,12 +116,12 @@ def _subscribed(target: Any, address: int) -> None:
 
 def _refused(target: Any, address: int) -> None:
     view = abi.rt_pusher_subscription.from_address(address)
-    body = _bytes(view.body, view.body_length)
+    body = bytes_at(view.body, view.body_length)
     text = body.decode("utf-8", "replace")
     message, channel = view.message.decode("utf-8", "replace"), view.channel.decode()
     error = SubscriptionError(view.status, message, channel, view.http_status, text)
     if view.headers_length:
-        lines = _bytes(view.headers, view.headers_length)
+        lines = bytes_at(view.headers, view.headers_length)
         error.response = Response.parse(view.http_status, b"", lines, body)
     target._subscription_failed(view.channel_number, error)
 
@@ -142,8 +133,8 @@ def _counted(target: Any, address: int) -> None:
 
 def _member(address: int) -> PusherMember:
     view = abi.rt_pusher_member.from_address(address)
-    info = _text(view.user_info, view.user_info_length)
-    return PusherMember(_text(view.user_id, view.user_id_length), parsed(info) if info else None)
+    info = shown_at(view.user_info, view.user_info_length)
+    return PusherMember(shown_at(view.user_id, view.user_id_length), parsed(info) if info else None)
 
 
 def _of_member(name: str) -> Callback:
@@ -163,8 +154,8 @@ def _dropped(target: Any, address: int) -> None:
 
 def _signed_in(target: Any, address: int) -> None:
     view = abi.rt_pusher_user.from_address(address)
-    data = _text(view.user_data, view.user_data_length)
-    target._signed_in(_text(view.user_id, view.user_id_length), parsed(data) if data else None)
+    data = shown_at(view.user_data, view.user_data_length)
+    target._signed_in(shown_at(view.user_id, view.user_id_length), parsed(data) if data else None)
 
 
 def _not_signed_in(target: Any, address: int) -> None:
@@ -178,18 +169,19 @@ def _not_signed_in(target: Any, address: int) -> None:
 
 def _watched(target: Any, address: int) -> None:
     view = abi.rt_pusher_watchlist.from_address(address)
-    ids = _text(view.user_ids, view.user_ids_length).split("\0")[:-1]
+    found: Any = view.user_ids
+    ids = (shown_at(one.text, one.text_length) for one in found[: view.user_id_count])
     name: Any = "online" if view.online else "offline"
     target._watched(PusherWatchlistEvent(name, tuple(ids)))
 
 
 def _pushed(target: Any, address: int) -> None:
     view = abi.rt_pusher_push_result.from_address(address)
-    error, body = None, _text(view.body, view.body_length)
+    error, body = None, shown_at(view.body, view.body_length)
     if view.status != rt_status.OK:
         message = view.message.decode("utf-8", "replace")
         error = PushError(view.status, message, view.http_status, body)
-    name, call = view.name.decode("utf-8", "replace"), _PUSHES[view.kind]
+    name, call = shown_at(view.name, view.name_length), _PUSHES[view.kind]
     names: tuple[str, ...] = (name,) if name else ()
     if call == "set_subscriptions":
         names = tuple(name.split("\n")[:-1])
