@@ -84,7 +84,7 @@ REFUSED = [
     ),
     (
         "result_without_lifetime",
-        function("", " -> UnsafePointer<rt_pair>"),
+        function("", " -> UnsafePointer<Int32>"),
         ":23: error: the comment of 'rt_do' must say how long its result is valid: 'Static;'",
     ),
     (
@@ -124,7 +124,7 @@ def test_abigen_refuses_a_text_of_a_view_without_its_length() -> None:
     header = root / "Sources/CShims/include/rt_types.h"
     header.write_text(header.read_text().replace("text_length", "width"))
     output = run(command(root), status=1)
-    expect("rt_types.h:2: error: 'text' may contain a NUL" in output, output)
+    expect("rt_types.h:4: error: 'text' may contain a NUL" in output, output)
 
 
 def named(interface: dict[str, Any], group: str) -> dict[str, dict[str, Any]]:
@@ -216,6 +216,7 @@ def test_the_model_says_what_a_pointer_is() -> None:
     for index, (parameters, doc, _) in enumerate(POINTERS):
         doc = doc.replace("Does.", "Does. Since 0.1.", 1)
         source += function(f"_ thing: rt_thing?, {parameters}", doc=doc, name=f"rt_thing_do{index}")
+    source += function("_ pair: UnsafePointer<rt_pair>?")
     source += function("_ thing: rt_thing?", " -> UnsafePointer<rt_pair>?", name="rt_thing_get")
     root = package("pointers", source)
     compiled(root)

@@ -46,9 +46,9 @@ enum HeaderPreface {
         Views. Callbacks receive details in a struct (rt_opened, rt_failure, rt_event), called a
         view. Its text is never NULL: "" means none. Text that has no length beside it cannot
         contain a NUL. A list may be NULL if it is empty. Later versions of the library add fields
-        at the end. The first field, struct_bytes, is
-        the size of the struct in the library that filled it. By this, RT_VIEW_HAS(view, field)
-        tells a program that may meet an older library whether a field is there.
+        at the end. The first field, struct_bytes, is the size of the struct in the library that
+        filled it. By this, RT_VIEW_HAS(view, field) tells a program that may meet an older library
+        whether a field is there.
 
         Results. An rt_status of 0 is success, a negative number a failure. The meaning of a number
         never changes. A function that returns a descriptor or a state returns a negative rt_status
