@@ -10,6 +10,7 @@ struct DeliveryGate: ~Copyable, Sendable {
     private static let closed: UInt8 = 2
     private static let ending: UInt8 = 4
     private static let renewed: UInt8 = 8
+    private static let yielding: UInt8 = 32
 
     private var now: UInt8 {
         @inline(__always) get { reasons.load(ordering: .acquiring) }
@@ -63,6 +64,13 @@ struct DeliveryGate: ~Copyable, Sendable {
         let reason = DeliveryGate.reason(of: pause)
         return change(removing: reason) & DeliveryGate.pauses == reason
     }
+
+    /// Lets what follows wait for the next turn of the loop.
+    func yield() { _ = add(DeliveryGate.yielding) }
+
+    var isYielding: Bool { now & DeliveryGate.yielding != 0 }
+
+    func endYield() { _ = remove(DeliveryGate.yielding) }
 
     /// Call when handlers have changed: a loop over several messages checks again before the next.
     func renew() { _ = add(DeliveryGate.renewed) }

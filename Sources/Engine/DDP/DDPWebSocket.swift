@@ -43,7 +43,8 @@ final class DDPWebSocket: DDPSocket {
                     owner?.opened(self, opened)
                 }
                 handlers.activity = { [self] in owner?.heard(by: self) }
-                handlers.delivery = .each { [self] kind, bytes in
+                // Even a short message may change many documents.
+                handlers.delivery = leg.delivery(isCostly: true) { [self] kind, bytes in
                     // Other frames have no meaning.
                     if kind == .text { owner?.received(bytes, by: self) }
                 }

@@ -14,6 +14,9 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
     private var sending: SockJSExchange?
     private let timer = LoopTimer()
     private var isScheduled = false
+    /// Messages that wait for the next turn.
+    private var undelivered: ArraySlice<[UInt8]> = []
+    private var budget = TurnBudget()
     /// The response to the last poll, and its connection.
     private var opened = Opened()
 
@@ -81,12 +84,15 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
 
     func turn() {
         isScheduled = false
-        while let owner, let action = session.nextAction() {
+        deliver()
+        while undelivered.isEmpty, let owner, let action = session.nextAction() {
             switch action {
             case .poll: polling = begin(.poll, nil)
             case .send(let body): sending = begin(.send, body)
             case .opened: owner.opened(self, opened)
-            case .received(let messages): deliver(messages)
+            case .received(let messages):
+                undelivered = messages[...]
+                deliver()
             case .ended(let end):
                 drop()
                 owner.ended(end, of: self)
@@ -95,10 +101,12 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
         updateTimer()
     }
 
-    private func deliver(_ messages: [[UInt8]]) {
-        for message in messages {
+    private func deliver() {
+        while let message = undelivered.popFirst() {
             // The owner may drop the socket.
-            message.withUnsafeBytes { owner?.received($0, by: self) }
+            guard let owner else { return undelivered.removeAll() }
+            message.withUnsafeBytes { owner.received($0, by: self) }
+            if budget.isSpent(on: loop), !undelivered.isEmpty { return schedule() }
         }
     }
 

@@ -67,6 +67,10 @@ package final class Loop: @unchecked Sendable {
     static let bytesPerTurn = ReadShare.most
     /// How many bytes each connection may read in this turn.
     @exclusivity(unchecked) private(set) var readShare = Loop.bytesPerTurn
+    /// How long the messages of each connection may take in this turn.
+    @exclusivity(unchecked) private(set) var timeShare = ReadShare.time(ready: 1)
+    /// Counts the turns, from 1.
+    @exclusivity(unchecked) private(set) var turnNumber: UInt64 = 1
 
     package convenience init() throws(RealtimeError) {
         shim_fork_watch()
@@ -136,6 +140,8 @@ package final class Loop: @unchecked Sendable {
         counters.events.grow(by: UInt64(count))
         let ready = Int(count) + scheduled.count
         readShare = ReadShare.of(ready: ready)
+        timeShare = ReadShare.time(ready: ready)
+        turnNumber += 1
         multiplexer?.beginTurn(ready: ready)
         for index in 0..<Int(count) where !isClosed.load(ordering: .relaxed) {
             handle(readyEvents[index])

@@ -114,7 +114,8 @@ extension SpreadbotConnection {
 
     private func startLeg(_ leg: SpreadbotLeg) throws(RealtimeError) {
         switch leg.kind {
-        case .webSocket(let socket): try socket.start(reachability) { setHandlers(&$0, leg) }
+        case .webSocket(let socket):
+            try socket.start(reachability) { setHandlers(&$0, leg, socket) }
         case .sse(let source):
             try source.setHandlers { setHandlers(&$0, leg) }
             try source.setReachability(reachability)
@@ -172,12 +173,16 @@ extension SpreadbotConnection {
         takeID()
     }
 
-    private func setHandlers(_ handlers: inout WebSocketHandlers, _ leg: SpreadbotLeg) {
+    private func setHandlers(
+        _ handlers: inout WebSocketHandlers, _ leg: SpreadbotLeg, _ socket: WebSocketLeg
+    ) {
         handlers.open = { [self] opened in
             leg.hasMeta = opened.subprotocol == SpreadbotFrame.subprotocol
             legOpened(leg, opened)
         }
-        handlers.delivery = .each { [self] kind, bytes in receive(frame: bytes, kind, leg) }
+        handlers.delivery = socket.delivery { [self] kind, bytes in
+            receive(frame: bytes, kind, leg)
+        }
         handlers.drained = { [self] in drained(leg) }
         handlers.close = { [self] end in
             guard leg === self.leg else { return }

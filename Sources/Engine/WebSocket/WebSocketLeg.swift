@@ -5,6 +5,7 @@ import Wire
 /// loop's thread.
 final class WebSocketLeg {
     let connection: WebSocketConnection
+    @exclusivity(unchecked) private var budget = TurnBudget()
 
     /// - Parameter set: sets the owner's own options. By default it may take any time to open, and
     ///   no pings are sent, because most owners see to that themselves.
@@ -37,6 +38,22 @@ final class WebSocketLeg {
         try connection.setHandlers(set)
         try connection.setReachability(reachability)
         try connection.start()
+    }
+
+    /// Delivers messages one by one, in each turn as many as its time allows.
+    /// - Parameter isCostly: whether a message may cost much more than its bytes.
+    func delivery(
+        isCostly: Bool = false,
+        _ handle: @escaping (MessageKind, UnsafeRawBufferPointer) -> Void
+    ) -> WebSocketHandlers.Delivery {
+        let loop = connection.loop
+        return .each { [self] kind, bytes in
+            handle(kind, bytes)
+            let isSpent =
+                isCostly
+                ? budget.isSpent(on: loop) : budget.isSpent(bytes: bytes.count, on: loop)
+            if isSpent { connection.yield() }
+        }
     }
 
     /// - Returns: nil if it is sent; `.bufferFull` if the server does not read, and too much waits

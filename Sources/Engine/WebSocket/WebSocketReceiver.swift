@@ -9,6 +9,7 @@ extension WebSocketConnection: WebSocketWalker {
     /// Reads until the socket is empty or this turn's share is used up. The share limits the bytes
     /// read, and also the bytes after inflating them.
     func receive() {
+        if gate.isYielding { gate.endYield() }
         var share = loop.readShare
         session?.pointee.allow(inflating: share)
         while share > 0 {
@@ -99,7 +100,18 @@ extension WebSocketConnection: WebSocketWalker {
     /// The transport, unless receiving is paused or has ended.
     private var readable: Transport? {
         guard case .connected(let transport) = link else { return nil }
-        return life.stage == .open && isPaused ? nil : transport
+        return life.stage == .open && mustWait ? nil : transport
+    }
+
+    /// Whether delivery is paused, or waits for the next turn.
+    private var mustWait: Bool { isPaused || gate.isYielding && !gate.isEnding }
+
+    /// Lets the messages that follow wait for the next turn: the handler of this one took as much
+    /// time as it may. On the loop's thread, in the handler.
+    func yield() {
+        gate.yield()
+        wantsRead = true
+        scheduleTurn()
     }
 
     /// Handles bytes that were read. Returns how many were used: not all if a handler paused.
@@ -231,7 +243,7 @@ extension WebSocketConnection: WebSocketWalker {
     ) -> Int? {
         if gate.wasRenewed() { taker = self.taker }
         if gate.isClosed { return input.count }
-        return isPaused ? offset : nil
+        return mustWait ? offset : nil
     }
 
     /// Adds the message to the batch while all assembled messages fit one read; else delivers it
