@@ -107,6 +107,25 @@ static void documents_follow_the_server(rt_loop *loop, const char *server) {
   CHECK(h.destroyed == 3);
 }
 
+/* Changes by positions that wait together are reported as one. */
+static void positions_are_merged(rt_loop *loop, const char *server) {
+  heard h;
+  uint64_t positions;
+  rt_ddp *ddp = new_ddp(&h, loop, server);
+  CHECK_OK(rt_ddp_observe_indexes(ddp, "own", "{}", NULL, heard_positions, &h, NULL, &positions));
+  TURN_UNTIL(loop, h.text[0]);
+  CHECK(strcmp(h.text, "+-0+0>0*0[];") == 0);
+  h.text[0] = '\0';
+  CHECK_OK(rt_ddp_insert(ddp, "own", "{\"_id\":\"a\"}", NULL, NULL, NULL, NULL, NULL));
+  CHECK_OK(rt_ddp_insert(ddp, "own", "{\"_id\":\"b\"}", NULL, NULL, NULL, NULL, NULL));
+  CHECK_OK(rt_ddp_remove(ddp, "own", "\"a\"", NULL, NULL, NULL, NULL, NULL));
+  CHECK_OK(rt_ddp_insert(ddp, "own", "{\"_id\":\"c\"}", NULL, NULL, NULL, NULL, NULL));
+  TURN_UNTIL(loop, h.text[0]);
+  CHECK(strcmp(h.text, "-0+2>0*0[\"b\",\"c\"];") == 0);
+  rt_ddp_free(ddp);
+  settle(loop);
+}
+
 static void heard_opened(const rt_opened *opened, void *user) {
   CHECK(opened->struct_bytes == sizeof *opened && opened->remote_address[0]);
   CHECK(opened->http_status == 101);
@@ -420,6 +439,7 @@ int main(int argc, char **argv) {
   loop = new_loop();
   connects_and_disconnects(loop, argv[1]);
   documents_follow_the_server(loop, argv[1]);
+  positions_are_merged(loop, argv[1]);
   streams_deliver_each_message(loop, argv[1]);
   subscriptions_are_refused_and_loaded(loop, argv[1]);
   loaders_wait_for_all(loop, argv[1]);

@@ -3,20 +3,18 @@ package import Wire
 extension DocumentStore {
     /// Keeps the result of a query up to date. In a batch, the query begins with the documents as
     /// they were before it.
-    /// - Parameter indexes: whether its changes are reported by index too. That costs time for the
-    ///   whole result at each change.
     /// - Returns: the query's name and its present result. Each later notification in which the
     ///   result differs has its changes.
     /// - Throws: `.invalidArgument` for a query that takes too long: see `SearchBudget`.
     package mutating func observe(
-        _ query: Query, in collection: String, indexes: Bool = false
+        _ query: Query, in collection: String
     ) throws(RealtimeError) -> (id: LiveQueryID, found: [Found]) {
         let position = positionOfCollection(collection)
         lastQuery += 1
         let id = LiveQueryID(number: lastQuery)
         let live = try LiveQuery(
             id: id, collection: position, query: query,
-            documents: documentsBefore(position, query.selector), reportsIndexes: indexes)
+            documents: documentsBefore(position, query.selector))
         queries.append(live)
         collections[position].queries += 1
         return (id, live.found)

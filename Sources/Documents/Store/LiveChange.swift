@@ -21,31 +21,18 @@ package struct LiveChange: Sendable {
     /// In observe order: first the documents that are gone, by their old positions, then the others
     /// by their new ones. None that stays as it was is among them.
     package let steps: [LiveStep]
-    /// The new list, if the query asked for its changes by index.
-    let ids: [DocumentID]?
 }
 
 extension LiveChange {
     /// The result that a query begins with, as the change from an empty one.
-    package init(beginning query: LiveQueryID, _ found: [Found], indexes: Bool) {
+    package init(beginning query: LiveQueryID, _ found: [Found]) {
         self.query = query
         steps = found.enumerated().map { LiveStep(id: $1.id, newIndex: $0, new: $1.fields) }
-        ids = indexes ? found.map { $0.id } : nil
     }
 
     /// The changes in observe order: applied one after the other, they turn the old result into the
     /// new one.
     package var changes: [ListChange] { steps.listChanges }
-
-    /// The same by index, if the query asked for it.
-    package var indexes: IndexChanges? {
-        ids.map { ids in
-            var indexes = IndexChanges()
-            indexes.ids = ids
-            for step in steps { indexes.append(step) }
-            return indexes
-        }
-    }
 }
 
 /// What a change of a live query's result does to one document of it.
@@ -127,7 +114,15 @@ package struct IndexChanges: Equatable, Sendable {
 }
 
 extension IndexChanges {
-    fileprivate mutating func append(_ step: LiveStep) {
+    /// - Parameters:
+    ///   - steps: from the old list to the new one, in observe order.
+    ///   - ids: the new list.
+    init(_ steps: [LiveStep], ids: [DocumentID]) {
+        self.ids = ids
+        for step in steps { append(step) }
+    }
+
+    private mutating func append(_ step: LiveStep) {
         switch (step.oldIndex, step.newIndex) {
         case (let old?, let new?):
             if step.isMoved { moved.append(Pair(old: old, new: new)) }

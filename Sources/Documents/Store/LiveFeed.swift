@@ -108,6 +108,13 @@ package struct LiveFeed: Sendable {
         return LiveBatch(steps: steps, count: result.count, isInitial: isInitial)
     }
 
+    /// Like `take`, by positions. That costs time for the whole result.
+    package mutating func takeIndexes() -> (changes: IndexChanges, isInitial: Bool)? {
+        take().map { batch in
+            (IndexChanges(batch.steps, ids: result.map { $0.id }), batch.isInitial)
+        }
+    }
+
     private mutating func takeSteps() -> [LiveStep]? {
         if let steps = exchange(&single, with: nil) { return steps }
         guard let edit = pending.take() else { return nil }

@@ -8,8 +8,6 @@ struct LiveQuery: Sendable {
     private let query: Query
     /// All documents that match.
     private var list: LiveList
-    /// Whether changes are also reported by index.
-    private let reportsIndexes: Bool
 
     /// More changes than the list's count divided by this are merged into it in one pass.
     private static let manyChanges = 8
@@ -17,13 +15,11 @@ struct LiveQuery: Sendable {
     /// - Parameter documents: those that may match.
     /// - Throws: `.invalidArgument` for a query that takes too long.
     init(
-        id: LiveQueryID, collection: Int, query: Query, documents: [RankedDocument],
-        reportsIndexes: Bool
+        id: LiveQueryID, collection: Int, query: Query, documents: [RankedDocument]
     ) throws(RealtimeError) {
         self.id = id
         self.collection = collection
         self.query = query
-        self.reportsIndexes = reportsIndexes
         var search = SearchBudget(steps: query.maximumSteps)
         let entries = documents.compactMap { query.entry($0.id, $0.fields, $0.rank, &search) }
         try search.check()
@@ -74,9 +70,7 @@ struct LiveQuery: Sendable {
     /// - Parameter new: the new list.
     private func report(_ difference: ListDifference, _ new: EntryList) -> LiveChange? {
         let steps = difference.steps(new, query.projection)
-        guard !steps.isEmpty else { return nil }
-        let ids = reportsIndexes ? (0..<new.count).map { new[$0].id } : nil
-        return LiveChange(query: id, steps: steps, ids: ids)
+        return steps.isEmpty ? nil : LiveChange(query: id, steps: steps)
     }
 
     private func affect(_ change: NetChange, _ search: inout SearchBudget) -> Affected? {

@@ -22,6 +22,8 @@ package final class DDPConnection:
     /// The number of the socket.
     var socketNumber: UInt64 = 0
     @exclusivity(unchecked) var reader = DDPReader()
+    /// Live queries that have not reported all changes by positions.
+    @exclusivity(unchecked) var indexFeeds: [DDPIndexFeed] = []
     @exclusivity(unchecked) var cookies: CookieJar
     @exclusivity(unchecked) var choice = DDPTransportChoice(mayFallBack: true)
     /// The server has confirmed the connection of the socket.
@@ -62,11 +64,14 @@ package final class DDPConnection:
         let next = shared.locked {
             shared.session.nextAction().map { ($0, shared.session.isForNewHandlers) }
         }
-        guard let (action, isForNewHandlers) = next else { return false }
+        guard let (action, isForNewHandlers) = next else { return reportIndexes() }
         if isForNewHandlers { handlersChanged() }
         switch action {
         case .command(let command): perform(command)
-        case .report(let report): self.report(report)
+        case .report(.changed(let notification)): report(notification)
+        case .report(let report):
+            reportIndexes()
+            if !isClosed { self.report(report) }
         }
         return true
     }
@@ -82,7 +87,10 @@ package final class DDPConnection:
         shared.locked { shared.session.wantsLog = wantsLog }
     }
 
-    override func setUp() { choice = DDPTransportChoice(mayFallBack: configuration.mayFallBack) }
+    override func setUp() {
+        choice = DDPTransportChoice(mayFallBack: configuration.mayFallBack)
+        reader = DDPReader(maximumBytes: configuration.receiveLimit)
+    }
 
     override func noteNetwork() {
         let isReachable = isReachable

@@ -204,7 +204,7 @@ extension DDPConnection: DDPSocketOwner {
         handlers.status?(change)
     }
 
-    private func report(_ notification: Notification) {
+    func report(_ notification: Notification) {
         if !notification.changes.isEmpty { shared.tellChangeObservers(notification.changes) }
         guard !isClosed else { return }
         let count = handlers.changedCount

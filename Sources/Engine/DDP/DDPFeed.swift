@@ -188,7 +188,7 @@ private final class DDPFeedSource: Sendable {
     ) throws(RealtimeError) -> LiveQueryID {
         try state.withLock { (state) throws(RealtimeError) in
             let live = try observe()
-            state.feed.append(LiveChange(beginning: live.id, live.found, indexes: false))
+            state.feed.append(LiveChange(beginning: live.id, live.found))
             return live.id
         }
     }

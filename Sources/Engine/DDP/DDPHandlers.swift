@@ -82,6 +82,11 @@ package typealias DDPStartedLiveHandler = (
     _ change: LiveChange, _ isInitial: Bool, _ isWanted: () -> Bool
 ) -> Void
 
+/// Called on the loop's thread with the changes of a live query's result by positions.
+package typealias DDPIndexHandler = (
+    _ query: LiveQueryID, _ changes: IndexChanges, _ isInitial: Bool
+) -> Void
+
 /// What a live query reports to.
 struct DDPLiveObserver {
     /// nil if the present result is not reported.
@@ -94,9 +99,38 @@ struct DDPLiveObserver {
 final class DDPLiveStart: @unchecked Sendable {
     var beginning: LiveChange?
     let changed: DDPStartedLiveHandler
+    /// nil if changes are reported as they come.
+    let indexes: DDPIndexFeed?
 
-    init(_ beginning: LiveChange, _ changed: @escaping DDPStartedLiveHandler) {
+    init(
+        _ beginning: LiveChange, _ changed: @escaping DDPStartedLiveHandler,
+        _ indexes: DDPIndexFeed?
+    ) {
         self.beginning = beginning
         self.changed = changed
+        self.indexes = indexes
+    }
+}
+
+/// The changes by positions that a live query has not reported yet. On the loop's thread.
+final class DDPIndexFeed {
+    private var feed = LiveFeed()
+    private var query: LiveQueryID?
+    private let changed: DDPIndexHandler
+    /// It will be asked to report.
+    var isNoted = false
+
+    init(_ changed: @escaping DDPIndexHandler) { self.changed = changed }
+
+    func add(_ change: LiveChange) {
+        query = change.query
+        feed.append(change)
+    }
+
+    /// - Parameter isWanted: whether the query has not ended.
+    func report(_ isWanted: (LiveQueryID) -> Bool) {
+        isNoted = false
+        guard let query, isWanted(query), let taken = feed.takeIndexes() else { return }
+        changed(query, taken.changes, taken.isInitial)
     }
 }

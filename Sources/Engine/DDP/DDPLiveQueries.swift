@@ -20,16 +20,14 @@ extension DDPConnection {
     }
 
     /// Keeps the result of a query up to date.
-    /// - Parameter indexes: whether changes are reported by index too.
     /// - Returns: the query's name and its present result; each change from it is reported.
     package func observe(
-        _ query: Query, in collection: String, indexes: Bool = false,
-        _ changed: @escaping DDPLiveHandler
+        _ query: Query, in collection: String, _ changed: @escaping DDPLiveHandler
     ) throws(RealtimeError) -> (id: LiveQueryID, found: [Found]) {
         try checkOpen()
         let handler = DDPSendable(changed)
         return try read { (shared) throws(RealtimeError) in
-            let live = try shared.session.store.observe(query, in: collection, indexes: indexes)
+            let live = try shared.session.store.observe(query, in: collection)
             shared.queries[live.id.number] = DDPLiveObserver(changed: handler.value)
             return live
         }
@@ -46,21 +44,40 @@ extension DDPConnection {
     /// Like `observe`, but its present result is reported too: first of all, as the change from an
     /// empty one.
     package func observeFromStart(
-        _ query: Query, in collection: String, indexes: Bool = false,
-        _ changed: @escaping DDPStartedLiveHandler
+        _ query: Query, in collection: String, _ changed: @escaping DDPStartedLiveHandler
+    ) throws(RealtimeError) -> LiveQueryID {
+        try observeFromStart(query, collection, changed, nil)
+    }
+
+    /// Like `observeFromStart`, by positions. Changes that follow each other are reported as one,
+    /// because each report costs time for the whole result.
+    package func observeIndexes(
+        _ query: Query, in collection: String, _ changed: @escaping DDPIndexHandler
+    ) throws(RealtimeError) -> LiveQueryID {
+        let indexes = DDPIndexFeed(changed)
+        return try observeFromStart(
+            query, collection, { change, _, _ in indexes.add(change) }, indexes)
+    }
+
+    private func observeFromStart(
+        _ query: Query, _ collection: String, _ changed: @escaping DDPStartedLiveHandler,
+        _ indexes: DDPIndexFeed?
     ) throws(RealtimeError) -> LiveQueryID {
         try checkOpen()
         let handler = DDPSendable(changed)
         let (id, start) = try read { (shared) throws(RealtimeError) in
-            let live = try shared.session.store.observe(query, in: collection, indexes: indexes)
+            let live = try shared.session.store.observe(query, in: collection)
             let start = DDPLiveStart(
-                LiveChange(beginning: live.id, live.found, indexes: indexes), handler.value)
+                LiveChange(beginning: live.id, live.found), handler.value, indexes)
             shared.queries[live.id.number] = DDPLiveObserver(start: start) {
                 start.changed($0, false, $1)
             }
             return (live.id, start)
         }
-        loop.enqueue { [self] in begin(start) }
+        loop.enqueue { [self] in
+            begin(start)
+            reportIndexes()
+        }
         return id
     }
 
@@ -70,14 +87,31 @@ extension DDPConnection {
         if let start = observer?.value.start {
             begin(start)
             guard isObserving(change.query) else { return }
+            note(start.indexes)
         }
         observer?.value.changed(change) { isObserving(change.query) }
+    }
+
+    private func note(_ indexes: DDPIndexFeed?) {
+        guard let indexes, !indexes.isNoted else { return }
+        indexes.isNoted = true
+        indexFeeds.append(indexes)
+    }
+
+    /// Reports the changes by positions that wait.
+    /// - Returns: whether there were any.
+    @discardableResult func reportIndexes() -> Bool {
+        let feeds = exchange(&indexFeeds, with: [])
+        // A handler may end another query, or free the client.
+        for feed in feeds { feed.report { isObserving($0) } }
+        return !feeds.isEmpty
     }
 
     /// Reports the present result, unless that has been done.
     private func begin(_ start: DDPLiveStart) {
         guard let beginning = exchange(&start.beginning, with: nil) else { return }
         guard isObserving(beginning.query) else { return }
+        note(start.indexes)
         start.changed(beginning, true) { isObserving(beginning.query) }
     }
 

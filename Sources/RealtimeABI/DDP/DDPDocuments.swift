@@ -153,8 +153,8 @@ public func rt_ddp_observe(
     }
 }
 
-/// Reports the result of a query, and then each change of it, by positions. The documents are read
-/// with `rt_ddp_find`. Any thread. Since 0.1.
+/// Reports the result of a query, and then its changes, by positions. Changes that come together
+/// are reported as one. The documents are read with `rt_ddp_find`. Any thread. Since 0.1.
 /// - Parameter selector: and the following, as in `rt_ddp_find`.
 /// - Parameter fn: called on the loop's thread, never inside this call. First it receives the
 ///   present result as positions that are inserted, with the field `initial`.
@@ -173,11 +173,9 @@ public func rt_ddp_observe_indexes(
         let out = try required(out, "out")
         let collection = try text(collection, "collection")
         let query = try ddpQuery(selector, options)
-        let id = try client.observeFromStart(query, in: collection, indexes: true) {
-            change, isInitial, _ in
-            guard let indexes = change.indexes else { return }
-            let number = UInt64(change.query.number)
-            show(indexes, of: number, isInitial: isInitial, to: function, box.user)
+        let id = try client.observeIndexes(query, in: collection) { query, changes, isInitial in
+            let number = UInt64(query.number)
+            show(changes, of: number, isInitial: isInitial, to: function, box.user)
         }
         out.pointee = UInt64(id.number)
     }

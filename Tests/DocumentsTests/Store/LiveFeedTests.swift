@@ -25,7 +25,7 @@ struct LiveFeedTests {
             from: LiveFeedTests.entries(old), to: entries,
             affected: new.map { LiveQuery.Affected(id: $0.id) })
         return LiveChange(
-            query: LiveQueryID(number: 1), steps: difference.steps(.entries(entries)), ids: nil)
+            query: LiveQueryID(number: 1), steps: difference.steps(.entries(entries)))
     }
 
     /// A feed that has been given these results, one after the other. Its reader knows the first.
@@ -153,7 +153,7 @@ struct LiveFeedTests {
         let query = try query("{}", options)
         let (id, found) = try store.observe(query, in: "p")
         var (feed, known) = (LiveFeed(), found)
-        feed.append(LiveChange(beginning: id, found, indexes: false))
+        feed.append(LiveChange(beginning: id, found))
         _ = feed.take()
         for _ in 0..<600 {
             for _ in 0..<Int.random(in: 1..<6, using: &random) {
@@ -182,7 +182,7 @@ struct LiveFeedTests {
         var feed = LiveFeed()
         var batch = feed.take()
         #expect(batch == nil && !feed.isFilled)
-        feed.append(LiveChange(beginning: LiveQueryID(number: 1), [], indexes: false))
+        feed.append(LiveChange(beginning: LiveQueryID(number: 1), []))
         #expect(feed.isFilled)
         batch = feed.take()
         #expect(batch?.isInitial == true && batch?.steps.isEmpty == true && batch?.count == 0)
@@ -194,7 +194,7 @@ struct LiveFeedTests {
     @Test func changesBeforeTheFirstBatchArePartOfIt() {
         var feed = LiveFeed()
         let (first, second) = (LiveFeedTests.list(1, 2), LiveFeedTests.list(3, 1))
-        feed.append(LiveChange(beginning: LiveQueryID(number: 1), first, indexes: false))
+        feed.append(LiveChange(beginning: LiveQueryID(number: 1), first))
         feed.append(LiveFeedTests.change(from: first, to: second))
         let batch = feed.take()
         #expect(batch?.isInitial == true)

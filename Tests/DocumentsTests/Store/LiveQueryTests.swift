@@ -203,11 +203,17 @@ struct LiveQueryTests {
 
     @Test func changesByIndexDescribeTheSame() throws {
         var store = try store(["a", "b", "c", "d", "e"])
-        _ = try store.observe(query("{}", #"{"sort":{"n":1}}"#), in: "p", indexes: true)
+        let (id, found) = try store.observe(query("{}", #"{"sort":{"n":1}}"#), in: "p")
+        var feed = LiveFeed()
+        feed.append(LiveChange(beginning: id, found))
+        #expect(feed.takeIndexes()?.changes.inserted == [0, 1, 2, 3, 4])
         let notification = try store.receive(
             (key("a"), set(9)), (key("b"), set(22)), (key("c"), set(0)), (key("d"), .removed),
             (key("e"), set(20)), (key("x"), .added(fields(10))))
-        let indexes = try #require(notification?.live.first?.indexes)
+        feed.append(try #require(notification?.live.first))
+        let taken = feed.takeIndexes()
+        let indexes = try #require(taken?.changes)
+        #expect(taken?.isInitial == false)
         #expect(indexes.deleted == [3])
         #expect(indexes.inserted == [2])
         #expect(indexes.moved == [.init(old: 2, new: 0), .init(old: 4, new: 3)])
@@ -234,7 +240,7 @@ struct LiveQueryTests {
         for options in LiveQueryTests.options {
             for selector in ["{}", #"{"n":{"$lt":50}}"#] {
                 let query = try query(selector, options)
-                let (id, found) = try store.observe(query, in: "p", indexes: true)
+                let (id, found) = try store.observe(query, in: "p")
                 live.append((id, query, found))
             }
         }
@@ -249,9 +255,9 @@ struct LiveQueryTests {
                 let report = notification?.live.first { $0.query == live[index].id }
                 #expect(report?.changes ?? [] == listChanges(from: live[index].found, to: found))
                 let before = live[index].found.map { $0.id }
-                if let indexes = report?.indexes {
+                if let report {
+                    let indexes = IndexChanges(report.steps, ids: found.map { $0.id })
                     #expect(apply(indexes, to: before) == found.map { $0.id })
-                    #expect(indexes.ids == found.map { $0.id })
                 }
                 live[index].found = found
             }

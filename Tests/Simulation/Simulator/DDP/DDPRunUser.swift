@@ -233,7 +233,7 @@ extension DDPRun {
         do throws(RealtimeError) {
             let query = try Query(
                 selector: try EJSON(parsing: selector), options: try EJSON(parsing: options))
-            let (id, found) = try session.store.observe(query, in: collection, indexes: true)
+            let (id, found) = try session.store.observe(query, in: collection)
             views.observed(id, query, collection, found)
         } catch {
             world.fail("a query is refused: \(error)")

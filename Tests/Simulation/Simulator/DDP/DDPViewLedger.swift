@@ -10,6 +10,7 @@ final class DDPViewLedger {
         var list: [Found]
         /// By the other form of the changes.
         var ids: [DocumentID]
+        var feed = LiveFeed()
     }
 
     private let world: World
@@ -21,8 +22,11 @@ final class DDPViewLedger {
 
     func observed(_ id: LiveQueryID, _ query: Query, _ collection: String, _ found: [Found]) {
         world.count("observed")
-        views[id] = View(
+        var view = View(
             query: query, collection: collection, list: found, ids: found.map { $0.id })
+        view.feed.append(LiveChange(beginning: id, found))
+        _ = view.feed.take()
+        views[id] = view
     }
 
     func ended(_ id: LiveQueryID) { views[id] = nil }
@@ -32,10 +36,12 @@ final class DDPViewLedger {
             guard var view = views[change.query] else { continue }
             world.require(!change.changes.isEmpty, "a change without changes")
             for step in change.changes { apply(step, to: &view.list) }
-            if let indexes = change.indexes { apply(indexes, to: &view.ids) }
+            view.feed.append(change)
+            let indexes = view.feed.takeIndexes()?.changes
+            if let indexes { apply(indexes, to: &view.ids) }
             let ids = view.list.map { $0.id }
             world.require(view.ids == ids, "the two forms of a change differ")
-            world.require(change.indexes?.ids == ids, "the ids of a change differ")
+            world.require(indexes?.ids == ids, "the ids of a change differ")
             views[change.query] = view
         }
     }
