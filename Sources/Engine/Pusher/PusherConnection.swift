@@ -99,7 +99,10 @@ package final class PusherConnection:
         publishState()
     }
 
-    override func setUp() { session = PusherSession(configuration) }
+    override func setUp() {
+        session = PusherSession(configuration)
+        reader = PusherEnvelopeReader(maximumBytes: configuration.maxMessageBytes)
+    }
 
     override func noteNetwork() {
         noteSentBytes()

@@ -21,6 +21,14 @@ extension PusherConnection {
                 }
             }
             if isHandled { act() }
+        } catch  where error.code == .tooLarge {
+            let server = session.url?.displayName ?? "the server"
+            let limit = OptionOwner.pusher.mention(.maxMessageBytes)
+            ended(
+                socketNumber,
+                PusherSocketEnd(
+                    error: RealtimeError(.tooLarge, "\(server) sent \(error.message)\(limit)")))
+            act()
         } catch {
             let error = session.secrets.redacted(error)
             Log.write(.debug, "a message of the Pusher server is skipped: \(error.message)")

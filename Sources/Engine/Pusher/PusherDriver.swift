@@ -90,7 +90,7 @@ extension PusherConnection {
             // A frame that is not a message is not followed by `act`, which arms the timer.
             if session.activity(socketNumber, now: Loop.now()) { schedule() }
         }
-        handlers.delivery = .each { [self] kind, bytes in receive(kind, bytes, socket) }
+        handlers.delivery = socket.delivery { [self] kind, bytes in receive(kind, bytes, socket) }
         handlers.close = { [self] end in
             guard socket === self.socket else { return }
             // After a failure, only a code of Pusher is surely that of the server.
@@ -104,7 +104,7 @@ extension PusherConnection {
         }
     }
 
-    private func ended(_ number: UInt64, _ end: PusherSocketEnd) {
+    func ended(_ number: UInt64, _ end: PusherSocketEnd) {
         if current(number) != nil { dropSocket() }
         let why = end.error.map { session.secrets.redacted($0.message) }
         debug("the socket has ended: \(why ?? end.closeCode.map { "\($0)" } ?? "")")

@@ -27,10 +27,11 @@ package struct DDPClientConfiguration: RequestHeaders, Sendable {
     /// - Option: sockjs_fallback, flag, swift sockJSFallback
     package var mayFallBack = true
     /// The largest message received, after decompression; with SockJS the largest frame, which has
-    /// all messages since the last one. A larger one ends the connection, which is then attempted
-    /// again.
+    /// all messages since the last one. Each value in it, and each name of a field, counts as at
+    /// least 64 bytes, unless they are at most 65,536. A larger message ends the connection, which
+    /// is then attempted again.
     /// - Option: max_message_bytes, bytes, python max_size
-    package var receiveLimit = 64 << 20
+    package var receiveLimit = 16 << 20
     /// How many bytes may wait to be sent on an open connection. A single message may be longer.
     /// Calls and subscriptions that wait for a connection do not count.
     /// - Option: max_unsent_bytes, bytes 1...

@@ -23,6 +23,12 @@ extension DDPSession {
         switch frame {
         case .ignored(let reason, _): log("ignored a message: \(reason)")
         case .message(let message): received(message, bytes, number, now)
+        case .tooLarge(let error):
+            act(.drop(number))
+            let limit = OptionOwner.ddp.mention(.maxMessageBytes)
+            lose(
+                RealtimeError(
+                    .tooLarge, "\(configuration.server) sent \(error.message)\(limit)"), now)
         }
     }
 

@@ -44,6 +44,8 @@ package enum DDPFrame: Sendable, Equatable {
     ///   - reason: for the debug log.
     ///   - isMessage: has a `msg`, and so counts as a message of the session.
     case ignored(reason: String, isMessage: Bool)
+    /// It would take more memory than a message may.
+    case tooLarge(RealtimeError)
 
     package var isResult: Bool {
         if case .message(.result) = self { true } else { false }
@@ -55,6 +57,7 @@ package enum DDPFrame: Sendable, Equatable {
         case .message(.ping), .message(.pong): false
         case .message: true
         case .ignored(_, let isMessage): isMessage
+        case .tooLarge: false
         }
     }
 }

@@ -2,18 +2,24 @@
 package struct DDPReader: ~Copyable {
     private var document = JSONDocument()
     private let names = KnownFieldNames()
+    private let maximumValues: Int
 
-    package init() {}
+    /// - Parameter maximumBytes: how much memory a message may take once it is read; 0 for any. It
+    ///   may always have 65,536 values and names.
+    package init(maximumBytes: Int = 0) {
+        maximumValues = JSONDocument.tokens(in: maximumBytes)
+    }
 
     /// - Parameter text: a message, in UTF-8.
     package mutating func read(_ text: UnsafeRawBufferPointer) -> DDPFrame {
         let names = names
         do throws(RealtimeError) {
-            return try document.read(text) { root throws(RealtimeError) in
+            return try document.read(text, maximumTokens: maximumValues) {
+                root throws(RealtimeError) in
                 DDPReader.frame(DDPMembers(root), names)
             }
         } catch {
-            return unreadable(text, error)
+            return error.code == .tooLarge ? .tooLarge(error) : unreadable(text, error)
         }
     }
 

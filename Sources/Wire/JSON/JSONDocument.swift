@@ -7,32 +7,43 @@ package struct JSONDocument: ~Copyable {
     package static let defaultDepth = 128
     package static let greatestDepth = 512
 
+    /// How many bytes of memory a value, or the name of a member, takes at most beside its text.
+    private static let valueBytes = 64
+
     package init() {}
+
+    /// How many values and names a text may have.
+    /// - Parameter maximumBytes: how much memory they may take once they are read; 0 for any.
+    package static func tokens(in maximumBytes: Int) -> Int {
+        maximumBytes == 0 ? .max : maximumBytes / valueBytes
+    }
 
     /// Reads `text` and calls `body` with its value. The value, and everything obtained from it, is
     /// valid until `body` returns.
     /// - Throws: `.protocolViolation` with the offset if the text is not JSON, nested deeper than
-    ///   `maximumDepth`, or longer than 2 GiB; and what `body` throws.
+    ///   `maximumDepth`, or longer than 2 GiB; `.tooLarge` if its values, and the names of members,
+    ///   are more than `maximumTokens` and 65,536; and what `body` throws.
     package mutating func read<Result>(
         _ text: UnsafeRawBufferPointer, maximumDepth: Int = defaultDepth,
+        maximumTokens: Int = .max,
         _ body: (JSONNode) throws(RealtimeError) -> Result
     ) throws(RealtimeError) -> Result {
         let depth = min(maximumDepth, JSONDocument.greatestDepth)
-        return try readTokens(text, maximumDepth: depth, body)
+        return try readTokens(text, maximumDepth: depth, maximumTokens, body)
     }
 
     /// Like `read`, for a text of any depth: `body` may look only at the first levels.
     mutating func readTop<Result>(
         _ text: UnsafeRawBufferPointer, _ body: (JSONNode) throws(RealtimeError) -> Result
     ) throws(RealtimeError) -> Result {
-        try readTokens(text, maximumDepth: .max, body)
+        try readTokens(text, maximumDepth: .max, .max, body)
     }
 
     private mutating func readTokens<Result>(
-        _ text: UnsafeRawBufferPointer, maximumDepth: Int,
+        _ text: UnsafeRawBufferPointer, maximumDepth: Int, _ maximumTokens: Int,
         _ body: (JSONNode) throws(RealtimeError) -> Result
     ) throws(RealtimeError) -> Result {
-        try tape.read(text, maximumDepth: maximumDepth)
+        try tape.read(text, maximumDepth: maximumDepth, maximumTokens: maximumTokens)
         defer { tape.clear() }
         guard let tokens = tape.tokens else { throw JSONTape.fault(at: 0, "nothing") }
         return try body(JSONNode(token: UnsafePointer(tokens), tokens: tokens, text: text))

@@ -22,6 +22,8 @@ struct JSONTape: ~Copyable {
     private(set) var tokens: UnsafeMutablePointer<JSONToken>?
     private(set) var count = 0
     private var capacity = 0
+    /// The most tokens of the present text.
+    private var limit = Int.max
 
     deinit { tokens?.deallocate() }
 
@@ -31,11 +33,13 @@ struct JSONTape: ~Copyable {
     static let maximumBytes = Int(Int32.max)
 
     /// Reads a text. Its bytes are validated as UTF-8 (RFC 8259 §8.1); no byte order mark.
-    /// - Throws: `.protocolViolation` with the offset and the fault. The tape is empty then.
+    /// - Throws: `.protocolViolation` with the offset and the fault; `.tooLarge` for more tokens
+    ///   than allowed, of which 65,536 always are. The tape is empty then.
     mutating func read(
-        _ text: UnsafeRawBufferPointer, maximumDepth: Int
+        _ text: UnsafeRawBufferPointer, maximumDepth: Int, maximumTokens: Int
     ) throws(RealtimeError) {
         count = 0
+        limit = max(maximumTokens, JSONTape.keptTokens)
         guard text.count <= JSONTape.maximumBytes else {
             throw JSONTape.fault(at: 0, "more than \(JSONTape.maximumBytes) bytes")
         }
@@ -83,7 +87,7 @@ struct JSONTape: ~Copyable {
                 let kind: JSONToken.Kind = scanner.byte == UInt8(ascii: "{") ? .object : .array
                 let outer = innermost
                 innermost = UInt32(count)
-                append(
+                try append(
                     JSONToken(kind: kind, from: start, to: start, next: outer, isPlain: false))
                 if scanner.enters(kind) {
                     if kind == .object { try readName(&scanner) }
@@ -94,13 +98,13 @@ struct JSONTape: ~Copyable {
                 depth -= 1
             case UInt8(ascii: "\""):
                 let isPlain = try scanner.readString()
-                append(.string, start, scanner.offset, isPlain)
+                try append(.string, start, scanner.offset, isPlain)
             case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
                 let isInteger = try scanner.readNumber()
-                append(.number, start, scanner.offset, isInteger)
+                try append(.number, start, scanner.offset, isInteger)
             default:
                 let kind = try scanner.readLiteral()
-                append(kind, start, scanner.offset, true)
+                try append(kind, start, scanner.offset, true)
             }
             while innermost != JSONTape.none, let tokens {
                 let container = tokens + Int(innermost)
@@ -131,26 +135,29 @@ struct JSONTape: ~Copyable {
     private mutating func readName(_ scanner: inout JSONScanner) throws(RealtimeError) {
         let start = scanner.offset
         let name = try scanner.readName()
-        append(.string, start, start + name.source.count, name.isPlain)
+        try append(.string, start, start + name.source.count, name.isPlain)
     }
 
     private mutating func append(
         _ kind: JSONToken.Kind, _ start: Int, _ end: Int, _ isPlain: Bool
-    ) {
+    ) throws(RealtimeError) {
         let next = UInt32(count + 1)
-        append(JSONToken(kind: kind, from: start, to: end, next: next, isPlain: isPlain))
+        try append(JSONToken(kind: kind, from: start, to: end, next: next, isPlain: isPlain))
     }
 
-    private mutating func append(_ token: JSONToken) {
-        if count == capacity { grow() }
+    private mutating func append(_ token: JSONToken) throws(RealtimeError) {
+        if count == capacity { try grow() }
         guard let tokens else { return }
         (tokens + count).initialize(to: token)
         count += 1
     }
 
     /// A text has at most as many tokens as bytes, which bounds the storage.
-    private mutating func grow() {
-        let grown = max(64, capacity * 2)
+    private mutating func grow() throws(RealtimeError) {
+        guard count < limit else {
+            throw RealtimeError(.tooLarge, "JSON with more than \(limit) values and names")
+        }
+        let grown = min(max(64, capacity * 2), limit)
         let fresh = UnsafeMutablePointer<JSONToken>.allocate(capacity: grown)
         if let tokens {
             fresh.moveInitialize(from: tokens, count: count)

@@ -92,12 +92,17 @@ package struct PusherEnvelopeReader: ~Copyable {
     private var scratch = ByteBuffer()
     /// Larger storage is freed before the next message.
     private static let keptBytes = 64 << 10
+    private let maximumTokens: Int
 
-    package init() {}
+    /// - Parameter maximumBytes: how much memory a message may take once it is read; 0 for any. It
+    ///   may always have 65,536 values and names.
+    package init(maximumBytes: Int = 0) {
+        maximumTokens = JSONDocument.tokens(in: maximumBytes)
+    }
 
     /// Reads one message.
-    /// - Throws: `.protocolViolation` if it is not a JSON object with a string `event`; and what
-    ///   `body` throws.
+    /// - Throws: `.protocolViolation` if it is not a JSON object with a string `event`; `.tooLarge`
+    ///   for more memory than `maximumBytes`; and what `body` throws.
     package mutating func read<Result>(
         _ source: UnsafeRawBufferPointer,
         _ body: (PusherEnvelope) throws(RealtimeError) -> Result
@@ -105,7 +110,8 @@ package struct PusherEnvelopeReader: ~Copyable {
         scratch.removeAll(keeping: PusherEnvelopeReader.keptBytes)
         // All parts together are never longer than the message, so their addresses stay.
         _ = scratch.reserve(source.count)
-        return try document.read(source) { root throws(RealtimeError) in
+        return try document.read(source, maximumTokens: maximumTokens) {
+            root throws(RealtimeError) in
             try body(PusherEnvelope(root, of: source, &scratch))
         }
     }

@@ -415,4 +415,15 @@ struct DDPConnectingTests {
         model.server(#"{"msg":"error","reason":"Bad request","offendingMessage":{"msg":"x"}}"#)
         #expect(model.done() == ["refused Bad request"])
     }
+
+    @Test func aMessageThatIsTooLargeEndsTheConnection() {
+        let model = DDPModel.connected()
+        let error = RealtimeError(.tooLarge, "JSON with more than 9 values and names")
+        model.session.received(.tooLarge(error), bytes: 100, on: model.socket, now: model.now)
+        let lines = model.done()
+        #expect(lines.first == "drop" && lines.count == 2, "\(lines)")
+        #expect(model.session.status == .waiting)
+        model.pass(.seconds(10))
+        #expect(model.session.status == .connecting)
+    }
 }

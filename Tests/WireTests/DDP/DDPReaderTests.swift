@@ -41,6 +41,25 @@ struct DDPReaderTests {
         }
     }
 
+    /// A message whose values take far more memory than its text.
+    @Test func valuesAndNamesCountAsBytes() {
+        let limit = 8 << 20
+        let most = limit / 64
+        // The message itself has the object, its member's name and the list.
+        for (count, isRead) in [(most - 5, true), (most - 4, false)] {
+            let list = String(repeating: "1,", count: count - 1) + "1"
+            let text = #"{"msg":"ready","subs":[\#(list)]}"#
+            var reader = DDPReader(maximumBytes: limit)
+            let frame = Array(text.utf8).withUnsafeBytes { reader.read($0) }
+            if case .tooLarge(let error) = frame {
+                #expect(!isRead && error.code == .tooLarge && !frame.counts)
+                #expect(error.message == "JSON with more than \(most) values and names")
+            } else {
+                #expect(isRead)
+            }
+        }
+    }
+
     @Test func whatIsNotJSONDoesNotCount() {
         for text in ["", "{", #"{"msg":"added""#, #"{"msg":"ready","subs":[1e}"#] {
             #expect(!read(text).counts)

@@ -36,6 +36,24 @@ struct JSONDocumentTests {
         }
     }
 
+    /// Few values are allowed whatever the limit is.
+    @Test(arguments: [(65_536, true), (65_537, false)])
+    func theNumberOfValuesIsLimited(count: Int, isRead: Bool) {
+        let text = "[" + String(repeating: "1,", count: count - 2) + "1]"
+        var document = JSONDocument()
+        do throws(RealtimeError) {
+            let found = try Array(text.utf8).withUnsafeBufferPointer {
+                bytes throws(RealtimeError) in
+                try document.read(UnsafeRawBufferPointer(bytes), maximumTokens: 10) {
+                    Array($0.elements).count
+                }
+            }
+            #expect(isRead && found == count - 1)
+        } catch {
+            #expect(!isRead && error.code == .tooLarge)
+        }
+    }
+
     /// A string without escapes uses the bytes of the text.
     @Test func plainStringsAreBorrowed() throws {
         var document = JSONDocument()
