@@ -17,14 +17,20 @@ struct UpdateBuffer: Sendable {
     var placing: Set<Int> = []
     /// How many documents these had.
     var placingCost = 0
+    /// What they cost beside one step each.
+    var extraWork = 0
 }
 
 extension DocumentStore {
     /// Whether updates wait for the next flush.
     package var isBuffering: Bool { !buffer.entries.isEmpty }
 
-    /// How many updates wait.
-    package var bufferedCount: Int { buffer.entries.count }
+    /// The work that waits, in updates of usual documents.
+    package var bufferedWork: Int { buffer.entries.count + buffer.extraWork }
+
+    /// To remove a field takes time for the fields that follow it: for so many as much as for
+    /// another update.
+    private static let fieldsOfWork = 256
 
     /// The documents whose order the next flush looks at, because it places some before others.
     package var placingCost: Int { buffer.placingCost }
@@ -41,6 +47,10 @@ extension DocumentStore {
         let collection = positionOfCollection(key.collection)
         if update.places, buffer.placing.insert(collection).inserted {
             buffer.placingCost += collections[collection].table.slots.count
+        }
+        if update.clears {
+            let fields = collections[collection].table.fields(of: key.id)?.count ?? 0
+            buffer.extraWork += fields / DocumentStore.fieldsOfWork
         }
         buffer.entries.append(
             UpdateBuffer.Entry(collection: collection, id: key.id, update: update, bytes: size))
@@ -142,6 +152,10 @@ extension DocumentUpdate {
         case .addedBefore, .movedBefore: true
         case .added, .changed, .removed, .replaced: false
         }
+    }
+
+    fileprivate var clears: Bool {
+        if case .changed(_, let cleared) = self { !cleared.isEmpty } else { false }
     }
 
     fileprivate var storedBytes: Int {

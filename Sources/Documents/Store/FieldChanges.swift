@@ -46,7 +46,7 @@ extension EJSONObject {
     }
 
     private mutating func clear(_ names: [String]) -> Int? {
-        guard !names.isEmpty else { return nil }
+        guard names.count > EJSONObject.few else { return clearEach(names) }
         var gone = ByteTable<Bool>()
         for name in names { gone[name] = true }
         var growth: Int?
@@ -59,6 +59,19 @@ extension EJSONObject {
             }
         }
         if growth != nil { self = kept }
+        return growth
+    }
+
+    /// Up to so many fields are removed one by one.
+    private static let few = 4
+
+    private mutating func clearEach(_ names: [String]) -> Int? {
+        var growth: Int?
+        for name in names {
+            guard let old = self[name] else { continue }
+            growth = (growth ?? 0) - StoredBytes.of(name: name, old)
+            self[name] = nil
+        }
         return growth
     }
 

@@ -82,12 +82,9 @@ package struct DDPConfiguration: Sendable {
     /// - Option: background_grace, delay
     package var backgroundGrace = Duration.seconds(180)
 
-    /// So many new documents are applied without waiting for more: more of them would only take
-    /// memory, and no longer fit into the processor's cache. Changes may wait, because those of one
-    /// document become one.
-    package static let unappliedAdditionsLimit = 4096
-    /// So many changes of any kind are applied without waiting for more.
-    package static let unappliedLimit = 262_144
+    /// So many changes are applied without waiting for more: more of them would only take memory,
+    /// no longer fit into the processor's cache, and take too much of a turn.
+    package static let unappliedLimit = 4096
     /// How many ends of subscriptions that the server has not confirmed are remembered, to be sent
     /// again if their connection is lost.
     package static let unansweredLimit = 65_536

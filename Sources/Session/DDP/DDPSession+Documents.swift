@@ -20,10 +20,7 @@ extension DDPSession {
         guard isBuffered(message), configuration.bufferInterval > .zero else {
             return flushInTurn(now)
         }
-        let isBufferFull =
-            unappliedAdditions >= DDPConfiguration.unappliedAdditionsLimit
-            || store.bufferedCount >= DDPConfiguration.unappliedLimit
-        if isBufferFull { return flushInTurn(now) }
+        if store.bufferedWork >= DDPConfiguration.unappliedLimit { return flushInTurn(now) }
         if let flushBy, flushBy < now { return flushInTurn(now) }
         if flushBy == nil { flushBy = now + configuration.bufferMaxAge }
         flushDue = now + configuration.bufferInterval
@@ -36,7 +33,7 @@ extension DDPSession {
         if case .document = message { return true }
         placingCredit = min(
             placingCredit + DDPConfiguration.placingCredit,
-            DDPConfiguration.placingCredit * DDPConfiguration.unappliedAdditionsLimit)
+            DDPConfiguration.placingCredit * DDPConfiguration.unappliedLimit)
         let cost = store.placingCost
         if case .nosub(let id, _) = message, subscriptions.byID[id] != nil { return false }
         if cost > placingCredit, afterFlush.isEmpty, !quiescence.isResetting { return true }
@@ -90,10 +87,7 @@ extension DDPSession {
         let key = DocumentKey(collection: message.collection, id: message.id)
         if receivedOwnDocument(key, message) { return }
         if stale != nil, confirm(key) { return replaceDocument(key, message) }
-        guard stubs.contains(key) else {
-            if case .added = message.change { unappliedAdditions += 1 }
-            return buffer(message.update, key)
-        }
+        guard stubs.contains(key) else { return buffer(message.update, key) }
         switch message.change {
         case .added(let fields): added(fields, key)
         case .addedBefore(let fields, let before):
@@ -187,7 +181,6 @@ extension DDPSession {
     mutating func flush(_ now: Instant) {
         flushDue = nil
         flushBy = nil
-        unappliedAdditions = 0
         // The old documents stay until all of the new ones are there.
         guard !quiescence.isResetting || !quiescence.isWaiting else { return }
         // The login of a lost connection may have been the last that was waited for.

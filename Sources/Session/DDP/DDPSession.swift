@@ -71,8 +71,6 @@ package struct DDPSession: ActionMachine, Sendable {
     var flushDue: Instant?
     /// When they are applied at the latest.
     var flushBy: Instant?
-    /// How many documents have been added since they were last applied.
-    var unappliedAdditions = 0
     /// How many documents may be put in order again at once.
     var placingCredit = 0
     var quiescence = DDPQuiescence()

@@ -7,6 +7,8 @@ public struct EJSONObject: @unchecked Sendable {
         public let value: EJSON
     }
 
+    private static let sharedCount = 64
+
     /// nil: there are no fields.
     private(set) var storage: FieldStorage?
 
@@ -89,9 +91,10 @@ extension EJSONObject {
     package var hasID: Bool { storage?.names.hasID ?? false }
 
     /// Takes the names from `others` if they are the same, and otherwise gives them to it:
-    /// documents that got the same new field then share one list again.
+    /// documents that got the same new field then share one list again. A long list stays the
+    /// object's own, because the next new field would have to copy it.
     package mutating func shareNames(with others: inout SharedFieldNames) {
-        guard count > 0, storage?.names !== others.names else { return }
+        guard 1...EJSONObject.sharedCount ~= count, storage?.names !== others.names else { return }
         if let names = others.names, storage?.names.hasSameTexts(as: names) ?? false {
             own(room: count).share(names)
         } else {

@@ -75,11 +75,11 @@ struct DDPSubscriptionTests {
 
     @Test func manyNewDocumentsAreAppliedEarly() {
         let model = DDPModel.connected { $0.bufferInterval = .milliseconds(5) }
-        for number in 1..<DDPConfiguration.unappliedAdditionsLimit { model.added("d\(number)") }
+        for number in 1..<DDPConfiguration.unappliedLimit { model.added("d\(number)") }
         model.server(#"{"msg":"changed","collection":"c","id":"d1","fields":{"n":1}}"#)
         #expect(model.done() == [] && model.session.store.count(of: "c") == 0)
         model.added("last")
-        #expect(model.done().count == DDPConfiguration.unappliedAdditionsLimit)
+        #expect(model.done().count == DDPConfiguration.unappliedLimit)
         model.added("later")
         #expect(model.done() == [])
         model.pass(.milliseconds(5))
@@ -96,6 +96,23 @@ struct DDPSubscriptionTests {
                 #"{"msg":"changed","collection":"c","id":"d","fields":{"n":\#(number)}}"#)
         }
         #expect(model.done() == [#"d {"n":\#(limit)}"#])
+    }
+
+    /// To clear a field of a wide document takes time for all that follow it.
+    @Test func fewFieldsOfAWideDocumentAreClearedAtOnce() {
+        let model = DDPModel.connected { $0.bufferInterval = .milliseconds(5) }
+        let fields = (0..<4096).map { "\"f\($0)\":1" }.joined(separator: ",")
+        model.added("wide", "{\(fields)}")
+        model.pass(.milliseconds(5))
+        #expect(model.done().count == 1)
+        // Each one counts as 17 changes.
+        for number in 0..<240 {
+            model.server(
+                #"{"msg":"changed","collection":"c","id":"wide","cleared":["f\#(number)"]}"#)
+        }
+        #expect(model.done() == [])
+        model.server(#"{"msg":"changed","collection":"c","id":"wide","cleared":["f240"]}"#)
+        #expect(model.done().count == 1)
     }
 
     @Test func readyIsReportedOnce() {
