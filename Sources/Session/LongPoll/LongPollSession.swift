@@ -68,16 +68,12 @@ package struct LongPollSession: HTTPSourceSession {
     private var bodyBytes = 0
     private var name: String { request.url.displayName }
 
-    /// The ceiling for a server that moves the cursor with each response. A backlog of messages is
-    /// read without a pause up to the burst. After that, a poll every 10 ms is more than a server
-    /// in another city can answer, and leaves a processor idle.
-    private static let ceiling = RequestPacer(burst: 1000, interval: .milliseconds(10))
     /// How much of an unwanted body is read, so that the connection can be reused.
     private static let wasteBytes = 64 << 10
 
     package init(_ configuration: LongPollConfiguration) throws(RealtimeError) {
         self.configuration = configuration
-        attempts = Attempts(configuration.delays, ceiling: LongPollSession.ceiling)
+        attempts = Attempts(configuration.delays, ceiling: .polls)
         cursor = try LongPollCursor(
             id: configuration.lastEventID ?? "", configuration.cursorMode)
         request = HTTPRequest("GET", configuration.url)

@@ -10,6 +10,11 @@ package struct RequestPacer: Sendable {
     /// Each request adds `interval` to this time. While it is in the past, the bucket is full.
     private var paidUntil: UInt64 = 0
 
+    /// The ceiling for polls that the server answers with messages each time. A backlog of messages
+    /// is read without a pause up to the burst. After that, a poll every 10 ms is more than a
+    /// server in another city can answer, and leaves a processor idle.
+    package static let polls = RequestPacer(burst: 1000, interval: .milliseconds(10))
+
     /// - Parameter burst: at least 1.
     package init(burst: UInt64, interval: Duration) {
         precondition(burst > 0, "a burst of 0 would never begin")

@@ -42,6 +42,7 @@ package struct SockJSSession: ActionMachine {
     /// The next frame will be requested when the pause ends.
     private var isPollHeld = false
     private var lastPoll = Instant(nanoseconds: 0)
+    private var pacer = RequestPacer.polls
     /// When the next frame is requested; nil if it is requested already.
     private var pollDue: Instant?
     private var lastHeard = Instant(nanoseconds: 0)
@@ -198,7 +199,7 @@ package struct SockJSSession: ActionMachine {
         case .close(let code, let reason):
             return end(DDPSocketEnd(closeCode: code, reason: reason))
         }
-        let due = lastPoll + pause
+        let due = max(lastPoll + pause, pacer.earliest)
         if due <= now { poll(now) } else { pollDue = due }
     }
 
@@ -211,6 +212,7 @@ package struct SockJSSession: ActionMachine {
         guard !isPaused else { return }
         isPolling = true
         lastPoll = now
+        pacer.sent(now: now)
         lastHeard = now
         actions.append(.poll)
     }

@@ -236,6 +236,19 @@ struct SockJSSessionTests {
         #expect(talk.actions().last == .poll)
     }
 
+    @Test func aServerThatAlwaysAnswersAtOnceMeetsACeiling() {
+        var talk = Conversation.open()
+        // Two polls have gone out.
+        for _ in 2..<1000 {
+            talk.frame("a[\"1\"]\n")
+            #expect(talk.actions().last == .poll)
+        }
+        talk.frame("a[\"1\"]\n")
+        #expect(talk.actions().count == 1 && talk.session.wakeUp == at(0.01))
+        talk.session.timeReached(at(0.01))
+        #expect(talk.actions() == [.poll])
+    }
+
     @Test func silenceEndsTheSession() throws {
         var talk = Conversation.open()
         #expect(talk.session.wakeUp == at(100))
