@@ -113,17 +113,20 @@ package struct PusherConfiguration: RequestHeaders, Sendable {
     /// channel. Pusher allows ten and drops the others.
     /// - Option: client_event_rate, count 0...1000, unlimited
     package var clientEventRate = 0
-    /// The largest message received, after decompression. A larger one ends the connection, which
-    /// is then attempted again.
+    /// The largest message received, after decompression. Each value in it, and each name of an
+    /// object's member, counts as at least 64 bytes, unless they are at most 65,536. A larger
+    /// message ends the connection, which is then attempted again.
     /// - Option: max_message_bytes, bytes, python max_size
     package var maxMessageBytes = 16 << 20
 
     /// How many members of a presence channel are kept. Further ones are ignored.
     package static let memberLimit = 10_000
-    /// How many events of an encrypted channel may wait for a new key, and how many bytes of them.
-    /// Further ones count as undecryptable.
+    /// How many events of an encrypted channel may wait for a new key, and how many bytes of all
+    /// channels. Further ones count as undecryptable.
     package static let heldEventLimit = 1_000
     package static let heldBytesLimit = 8 << 20
+    /// The largest data of an error that is also delivered as an event.
+    package static let errorBytesLimit = 1 << 20
     /// The largest answer of an endpoint.
     package static let answerLimit = 1 << 20
     /// How many bytes may wait for a server that does not read. More end the connection, which is

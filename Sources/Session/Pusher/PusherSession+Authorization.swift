@@ -99,8 +99,8 @@ extension PusherSession {
             }
         case .key(let id):
             switch outcome.result(0) {
-            case .success(let answer): renewed(answer.sharedSecret, id)
-            case .failure(let error): keyRefused(error, id)
+            case .success(let answer): renewed(answer.sharedSecret, id, now)
+            case .failure(let error): keyRefused(error, id, now)
             }
         case .user: userAuthorized(outcome, now)
         }

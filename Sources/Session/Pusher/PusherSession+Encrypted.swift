@@ -6,30 +6,41 @@ struct PusherEncryption: Sendable {
     /// The number of the request for a new key; events wait while there is one.
     var request: UInt64?
     /// In the order of their arrival. The request was made for the first one.
-    var held: [PusherEvent] = []
-    var heldBytes = 0
+    var held: ArraySlice<PusherEvent> = []
 
     init() {}
+
+    mutating func holdFirst(_ event: PusherEvent) { held.insert(event, at: held.startIndex) }
 }
 
 extension PusherSession {
     /// An event of an encrypted channel. It is delivered later, decrypted.
-    mutating func receivedEncrypted(_ envelope: PusherEnvelope, _ id: ChannelID) {
+    mutating func receivedEncrypted(_ envelope: PusherEnvelope, _ id: ChannelID, _ now: Instant) {
         guard let encryption = channels[id]?.encryption else { return }
         let event = PusherEvent(envelope)
         guard encryption.request != nil else {
-            if !decrypt(event, id) { hold(event, id) }
+            if !decrypt(event, id) { hold(event, id, now) }
             return
         }
-        let size = encryption.heldBytes + event.source.count
         guard encryption.held.count < PusherConfiguration.heldEventLimit,
-            size <= PusherConfiguration.heldBytesLimit
+            hasRoom(for: event.source.count)
         else {
-            log("too many events wait for a new key of their channel")
+            log("too many events wait for new keys of their channels")
             return decryptionFailed(event, id)
         }
         channels[id]?.encryption.held.append(event)
-        channels[id]?.encryption.heldBytes = size
+        heldBytes += event.source.count
+    }
+
+    /// Whether so many bytes more may wait for new keys, in all channels.
+    private mutating func hasRoom(for bytes: Int) -> Bool {
+        let limit = PusherConfiguration.heldBytesLimit
+        guard heldBytes + bytes > limit else { return true }
+        // Channels may have gone with their events.
+        heldBytes = channels.ordered.reduce(0) { sum, id in
+            (channels[id]?.encryption.held ?? []).reduce(sum) { $0 + $1.source.count }
+        }
+        return heldBytes + bytes <= limit
     }
 
     /// - Returns: false if a new key may help. Otherwise the event was delivered, or its failure
@@ -70,39 +81,43 @@ extension PusherSession {
     }
 
     /// Requests a new key. This event, and all later ones of the channel, wait for it.
-    private mutating func hold(_ event: PusherEvent, _ id: ChannelID) {
+    private mutating func hold(_ event: PusherEvent, _ id: ChannelID, _ now: Instant) {
+        guard keyPacer.earliest <= now, hasRoom(for: event.source.count) else {
+            log("new keys are needed too often")
+            return decryptionFailed(event, id)
+        }
+        keyPacer.sent(now: now)
         let number = request(.key(id), of: [id])
         channels[id]?.encryption.request = number
-        channels[id]?.encryption.held.insert(event, at: 0)
-        channels[id]?.encryption.heldBytes += event.source.count
+        channels[id]?.encryption.holdFirst(event)
+        heldBytes += event.source.count
     }
 
     /// The new key has come. The first event gets no other one.
-    mutating func renewed(_ key: SharedSecret?, _ id: ChannelID) {
+    mutating func renewed(_ key: SharedSecret?, _ id: ChannelID, _ now: Instant) {
         guard channels[id]?.encryption.request != nil else { return }
         channels[id]?.encryption.request = nil
         if let key { channels[id]?.encryption.key = key }
         guard let first = takeHeld(id) else { return }
         if !decrypt(first, id) { decryptionFailed(first, id) }
-        continueHeld(id)
+        continueHeld(id, now)
     }
 
-    mutating func keyRefused(_ error: RealtimeError, _ id: ChannelID) {
+    mutating func keyRefused(_ error: RealtimeError, _ id: ChannelID, _ now: Instant) {
         log("no new key for an encrypted channel: \(error.message)")
-        renewed(nil, id)
+        renewed(nil, id, now)
     }
 
     /// Decrypts the events that waited, until one needs another key.
-    private mutating func continueHeld(_ id: ChannelID) {
-        while let event = takeHeld(id) {
-            if !decrypt(event, id) { return hold(event, id) }
+    private mutating func continueHeld(_ id: ChannelID, _ now: Instant) {
+        while channels[id]?.encryption.request == nil, let event = takeHeld(id) {
+            if !decrypt(event, id) { hold(event, id, now) }
         }
     }
 
     private mutating func takeHeld(_ id: ChannelID) -> PusherEvent? {
-        guard let first = channels[id]?.encryption.held.first else { return nil }
-        channels[id]?.encryption.held.removeFirst()
-        channels[id]?.encryption.heldBytes -= first.source.count
+        guard let first = channels[id]?.encryption.held.popFirst() else { return nil }
+        heldBytes -= first.source.count
         return first
     }
 

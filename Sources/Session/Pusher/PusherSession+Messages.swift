@@ -17,7 +17,7 @@ extension PusherSession {
         keepAlive.heard(now)
         let name = PusherEventName(envelope.event)
         switch name {
-        case .application, .cacheMiss, .otherProtocol: return event(envelope, name)
+        case .application, .cacheMiss, .otherProtocol: return event(envelope, name, now)
         case .connectionEstablished: log("the server confirmed the connection twice")
         case .error: errorReceived(envelope, now)
         case .ping: send(PusherMessage.pong)
@@ -63,7 +63,7 @@ extension PusherSession {
 
     /// An event of a channel, or of the connection.
     private mutating func event(
-        _ envelope: PusherEnvelope, _ name: PusherEventName
+        _ envelope: PusherEnvelope, _ name: PusherEventName, _ now: Instant
     ) -> PusherReception {
         guard let channel = envelope.channel else {
             if let event = PusherWatchlistEvent(bare: envelope) {
@@ -81,7 +81,7 @@ extension PusherSession {
             return .handled
         }
         if route.isEncrypted, name.isEncrypted {
-            receivedEncrypted(envelope, route.id)
+            receivedEncrypted(envelope, route.id, now)
             return .handled
         }
         return deliver(envelope, name, route.id)
@@ -121,7 +121,9 @@ extension PusherSession {
         } else if isAboutConnection, recentError(now) == nil {
             lastError = (nil, message.message, now)
         }
-        report(.event(PusherEvent(envelope).withoutSignatures, nil))
+        if envelope.data.bytes.count <= PusherConfiguration.errorBytesLimit {
+            report(.event(PusherEvent(envelope).withoutSignatures, nil))
+        }
         report(.failed(message))
     }
 

@@ -85,6 +85,10 @@ package struct PusherSession: ActionMachine, Sendable {
     /// The credentials that were sent.
     package internal(set) var secrets = SentSecrets()
     var user = PusherSignIn()
+    /// The events that wait for new keys of encrypted channels: at most so many bytes.
+    var heldBytes = 0
+    /// The ceiling on requests for such keys, which a server can cause by each event.
+    var keyPacer = RequestPacer(burst: 1000, interval: .milliseconds(100))
     /// Limits client events; nil without a limit.
     var pacer: PusherEventPacer?
     /// Channels that are subscribed, and have client events that the pacer delays.

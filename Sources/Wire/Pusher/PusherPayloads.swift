@@ -39,6 +39,14 @@ package struct PusherErrorMessage: Sendable, Equatable {
         self.channel = channel
     }
 
+    /// A longer message is cut: its end says nothing, and to look for signatures in it takes time.
+    private static let longestMessage = 64 << 10
+
+    private static func cut(_ message: String) -> String {
+        guard message.utf8.count > longestMessage else { return message }
+        return String(decoding: message.utf8.prefix(longestMessage), as: UTF8.self) + "…"
+    }
+
     /// Data that is not an object becomes the message.
     package init(_ envelope: PusherEnvelope) {
         let channel = envelope.channel.map { String(decoding: $0, as: UTF8.self) }
@@ -46,14 +54,15 @@ package struct PusherErrorMessage: Sendable, Equatable {
             guard root.kind == .object else { return nil }
             let code = root.member("code")?.integer.flatMap { Int(exactly: $0) }
             return (
-                code, root.member("message")?.string ?? "", root.member("channel")?.string
+                code, PusherErrorMessage.cut(root.member("message")?.string ?? ""),
+                root.member("channel")?.string
             )
         }
         if let (code, message, inner) = parts {
             self.init(code: code, message: message, channel: channel ?? inner)
         } else {
             let text = String(decoding: envelope.data.bytes, as: UTF8.self)
-            self.init(code: nil, message: text, channel: channel)
+            self.init(code: nil, message: PusherErrorMessage.cut(text), channel: channel)
         }
     }
 }

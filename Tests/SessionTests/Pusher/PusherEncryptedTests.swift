@@ -184,4 +184,27 @@ struct PusherEncryptedTests {
         #expect(send(model, "more") == ["1 cannot decrypt more"])
         #expect(model.authorize(secret: Self.right).count == limit)
     }
+
+    @Test func `the bytes that wait in all channels have a limit`() throws {
+        let model = try PusherModel.connected()
+        let names = (0..<20).map { "private-encrypted-\($0)" }
+        for name in names { _ = try model.join(name, secret: Self.wrong) }
+        for name in names { #expect(model.event("a", name, data: Self.sealed).count == 1) }
+        let text = String(repeating: "x", count: 1 << 20)
+        let large = #"{"nonce":"\#(text)"}"#
+        let lines = names.flatMap { model.event("large", $0, data: large) }
+        #expect(lines.count == 13)
+        #expect(lines.allSatisfy { $0.hasSuffix("cannot decrypt large") })
+    }
+
+    @Test func `a server cannot cause requests for keys without end`() throws {
+        let model = try joined(Self.wrong)
+        for _ in 0..<1000 {
+            #expect(send(model, "a").count == 1)
+            #expect(model.authorize(secret: Self.wrong) == ["1 cannot decrypt a"])
+        }
+        #expect(send(model, "b") == ["1 cannot decrypt b"])
+        _ = model.pass(.milliseconds(100))
+        #expect(send(model, "c") == ["authorize \(Self.name) for 1.1"])
+    }
 }

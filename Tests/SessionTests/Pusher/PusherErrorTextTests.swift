@@ -42,4 +42,14 @@ struct PusherErrorTextTests {
         _ = model.end(4003, "the reason")
         #expect(model.change?.closeReason == "the reason")
     }
+
+    @Test(arguments: [(1 << 16, 1), (2 << 20, 0)])
+    func `a long error is cut`(length: Int, events: Int) throws {
+        let model = try PusherModel.connected()
+        let text = String(repeating: "x", count: length + 1)
+        let lines = model.receive(#"{"event":"pusher:error","data":{"message":"\#(text)"}}"#)
+        #expect(lines.count == events + 1)
+        #expect(model.end(4003).count == 2)
+        #expect(model.change?.closeReason.utf8.count == (64 << 10) + 3)
+    }
 }
