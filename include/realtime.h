@@ -6098,8 +6098,9 @@ rt_status rt_pusher_set_client_event_queue(rt_pusher *pusher, uint32_t count);
 rt_status rt_pusher_set_client_event_rate(rt_pusher *pusher, uint32_t count);
 
 /**
- * The largest message received, after decompression. A larger one ends the connection, which is
- * then attempted again. Default: 16 MiB; 0 means no limit.
+ * The largest message received, after decompression. Each value in it, and each name of an object's
+ * member, counts as at least 64 bytes, unless they are at most 65,536. A larger message ends the
+ * connection, which is then attempted again. Default: 16 MiB; 0 means no limit.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -7748,8 +7749,9 @@ rt_status rt_ddp_set_sockjs_fallback(rt_ddp *ddp, bool enabled);
 
 /**
  * The largest message received, after decompression; with SockJS the largest frame, which has all
- * messages since the last one. A larger one ends the connection, which is then attempted again.
- * Default: 64 MiB; 0 means no limit. Before the client is used.
+ * messages since the last one. Each value in it, and each name of a field, counts as at least 64
+ * bytes, unless they are at most 65,536. A larger message ends the connection, which is then
+ * attempted again. Default: 16 MiB; 0 means no limit. Before the client is used.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -8584,8 +8586,8 @@ rt_status rt_ddp_observe(
     rt_ddp_change_fn fn, void *user, rt_destroy_fn destroy, uint64_t *out);
 
 /**
- * Reports the result of a query, and then each change of it, by positions. The documents are read
- * with `rt_ddp_find`. Any thread.
+ * Reports the result of a query, and then its changes, by positions. Changes that come together are
+ * reported as one. The documents are read with `rt_ddp_find`. Any thread.
  *
  * selector: and the following, as in `rt_ddp_find`.
  * fn: called on the loop's thread, never inside this call. First it receives the present result as

@@ -332,11 +332,6 @@ def websockets() -> None:
     slow = {"quiet": True, "seconds": 3.5, "options": {"open_timeout": 1000}}
     each(one, "ws-refusal-slow", status=("RT_ERROR_HTTP_STATUS",), ends=True, **slow)
     each(one, "ws-answers-with-h2", status=handshake, ends=True)
-    # Floods of messages that the client answers; the server never reads.
-    full = {"status": ("RT_ERROR_BUFFER_FULL",), "text": "does not read", "cpu": "none"}
-    each(("pusher",), "pusher-pings", **full)
-    each(("pusher",), "pusher-successes", **full)
-    each(("pusher",), "pusher-long-successes", cpu="none")
 
 
 def crowds() -> None:

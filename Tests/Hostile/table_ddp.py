@@ -53,6 +53,27 @@ def documents() -> None:
     each(DDP, "ddp-late-ready", messages=100_000, cpu="all", seconds=3)
 
 
+def work() -> None:
+    """Work that the protocol allows, until the last document is there, or a limit is met."""
+    done: dict[str, object] = {"status": ("RT_OK", "RT_ERROR_TOO_LARGE"), "cpu": "none"}
+    plain = ("new-fields", "cleared-fields", "wide-document", "large-value", "added-before")
+    plain += ("moved-before", "removed", "many-changed")
+    large = ("text", "list", "objects", "escapes", "unknown", "ready", "updated", "result")
+    large += ("error", "cleared")
+    for attack in (*plain, *(f"large-{name}" for name in large)):
+        each(DDP, f"ddp-{attack}", **done)
+    each(DDP, "ddp-few-changed", options={"interval": 0, "indexes": 1}, **done)
+    by_n = {"with": '{"sort":{"n":1}}'}
+    for attack in ("sorted", "sorted-objects", "many-changed"):
+        each(DDP, f"ddp-{attack}", options=by_n, **done)
+    each(DDP, "ddp-moved-before", options={"indexes": 1}, **done)
+    each(DDP, "ddp-sorted", options={"inserts": 8000, "indexes": 1}, **done)
+    floods = ("empty-texts", "numbers", "short-unknown", "ready-flood", "nosub-flood")
+    floods += ("result-flood", "updated-flood", "error-flood")
+    for attack in floods:
+        each(DDP, f"ddp-{attack}", cpu="none")
+
+
 def connections() -> None:
     # A connection that is lost at once is not a success: the delays grow.
     rare: dict[str, object] = {"cpu": "all", "quiet": True, "seconds": 3, "long_seconds": 3}
@@ -80,5 +101,5 @@ def polls() -> None:
     each(DDP, "sockjs-endless", options=small, status=refused, max_requests=30, seconds=2)
 
 
-for group in (messages, documents, connections, polls):
+for group in (messages, documents, work, connections, polls):
     group()

@@ -317,6 +317,27 @@ static void on_pusher_state(const rt_pusher_state_change *change, void *user) {
   report(victim, "state", change->status, 0, is_final, change->message);
 }
 
+static void on_pusher_event(const rt_pusher_event *event, void *user) {
+  struct victim *victim = user;
+  victim->messages += 1;
+  victim->bytes += event->data_length;
+}
+
+/* `channel`, or `channels` many whose names begin with it. The attacker authorizes them. */
+static void subscribe_channels(struct victim *victim, const char *url) {
+  const char *channel = option(victim, "channel", NULL);
+  if (!channel) return;
+  check(rt_pusher_set_auth_endpoint(pusher, url), "rt_pusher_set_auth_endpoint");
+  check(rt_pusher_bind(pusher, NULL, on_pusher_event, victim, NULL, NULL), "rt_pusher_bind");
+  long long count = number(victim, "channels", 0);
+  if (!count) check(rt_pusher_subscribe(pusher, channel, NULL), "rt_pusher_subscribe");
+  for (long long index = 0; index < count; index++) {
+    char name[64];
+    snprintf(name, sizeof name, "%s%lld", channel, index);
+    check(rt_pusher_subscribe(pusher, name, NULL), "rt_pusher_subscribe");
+  }
+}
+
 static void attack_pusher(struct victim *victim, const char *url) {
   check(rt_pusher_new(victim->loop, "key", &pusher), "rt_pusher_new");
   keep(pusher, free_pusher);
@@ -324,6 +345,7 @@ static void attack_pusher(struct victim *victim, const char *url) {
   check(rt_pusher_set_port(pusher, (uint32_t)atoi(strrchr(url, ':') + 1)), "rt_pusher_set_port");
   check(rt_pusher_set_use_tls(pusher, false), "rt_pusher_set_use_tls");
   check(rt_pusher_on_state(pusher, on_pusher_state, victim, NULL), "rt_pusher_on_state");
+  subscribe_channels(victim, url);
   check(rt_pusher_start(pusher), "rt_pusher_start");
 }
 
@@ -343,6 +365,26 @@ static void on_ddp_change(const rt_ddp_change *change, void *user) {
   struct victim *victim = user;
   victim->messages += 1;
   victim->bytes += change->fields_length;
+  if (!strcmp(change->collection, "last")) report(victim, "last", RT_OK, 0, false, "");
+}
+
+static void on_indexes(const rt_ddp_index_changes *changes, void *user) {
+  (void)changes;
+  (void)user;
+}
+
+/* Live queries and writes of the program itself, which make a server's documents cost more. */
+static void use_documents(struct victim *victim) {
+  uint64_t query = 0;
+  const char *selector = option(victim, "find", NULL), *options = option(victim, "with", NULL);
+  if (selector || options)
+    check(rt_ddp_observe(ddp, "c", selector, options, on_ddp_change, victim, NULL, &query),
+          "observe");
+  if (number(victim, "indexes", 0))
+    check(rt_ddp_observe_indexes(ddp, "c", NULL, options, on_indexes, victim, NULL, &query),
+          "observe_indexes");
+  for (long long count = number(victim, "inserts", 0); count > 0; count--)
+    check(rt_ddp_insert(ddp, "c", "{\"n\":1}", NULL, NULL, NULL, NULL, NULL), "insert");
 }
 
 static void attack_ddp(struct victim *victim, const char *url) {
@@ -359,12 +401,15 @@ static void attack_ddp(struct victim *victim, const char *url) {
     check(rt_ddp_set_max_document_bytes(ddp, (size_t)number(victim, "documents", 0)), "documents");
   if (option(victim, "unsent", NULL))
     check(rt_ddp_set_max_unsent_bytes(ddp, (size_t)number(victim, "unsent", 0)), "unsent");
+  if (option(victim, "interval", NULL))
+    check(rt_ddp_set_buffer_interval_ms(ddp, number(victim, "interval", 0)), "buffer_interval");
   check(rt_ddp_on_status(ddp, on_ddp_status, victim, NULL), "on_status");
   check(rt_ddp_on_change(ddp, on_ddp_change, victim, NULL), "on_change");
   uint64_t subscription = 0;
   check(rt_ddp_subscribe(ddp, "attack", NULL, -1, NULL, NULL, NULL, &subscription, NULL),
         "subscribe");
   check(rt_ddp_call(ddp, "attack", NULL, NULL, NULL, NULL, NULL, NULL), "rt_ddp_call");
+  use_documents(victim);
   check(rt_ddp_start(ddp), "rt_ddp_start");
 }
 

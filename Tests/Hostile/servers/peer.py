@@ -104,6 +104,10 @@ class Peer:
         self.server.count(REQUESTS)
         return head
 
+    def unread(self, head: bytes) -> None:
+        """The next `request` returns this head again."""
+        self._received = head + b"\r\n\r\n" + self._received
+
     def hold(self) -> None:
         """Keeps the connection open and drops the client's bytes, until it closes."""
         while True:

@@ -322,35 +322,3 @@ def ws_escapes(peer: Peer) -> None:
 def ws_numbers_large(peer: Peer) -> None:
     """An envelope that is longer than allowed, but below the limit of a message."""
     envelope(peer, b'{"data":[', b"1,", 31_000_000, b"1]}")
-
-
-# Pusher Channels, whose client answers by messages.
-
-
-def pusher(peer: Peer, message: bytes) -> None:
-    """Floods with a message, and never reads the answers."""
-    established = rb'{"event":"pusher:connection_established","data":"{\"socket_id\":\"1.1\"}"}'
-    handshake(peer)
-    peer.send(frame(FIN | TEXT, established))
-    peer.flood(frame(FIN | TEXT, message))
-
-
-@attack
-def pusher_pings(peer: Peer) -> None:
-    pusher(peer, b'{"event":"pusher:ping","data":"{}"}')
-
-
-@attack
-def pusher_successes(peer: Peer) -> None:
-    """Confirms a channel that was not subscribed, so that the client unsubscribes it."""
-    confirm(peer, b"x" * 164)
-
-
-@attack
-def pusher_long_successes(peer: Peer) -> None:
-    confirm(peer, b"x" * 60_000)
-
-
-def confirm(peer: Peer, channel: bytes) -> None:
-    event = b"pusher_internal:subscription_succeeded"
-    pusher(peer, b'{"event":"' + event + b'","channel":"' + channel + b'","data":"{}"}')
