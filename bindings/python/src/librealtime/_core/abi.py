@@ -1671,6 +1671,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_websocket_add_redirect_origin": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
     "rt_websocket_set_reconnect": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_websocket_set_reconnect_after_normal_close": (
         (ctypes.c_void_p, ctypes.c_bool),
@@ -1918,6 +1922,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_eventsource_add_safe_header": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_add_redirect_origin": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
@@ -2197,6 +2205,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_longpoll_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_longpoll_add_redirect_origin": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
     "rt_longpoll_set_interval_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
     "rt_longpoll_set_poll_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
@@ -2324,6 +2336,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_rest_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_rest_add_redirect_origin": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_rest_set_max_body_bytes": ((ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int32),
     "rt_rest_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_rest_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
@@ -2546,6 +2559,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_spreadbot_add_safe_header": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_add_redirect_origin": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
@@ -2784,6 +2801,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_pusher_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_pusher_add_redirect_origin": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
     "rt_pusher_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_pusher_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_pusher_set_connect_timeout_ms": (
@@ -3146,6 +3167,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_ddp_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_ddp_add_redirect_origin": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_ddp_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_ddp_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_ddp_set_sockjs_fallback": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
@@ -3902,6 +3924,8 @@ class Library:
     rt_websocket_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (websocket, name)
     rt_websocket_add_safe_header: Callable[[Any, bytes], int]
+    # (websocket, origin)
+    rt_websocket_add_redirect_origin: Callable[[Any, bytes], int]
     # (websocket, backoff)
     rt_websocket_set_reconnect: Callable[[Any, Any], int]
     # (websocket, enabled)
@@ -4056,6 +4080,8 @@ class Library:
     rt_eventsource_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (eventsource, name)
     rt_eventsource_add_safe_header: Callable[[Any, bytes], int]
+    # (eventsource, origin)
+    rt_eventsource_add_redirect_origin: Callable[[Any, bytes], int]
     # (eventsource, name)
     rt_eventsource_set_id_query_parameter: Callable[[Any, bytes | None], int]
     # (eventsource, enabled)
@@ -4220,6 +4246,8 @@ class Library:
     rt_longpoll_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (longpoll, name)
     rt_longpoll_add_safe_header: Callable[[Any, bytes], int]
+    # (longpoll, origin)
+    rt_longpoll_add_redirect_origin: Callable[[Any, bytes], int]
     # (longpoll, time_ms)
     rt_longpoll_set_interval_ms: Callable[[Any, int], int]
     # (longpoll, time_ms)
@@ -4324,6 +4352,8 @@ class Library:
     rt_rest_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (rest, name)
     rt_rest_add_safe_header: Callable[[Any, bytes], int]
+    # (rest, origin)
+    rt_rest_add_redirect_origin: Callable[[Any, bytes], int]
     # (rest, bytes)
     rt_rest_set_max_body_bytes: Callable[[Any, int], int]
     # (rest, backoff)
@@ -4484,6 +4514,8 @@ class Library:
     rt_spreadbot_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (spreadbot, name)
     rt_spreadbot_add_safe_header: Callable[[Any, bytes], int]
+    # (spreadbot, origin)
+    rt_spreadbot_add_redirect_origin: Callable[[Any, bytes], int]
     # (spreadbot, enabled)
     rt_spreadbot_set_compression: Callable[[Any, bool], int]
     # (spreadbot, enabled)
@@ -4628,6 +4660,8 @@ class Library:
     rt_pusher_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (pusher, name)
     rt_pusher_add_safe_header: Callable[[Any, bytes], int]
+    # (pusher, origin)
+    rt_pusher_add_redirect_origin: Callable[[Any, bytes], int]
     # (pusher, enabled)
     rt_pusher_set_compression: Callable[[Any, bool], int]
     # (pusher, enabled)
@@ -4842,6 +4876,8 @@ class Library:
     rt_ddp_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (ddp, name)
     rt_ddp_add_safe_header: Callable[[Any, bytes], int]
+    # (ddp, origin)
+    rt_ddp_add_redirect_origin: Callable[[Any, bytes], int]
     # (ddp, enabled)
     rt_ddp_set_compression: Callable[[Any, bool], int]
     # (ddp, enabled)
