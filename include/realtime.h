@@ -1602,7 +1602,8 @@ rt_status rt_websocket_add_safe_header(rt_websocket *websocket, const char *name
  * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
  * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
  * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
- * be sent there, or the messages of a WebSocket. Each call adds one. Before start.
+ * be sent there, or the messages of a WebSocket, unless it is the same host by TLS. Each call adds
+ * one. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
  *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
@@ -2566,7 +2567,8 @@ rt_status rt_eventsource_add_safe_header(rt_eventsource *eventsource, const char
  * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
  * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
  * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
- * be sent there, or the messages of a WebSocket. Each call adds one. Before start.
+ * be sent there, or the messages of a WebSocket, unless it is the same host by TLS. Each call adds
+ * one. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
  *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
@@ -3505,7 +3507,8 @@ rt_status rt_longpoll_add_safe_header(rt_longpoll *longpoll, const char *name);
  * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
  * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
  * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
- * be sent there, or the messages of a WebSocket. Each call adds one. Before start.
+ * be sent there, or the messages of a WebSocket, unless it is the same host by TLS. Each call adds
+ * one. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
  *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
@@ -4133,7 +4136,8 @@ rt_status rt_rest_add_safe_header(rt_rest *rest, const char *name);
  * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
  * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
  * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
- * be sent there, or the messages of a WebSocket. Each call adds one. Before the first request.
+ * be sent there, or the messages of a WebSocket, unless it is the same host by TLS. Each call adds
+ * one. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
  *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
@@ -5098,7 +5102,8 @@ rt_status rt_spreadbot_add_safe_header(rt_spreadbot *spreadbot, const char *name
  * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
  * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
  * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
- * be sent there, or the messages of a WebSocket. Each call adds one.
+ * be sent there, or the messages of a WebSocket, unless it is the same host by TLS. Each call adds
+ * one.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
  *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
@@ -5966,7 +5971,8 @@ rt_status rt_pusher_add_safe_header(rt_pusher *pusher, const char *name);
  * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
  * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
  * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
- * be sent there, or the messages of a WebSocket. Each call adds one.
+ * be sent there, or the messages of a WebSocket, unless it is the same host by TLS. Each call adds
+ * one.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
  *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
@@ -7712,7 +7718,8 @@ rt_status rt_ddp_add_safe_header(rt_ddp *ddp, const char *name);
  * Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such as
  * "https://files.example.org", or "*" for all. They receive everything: all headers, credentials,
  * bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if a body would
- * be sent there, or the messages of a WebSocket. Each call adds one. Before the client is used.
+ * be sent there, or the messages of a WebSocket, unless it is the same host by TLS. Each call adds
+ * one. Before the client is used.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
  *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.

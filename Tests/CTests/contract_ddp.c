@@ -113,15 +113,12 @@ static void positions_are_merged(rt_loop *loop, const char *server) {
   uint64_t positions;
   rt_ddp *ddp = new_ddp(&h, loop, server);
   CHECK_OK(rt_ddp_observe_indexes(ddp, "own", "{}", NULL, heard_positions, &h, NULL, &positions));
-  TURN_UNTIL(loop, h.text[0]);
-  CHECK(strcmp(h.text, "+-0+0>0*0[];") == 0);
-  h.text[0] = '\0';
   CHECK_OK(rt_ddp_insert(ddp, "own", "{\"_id\":\"a\"}", NULL, NULL, NULL, NULL, NULL));
   CHECK_OK(rt_ddp_insert(ddp, "own", "{\"_id\":\"b\"}", NULL, NULL, NULL, NULL, NULL));
   CHECK_OK(rt_ddp_remove(ddp, "own", "\"a\"", NULL, NULL, NULL, NULL, NULL));
   CHECK_OK(rt_ddp_insert(ddp, "own", "{\"_id\":\"c\"}", NULL, NULL, NULL, NULL, NULL));
-  TURN_UNTIL(loop, h.text[0]);
-  CHECK(strcmp(h.text, "-0+2>0*0[\"b\",\"c\"];") == 0);
+  TURN_UNTIL(loop, strchr(h.text, 'c'));
+  CHECK(strcmp(h.text, "+-0+0>0*0[];-0+2>0*0[\"b\",\"c\"];") == 0);
   rt_ddp_free(ddp);
   settle(loop);
 }

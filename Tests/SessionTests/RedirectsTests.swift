@@ -67,6 +67,29 @@ import Wire
         #expect(request.body == .bytes(RedirectsTests.secret) && request.fields.count == 2)
     }
 
+    /// It is the usual answer to a URL without TLS.
+    @Test(arguments: [
+        ("http://a.test/", "https://A.test/", true),
+        ("http://a.test:81/", "https://a.test:81", true),
+        ("http://a.test/", "https://a.test:81/", false),
+        ("http://a.test/", "https://b.test", false),
+        ("https://a.test/", "http://a.test/", false), ("http://a.test", "http://a.test:81", false),
+    ])
+    func theSameHostByTLSReceivesTheBody(_ url: String, _ next: String, isFollowed: Bool) throws {
+        var rules = Redirects.Rules(of: .rest)
+        rules.allowsInsecure = true
+        let fields = [HeaderField(name: "X-Key", value: "secret")]
+        let url = try HTTPURL(parsing: url, as: .http)
+        var request = HTTPRequest(
+            "POST", url, fields: fields, body: .bytes(RedirectsTests.secret))
+        guard isFollowed else {
+            #expect(throws: RealtimeError.self) { try follow(308, &request, to: next, rules) }
+            return
+        }
+        #expect(try follow(308, &request, to: next, rules))
+        #expect(request.body == .bytes(RedirectsTests.secret) && request.fields.isEmpty)
+    }
+
     @Test func anAllowedOriginReceivesEverything() throws {
         var rules = Redirects.Rules(of: .rest)
         try rules.addOrigin("https://b.test")

@@ -106,7 +106,8 @@ extension EventSource {
         /// Origins that a redirect may lead to as if they were the URL's own: scheme, host and
         /// port, such as "https://files.example.org", or "*" for all. They receive everything: all
         /// headers, credentials, bodies and messages. A redirect to any other origin fails with
-        /// `.redirect` if a body would be sent there, or the messages of a WebSocket.
+        /// `.redirect` if a body would be sent there, or the messages of a WebSocket, unless it is
+        /// the same host by TLS.
         public var redirectOrigins: [String] = []
         /// A query parameter that carries the last event id, in addition to the header
         /// Last-Event-ID, for servers and proxies that ignore the header.

@@ -80,7 +80,8 @@ extension LongPoll {
         /// Origins that a redirect may lead to as if they were the URL's own: scheme, host and
         /// port, such as "https://files.example.org", or "*" for all. They receive everything: all
         /// headers, credentials, bodies and messages. A redirect to any other origin fails with
-        /// `.redirect` if a body would be sent there, or the messages of a WebSocket.
+        /// `.redirect` if a body would be sent there, or the messages of a WebSocket, unless it is
+        /// the same host by TLS.
         public var redirectOrigins: [String] = []
         /// The minimum time between the starts of two polls if the server does not hold polls: it
         /// responds within `minHold`, with nothing or with a message whose cursor one of the last

@@ -114,7 +114,7 @@ public struct PusherClientOptions: Sendable {
     /// Origins that a redirect may lead to as if they were the URL's own: scheme, host and port,
     /// such as "https://files.example.org", or "*" for all. They receive everything: all headers,
     /// credentials, bodies and messages. A redirect to any other origin fails with `.redirect` if a
-    /// body would be sent there, or the messages of a WebSocket.
+    /// body would be sent there, or the messages of a WebSocket, unless it is the same host by TLS.
     public var redirectOrigins: [String] = []
     /// Whether the WebSocket offers permessage-deflate, and whether compressed responses to the
     /// requests for authorization and push interests are accepted.

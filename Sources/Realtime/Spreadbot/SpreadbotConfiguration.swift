@@ -132,7 +132,8 @@ extension Spreadbot {
         /// Origins that a redirect may lead to as if they were the URL's own: scheme, host and
         /// port, such as "https://files.example.org", or "*" for all. They receive everything: all
         /// headers, credentials, bodies and messages. A redirect to any other origin fails with
-        /// `.redirect` if a body would be sent there, or the messages of a WebSocket.
+        /// `.redirect` if a body would be sent there, or the messages of a WebSocket, unless it is
+        /// the same host by TLS.
         public var redirectOrigins: [String] = []
         /// Whether compressed responses are requested and decoded: gzip, deflate, and, if
         /// libbrotlidec and libzstd are installed, br and zstd. A response that cannot be decoded

@@ -65,7 +65,8 @@ extension WebSocket {
         /// Origins that a redirect may lead to as if they were the URL's own: scheme, host and
         /// port, such as "https://files.example.org", or "*" for all. They receive everything: all
         /// headers, credentials, bodies and messages. A redirect to any other origin fails with
-        /// `.redirect` if a body would be sent there, or the messages of a WebSocket.
+        /// `.redirect` if a body would be sent there, or the messages of a WebSocket, unless it is
+        /// the same host by TLS.
         public var redirectOrigins: [String] = []
         /// Reconnects with the delays of a backoff when the connection is lost or fails; without a
         /// backoff it does not reconnect. It ends for good after a close by this side, the peer's

@@ -246,8 +246,8 @@ public func rt_rest_add_safe_header(
 /// Origins that a redirect may lead to as if they were the URL's own: scheme, host and port, such
 /// as "https://files.example.org", or "*" for all. They receive everything: all headers,
 /// credentials, bodies and messages. A redirect to any other origin fails with RT_ERROR_REDIRECT if
-/// a body would be sent there, or the messages of a WebSocket. Each call adds one. Before the first
-/// request. Since 0.1.
+/// a body would be sent there, or the messages of a WebSocket, unless it is the same host by TLS.
+/// Each call adds one. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL for text that is not an origin;
 ///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
 @_cdecl("rt_rest_add_redirect_origin")

@@ -19,7 +19,8 @@ package struct Redirects: Sendable {
         /// Origins that a redirect may lead to as if they were the URL's own: scheme, host and
         /// port, such as "https://files.example.org", or "*" for all. They receive everything: all
         /// headers, credentials, bodies and messages. A redirect to any other origin fails with
-        /// RT_ERROR_REDIRECT if a body would be sent there, or the messages of a WebSocket.
+        /// RT_ERROR_REDIRECT if a body would be sent there, or the messages of a WebSocket, unless
+        /// it is the same host by TLS.
         /// - Option: redirect_origins, list INVALID_URL for text that is not an origin;
         ///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT, parameter origin
         package private(set) var origins = TrustedOrigins()
@@ -101,7 +102,7 @@ package struct Redirects: Sendable {
                     + rules.owner.mention(.allowInsecureRedirects))
         }
         if !next.hasSameOrigin(as: origin), !rules.origins.contains(next) {
-            if let load {
+            if let load, !next.isSecured(origin) {
                 throw RealtimeError(
                     .redirect,
                     "\(name) redirects to another origin, \(next.origin), which may not receive"

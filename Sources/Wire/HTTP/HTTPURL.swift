@@ -117,6 +117,13 @@ package struct HTTPURL: Equatable, Sendable {
             && host.equalsIgnoringASCIICase(other.host)
     }
 
+    /// Whether this is the same server by TLS, where `other` is without: on the usual ports, or on
+    /// the same one.
+    package func isSecured(_ other: HTTPURL) -> Bool {
+        isSecure && !other.isSecure && (port == other.port || port == 443 && other.port == 80)
+            && server.zone == other.server.zone && host.equalsIgnoringASCIICase(other.host)
+    }
+
     /// This URL with another path and query, which must begin with a slash. nil if they contain
     /// bytes that need encoding or dot segments, and so must be parsed.
     package func withPlainTarget(_ target: String) -> HTTPURL? {
