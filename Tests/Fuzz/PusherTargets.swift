@@ -97,7 +97,7 @@ func fuzzPusherPresence(_ input: consuming Input) {
     for member in members {
         check(member)
         require(table[member.id] == member, "an unknown member")
-        require(!table.insert(member), "a member twice")
+        require(table.insert(member) && table.count == members.count, "a member twice")
     }
     for member in members.reversed() {
         require(table.remove(member.id) == member, "another member was removed")

@@ -119,14 +119,10 @@ package struct PusherConfiguration: RequestHeaders, Sendable {
     /// - Option: max_message_bytes, bytes, python max_size
     package var maxMessageBytes = 16 << 20
 
-    /// How many members of a presence channel are kept. Further ones are ignored.
-    package static let memberLimit = 10_000
     /// How many events of an encrypted channel may wait for a new key, and how many bytes of all
     /// channels. Further ones count as undecryptable.
     package static let heldEventLimit = 1_000
     package static let heldBytesLimit = 8 << 20
-    /// The largest data of an error that is also delivered as an event.
-    package static let errorBytesLimit = 1 << 20
     /// The largest answer of an endpoint.
     package static let answerLimit = 1 << 20
     /// How many bytes may wait for a server that does not read. More end the connection, which is

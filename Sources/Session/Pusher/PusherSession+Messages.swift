@@ -121,7 +121,7 @@ extension PusherSession {
         } else if isAboutConnection, recentError(now) == nil {
             lastError = (nil, message.message, now)
         }
-        if envelope.data.bytes.count <= PusherConfiguration.errorBytesLimit {
+        if envelope.data.bytes.count <= PusherErrorMessage.longestData {
             report(.event(PusherEvent(envelope).withoutSignatures, nil))
         }
         report(.failed(message))

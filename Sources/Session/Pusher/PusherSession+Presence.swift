@@ -5,11 +5,7 @@ extension PusherSession {
     /// The table of a subscription that has succeeded.
     mutating func replaceMembers(_ id: ChannelID, _ data: PusherData) {
         do throws(RealtimeError) {
-            var table = try PusherPresenceTable(data)
-            for member in table.members.dropFirst(PusherConfiguration.memberLimit) {
-                _ = table.remove(member.id)
-            }
-            channels[id]?.presence = table
+            channels[id]?.presence = try PusherPresenceTable(data)
         } catch {
             channels[id]?.presence.removeAll()
             log(error.message)
@@ -30,13 +26,12 @@ extension PusherSession {
     }
 
     mutating func memberAdded(_ envelope: PusherEnvelope) {
-        guard let (id, member) = presenceMember(envelope), let count = channels[id]?.presence.count
-        else { return }
+        guard let (id, member) = presenceMember(envelope) else { return }
         let isKnown = channels[id]?.presence[member.id] != nil
-        guard isKnown || count < PusherConfiguration.memberLimit else {
-            return log("a presence channel has too many members: \(member.id) is ignored")
+        guard channels[id]?.presence.insert(member) == true else {
+            return log(
+                "a presence channel has too many members: \(member.id.quoted(upTo: 60)) is ignored")
         }
-        channels[id]?.presence.insert(member)
         report(id, .members(.set(member)))
         // Some servers report each connection of a user.
         guard !isKnown else { return }

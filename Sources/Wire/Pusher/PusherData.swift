@@ -13,6 +13,8 @@ package struct PusherData {
     /// A string's content, or another value as compact JSON text; empty if there is none.
     package let bytes: UnsafeRawBufferPointer
 
+    private static let maximumTokens = JSONDocument.tokens(in: 16 << 20)
+
     package init(_ kind: Kind, _ bytes: UnsafeRawBufferPointer) {
         self.kind = kind
         self.bytes = bytes
@@ -31,7 +33,8 @@ package struct PusherData {
     }
 
     /// Reads a payload that must be JSON, whether it came as a string or not.
-    /// - Throws: `.protocolViolation` if there is none or it is not JSON; and what `body` throws.
+    /// - Throws: `.protocolViolation` if there is none or it is not JSON; `.tooLarge` for more
+    ///   values than a message may have by default; and what `body` throws.
     func read<Result>(
         _ body: (JSONNode) throws(RealtimeError) -> Result
     ) throws(RealtimeError) -> Result {
@@ -39,7 +42,7 @@ package struct PusherData {
             throw RealtimeError(.protocolViolation, "a Pusher message has no data")
         }
         var document = JSONDocument()
-        return try document.read(bytes, body)
+        return try document.read(bytes, maximumTokens: PusherData.maximumTokens, body)
     }
 }
 

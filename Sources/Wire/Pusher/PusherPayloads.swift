@@ -41,6 +41,8 @@ package struct PusherErrorMessage: Sendable, Equatable {
 
     /// A longer message is cut: its end says nothing, and to look for signatures in it takes time.
     private static let longestMessage = 64 << 10
+    /// Longer data is not read.
+    package static let longestData = 1 << 20
 
     private static func cut(_ message: String) -> String {
         guard message.utf8.count > longestMessage else { return message }
@@ -50,6 +52,13 @@ package struct PusherErrorMessage: Sendable, Equatable {
     /// Data that is not an object becomes the message.
     package init(_ envelope: PusherEnvelope) {
         let channel = envelope.channel.map { String(decoding: $0, as: UTF8.self) }
+        let bytes = envelope.data.bytes
+        guard bytes.count <= PusherErrorMessage.longestData else {
+            let text = String(
+                decoding: bytes.prefix(PusherErrorMessage.longestMessage), as: UTF8.self)
+            self.init(code: nil, message: text + "…", channel: channel)
+            return
+        }
         let parts = try? envelope.data.read { root -> (Int?, String, String?)? in
             guard root.kind == .object else { return nil }
             let code = root.member("code")?.integer.flatMap { Int(exactly: $0) }

@@ -20,6 +20,8 @@ package struct PusherMember: Sendable, Equatable {
         }
     }
 
+    fileprivate var byteCount: Int { id.utf8.count + (info?.count ?? 0) }
+
     fileprivate static func info(_ node: JSONNode?) -> [UInt8]? {
         guard let node, node.kind != .null else { return nil }
         return node.span.compact
@@ -30,35 +32,45 @@ package struct PusherMember: Sendable, Equatable {
 /// (docs/pusher-rules.md, U9).
 package struct PusherPresenceTable: Sendable {
     private var table = ByteTable<PusherMember>()
+    /// The size of all ids and infos.
+    private var bytes = 0
+
+    /// How many members are kept, and how many bytes of their ids and infos. Further ones are
+    /// ignored.
+    package static let memberLimit = 10_000
+    package static let bytesLimit = 16 << 20
 
     package init() {}
 
     /// The data of `subscription_succeeded`: the members of `hash`, then those that are only in
     /// `ids`. Without presence data the table is empty. A server in PHP sends a list instead of an
     /// object if its keys are 0, 1 and so on, in this order, which need not be that of `ids`.
-    /// - Throws: `.protocolViolation` if the data is not JSON.
+    /// - Throws: `.protocolViolation` if the data is not JSON; `.tooLarge`.
     package init(_ data: PusherData) throws(RealtimeError) {
         guard data.kind != .none else { return }
-        table = try data.read { root in
-            var table = ByteTable<PusherMember>()
+        self = try data.read { root in
+            var table = PusherPresenceTable()
             guard let presence = root.member("presence") else { return table }
             let ids = presence.member("ids")?.idTexts ?? []
             if let hash = presence.member("hash") {
-                for member in hash.members {
+                for member in hash.members where !table.isFull {
                     guard let id = member.name.idText else { continue }
-                    table[id] = PusherMember(id: id, info: PusherMember.info(member.value))
+                    table.insert(PusherMember(id: id, info: PusherMember.info(member.value)))
                 }
                 let list = Array(hash.elements)
-                for (id, info) in zip(PusherPresenceTable.keys(list.count, ids), list) {
-                    table[id] = PusherMember(id: id, info: PusherMember.info(info))
+                for (id, info) in zip(PusherPresenceTable.keys(list.count, ids), list)
+                where !table.isFull {
+                    table.insert(PusherMember(id: id, info: PusherMember.info(info)))
                 }
             }
-            for id in ids where table[id] == nil {
-                table[id] = PusherMember(id: id, info: nil)
+            for id in ids where !table.isFull && table[id] == nil {
+                table.insert(PusherMember(id: id, info: nil))
             }
             return table
         }
     }
+
+    private var isFull: Bool { count >= PusherPresenceTable.memberLimit }
 
     /// The ids of a list's members: its keys, unless `ids` has as many others.
     private static func keys(_ count: Int, _ ids: [String]) -> [String] {
@@ -75,20 +87,24 @@ package struct PusherPresenceTable: Sendable {
     package subscript(id: String) -> PusherMember? { table[id] }
 
     /// Adds a member, or replaces the info of one that is there.
-    /// - Returns: whether the member is new.
+    /// - Returns: false if there is no room for it.
     @discardableResult
     package mutating func insert(_ member: PusherMember) -> Bool {
-        let count = table.count
+        let old = table[member.id]
+        let size = bytes + member.byteCount - (old?.byteCount ?? 0)
+        guard old != nil || !isFull, size <= PusherPresenceTable.bytesLimit else { return false }
+        bytes = size
         table[member.id] = member
-        return table.count > count
+        return true
     }
 
     /// - Returns: the member that was removed; nil if the id is unknown.
     package mutating func remove(_ id: String) -> PusherMember? {
         let member = table[id]
         table[id] = nil
+        bytes -= member?.byteCount ?? 0
         return member
     }
 
-    package mutating func removeAll() { table.removeAll() }
+    package mutating func removeAll() { self = PusherPresenceTable() }
 }

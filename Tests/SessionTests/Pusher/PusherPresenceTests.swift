@@ -150,7 +150,7 @@ struct PusherPresenceTests {
     }
 
     @Test func `the members have a limit`() throws {
-        let limit = PusherConfiguration.memberLimit
+        let limit = PusherPresenceTable.memberLimit
         let ids = (0...limit).map { "\"m\($0)\"" }.joined(separator: ",")
         let model = try PusherModel.connected()
         _ = try model.join(

@@ -90,11 +90,10 @@ import Wire
 
     @Test func oneMemberForEachID() {
         var table = PusherPresenceTable()
-        var isNew: [Bool] = []
-        isNew.append(table.insert(PusherMember(id: "a", info: nil)))
-        isNew.append(table.insert(PusherMember(id: "b", info: nil)))
-        isNew.append(table.insert(PusherMember(id: "a", info: [0x31])))
-        #expect(isNew == [true, true, false])
+        for member in [
+            PusherMember(id: "a", info: nil), PusherMember(id: "b", info: nil),
+            PusherMember(id: "a", info: [0x31]),
+        ] { table.insert(member) }
         #expect(table.members.map { shown($0) } == ["a=1", "b"])
         #expect(table["a"]?.info == [0x31])
         let removed = [table.remove("a"), table.remove("a")]
@@ -102,5 +101,20 @@ import Wire
         #expect(table.count == 1)
         table.removeAll()
         #expect(table.members.isEmpty)
+    }
+
+    /// Members of a megabyte each.
+    @Test func theBytesOfMembersAreLimited() {
+        var table = PusherPresenceTable()
+        let info = [UInt8](repeating: 0x31, count: (1 << 20) - 2)
+        let areKept = (10..<30).map { table.insert(PusherMember(id: "\($0)", info: info)) }
+        #expect(areKept.count { $0 } == 16 && table.count == 16)
+        // One that is there may become smaller, but not larger.
+        let larger = table.insert(PusherMember(id: "10", info: info + [0x31]))
+        let smaller = table.insert(PusherMember(id: "11", info: nil))
+        let next = table.insert(PusherMember(id: "30", info: Array(info.dropLast(2))))
+        #expect(!larger && smaller && next && table.count == 17)
+        _ = table.remove("12")
+        #expect(table.remove("13") != nil && table["14"]?.info?.count == info.count)
     }
 }
