@@ -118,6 +118,7 @@ package final class DDPConnection:
         // So that the server does not keep the session.
         dropSocket(saying: shared.locked { shared.session.hasGreeted } ? DDPWriter.disconnect : nil)
         shared.removeAll(DDPSession(configuration.session))
+        indexFeeds = []
         shared.tellChangeObservers(nil)
         let oldStubs = shared.locked { DDPSendable(exchange(&stubs, with: [:])) }
         withExtendedLifetime(oldStubs) {}

@@ -28,7 +28,8 @@ package struct DDPReader: ~Copyable {
     private mutating func unreadable(
         _ text: UnsafeRawBufferPointer, _ error: RealtimeError
     ) -> DDPFrame {
-        let frame = try? document.readTop(text) { root throws(RealtimeError) -> DDPFrame? in
+        let frame = try? document.readTop(text, maximumTokens: maximumValues) {
+            root throws(RealtimeError) -> DDPFrame? in
             guard let msg = root.member("msg"), msg.kind == .string else { return nil }
             let id = root.member("id")?.string
             switch (msg.withString { Kind($0) } ?? nil, id) {

@@ -34,9 +34,10 @@ package struct JSONDocument: ~Copyable {
 
     /// Like `read`, for a text of any depth: `body` may look only at the first levels.
     mutating func readTop<Result>(
-        _ text: UnsafeRawBufferPointer, _ body: (JSONNode) throws(RealtimeError) -> Result
+        _ text: UnsafeRawBufferPointer, maximumTokens: Int,
+        _ body: (JSONNode) throws(RealtimeError) -> Result
     ) throws(RealtimeError) -> Result {
-        try readTokens(text, maximumDepth: .max, .max, body)
+        try readTokens(text, maximumDepth: .max, maximumTokens, body)
     }
 
     private mutating func readTokens<Result>(

@@ -60,6 +60,17 @@ struct DDPReaderTests {
         }
     }
 
+    /// Not even to find the id of what it answers.
+    @Test func aLargeMessageThatIsNestedTooDeeplyIsNotRead() {
+        let text = #"{"msg":"result","id":"1","result":\#(nested(100_000))}"#
+        var reader = DDPReader(maximumBytes: 1 << 20)
+        let frame = Array(text.utf8).withUnsafeBytes { reader.read($0) }
+        guard case .ignored(_, isMessage: false) = frame else {
+            Issue.record("\(frame)")
+            return
+        }
+    }
+
     @Test func whatIsNotJSONDoesNotCount() {
         for text in ["", "{", #"{"msg":"added""#, #"{"msg":"ready","subs":[1e}"#] {
             #expect(!read(text).counts)

