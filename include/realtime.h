@@ -6104,9 +6104,9 @@ rt_status rt_pusher_set_client_event_queue(rt_pusher *pusher, uint32_t count);
 rt_status rt_pusher_set_client_event_rate(rt_pusher *pusher, uint32_t count);
 
 /**
- * The largest message received, after decompression. Each value in it, and each name of an object's
- * member, counts as at least 64 bytes, unless they are at most 65,536. A larger message ends the
- * connection, which is then attempted again. Default: 16 MiB; 0 means no limit.
+ * The largest message received, after decompression. If a message has more than 65,536 values and
+ * names of members, each of them counts as at least 64 bytes. A larger message ends the connection,
+ * which is then attempted again. Default: 16 MiB; 0 means no limit.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -7756,8 +7756,8 @@ rt_status rt_ddp_set_sockjs_fallback(rt_ddp *ddp, bool enabled);
 
 /**
  * The largest message received, after decompression; with SockJS the largest frame, which has all
- * messages since the last one. Each value in it, and each name of a field, counts as at least 64
- * bytes, unless they are at most 65,536. A larger message ends the connection, which is then
+ * messages since the last one. If a message has more than 65,536 values and names of fields, each
+ * of them counts as at least 64 bytes. A larger message ends the connection, which is then
  * attempted again. Default: 16 MiB; 0 means no limit. Before the client is used.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.

@@ -4,7 +4,7 @@
 #if __has_include(<valgrind/helgrind.h>)
 #include <valgrind/helgrind.h>
 #else
-// Without valgrind's headers there is nothing to call.
+// Valgrind's headers are not installed, so nothing is announced.
 #define RUNNING_ON_VALGRIND 0
 #define ANNOTATE_HAPPENS_BEFORE(lock) (void)(lock)
 #define ANNOTATE_HAPPENS_AFTER(lock) (void)(lock)

@@ -18,8 +18,7 @@ enum FlagNames {
         ("maxRedirects", nil), ("allowInsecureRedirects", nil), ("maxUnsentBytes", nil),
         ("offlineQueue", nil), ("pongTimeout", nil), ("queueCapacity", nil),
         ("queueTime", nil), ("reconnectAttemptsMax", nil), ("redirectOrigins", nil),
-        ("responseTimeout", nil),
-        ("sendLimitBytes", nil),
+        ("responseTimeout", nil), ("sendLimitBytes", nil),
     ]
 
     static func put(into message: String) -> String {

@@ -45,7 +45,7 @@ TEXTS = {
     "details": "{}",
     "profile": "{}",
 }
-#: What is NULL, too, when this parameter is: there is no password without a user.
+#: Parameters that are passed as NULL together with this one: a password needs a user.
 WITH = {"password": "user_name"}
 #: NULL with a length: the first returns its argument, the second removes the body.
 LENGTH_IGNORED = {"rt_status_message", "rt_eventsource_set_body"}

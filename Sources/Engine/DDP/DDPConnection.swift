@@ -71,7 +71,8 @@ package final class DDPConnection:
         case .report(.changed(let notification)): report(notification)
         case .report(let report):
             reportIndexes()
-            if !isClosed { self.report(report) }
+            // A handler may have closed the client, which must not lose a new token.
+            if !isClosed { self.report(report) } else { keepLast(report) }
         }
         return true
     }

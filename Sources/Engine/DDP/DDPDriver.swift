@@ -234,10 +234,14 @@ extension DDPConnection: DDPSocketOwner {
             switch action {
             case .command(.keep), .command(.connect): break
             case .command(let command): perform(command)
-            case .report(.account(let event)): keep(event)
-            case .report: break
+            case .report(let report): keepLast(report)
             }
         }
+    }
+
+    /// Of a report that nobody gets any more, the token is kept.
+    func keepLast(_ report: DDPSession.Report) {
+        if case .account(let event) = report { keep(event) }
     }
 }
 

@@ -21,20 +21,25 @@ extension PusherConnection {
                 }
             }
             if isHandled { act() }
-        } catch  where error.code == .tooLarge {
-            let server = session.url?.displayName ?? "the server"
-            let limit = OptionOwner.pusher.mention(.maxMessageBytes)
-            ended(
-                socketNumber,
-                PusherSocketEnd(
-                    error: RealtimeError(.tooLarge, "\(server) sent \(error.message)\(limit)")))
-            act()
         } catch {
-            let error = session.secrets.redacted(error)
-            Log.write(.debug, "a message of the Pusher server is skipped: \(error.message)")
-            session.receivedMalformed(error, on: socketNumber, now: Loop.now())
+            unreadable(session.secrets.redacted(error))
             act()
         }
+    }
+
+    /// A message that is not read: one that is too large ends the connection, another one is
+    /// skipped.
+    private func unreadable(_ error: RealtimeError) {
+        guard error.code == .tooLarge else {
+            Log.write(.debug, "a message of the Pusher server is skipped: \(error.message)")
+            return session.receivedMalformed(error, on: socketNumber, now: Loop.now())
+        }
+        let server = session.url?.displayName ?? "the server"
+        let limit = OptionOwner.pusher.mention(.maxMessageBytes)
+        ended(
+            socketNumber,
+            PusherSocketEnd(
+                error: RealtimeError(.tooLarge, "\(server) sent \(error.message)\(limit)")))
     }
 
     /// Calls the handlers of an event: those of the connection, then those of its channel. Handlers

@@ -61,8 +61,8 @@ extension DDPClient {
         /// through.
         public var sockJSFallback = true
         /// The largest message received, after decompression; with SockJS the largest frame, which
-        /// has all messages since the last one. Each value in it, and each name of a field, counts
-        /// as at least 64 bytes, unless they are at most 65,536. A larger message ends the
+        /// has all messages since the last one. If a message has more than 65,536 values and names
+        /// of fields, each of them counts as at least 64 bytes. A larger message ends the
         /// connection, which is then attempted again. 0 means no limit.
         public var maxMessageBytes = 16 << 20
         /// How many bytes may wait to be sent on an open connection. A single message may be

@@ -160,9 +160,9 @@ public struct PusherClientOptions: Sendable {
     /// How many client events may be sent in a second. Further ones wait in the queue of their
     /// channel. Pusher allows ten and drops the others. 0 means no limit.
     public var clientEventRate = 0
-    /// The largest message received, after decompression. Each value in it, and each name of an
-    /// object's member, counts as at least 64 bytes, unless they are at most 65,536. A larger
-    /// message ends the connection, which is then attempted again. 0 means no limit.
+    /// The largest message received, after decompression. If a message has more than 65,536 values
+    /// and names of members, each of them counts as at least 64 bytes. A larger message ends the
+    /// connection, which is then attempted again. 0 means no limit.
     public var maxMessageBytes = 16 << 20
     // abigen: end
 

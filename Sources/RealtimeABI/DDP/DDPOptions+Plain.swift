@@ -174,8 +174,8 @@ public func rt_ddp_set_sockjs_fallback(
 }
 
 /// The largest message received, after decompression; with SockJS the largest frame, which has all
-/// messages since the last one. Each value in it, and each name of a field, counts as at least 64
-/// bytes, unless they are at most 65,536. A larger message ends the connection, which is then
+/// messages since the last one. If a message has more than 65,536 values and names of fields, each
+/// of them counts as at least 64 bytes. A larger message ends the connection, which is then
 /// attempted again. Default: 16 MiB; 0 means no limit. Before the client is used. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_ddp_set_max_message_bytes")

@@ -342,10 +342,9 @@ public func rt_pusher_set_client_event_rate(
     }
 }
 
-/// The largest message received, after decompression. Each value in it, and each name of an
-/// object's member, counts as at least 64 bytes, unless they are at most 65,536. A larger message
-/// ends the connection, which is then attempted again. Default: 16 MiB; 0 means no limit. Since
-/// 0.1.
+/// The largest message received, after decompression. If a message has more than 65,536 values and
+/// names of members, each of them counts as at least 64 bytes. A larger message ends the
+/// connection, which is then attempted again. Default: 16 MiB; 0 means no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_pusher_set_max_message_bytes")
 public func rt_pusher_set_max_message_bytes(

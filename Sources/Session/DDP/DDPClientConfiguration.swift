@@ -27,9 +27,9 @@ package struct DDPClientConfiguration: RequestHeaders, Sendable {
     /// - Option: sockjs_fallback, flag, swift sockJSFallback
     package var mayFallBack = true
     /// The largest message received, after decompression; with SockJS the largest frame, which has
-    /// all messages since the last one. Each value in it, and each name of a field, counts as at
-    /// least 64 bytes, unless they are at most 65,536. A larger message ends the connection, which
-    /// is then attempted again.
+    /// all messages since the last one. If a message has more than 65,536 values and names of
+    /// fields, each of them counts as at least 64 bytes. A larger message ends the connection,
+    /// which is then attempted again.
     /// - Option: max_message_bytes, bytes, python max_size
     package var receiveLimit = 16 << 20
     /// How many bytes may wait to be sent on an open connection. A single message may be longer.

@@ -113,9 +113,9 @@ package struct PusherConfiguration: RequestHeaders, Sendable {
     /// channel. Pusher allows ten and drops the others.
     /// - Option: client_event_rate, count 0...1000, unlimited
     package var clientEventRate = 0
-    /// The largest message received, after decompression. Each value in it, and each name of an
-    /// object's member, counts as at least 64 bytes, unless they are at most 65,536. A larger
-    /// message ends the connection, which is then attempted again.
+    /// The largest message received, after decompression. If a message has more than 65,536 values
+    /// and names of members, each of them counts as at least 64 bytes. A larger message ends the
+    /// connection, which is then attempted again.
     /// - Option: max_message_bytes, bytes, python max_size
     package var maxMessageBytes = 16 << 20
 

@@ -87,7 +87,7 @@ package struct PusherPresenceTable: Sendable {
     package subscript(id: String) -> PusherMember? { table[id] }
 
     /// Adds a member, or replaces the info of one that is there.
-    /// - Returns: false if there is no room for it.
+    /// - Returns: whether there was room for it.
     @discardableResult
     package mutating func insert(_ member: PusherMember) -> Bool {
         let old = table[member.id]

@@ -155,10 +155,9 @@ DDP_OPTIONS = Table(
         2**24,
         doc=(
             "The largest message received, after decompression; with SockJS the largest frame, "
-            "which has all messages since the last one. Each value in it, and each name of a "
-            "field, counts as at least 64 bytes, unless they are at most 65,536. A larger message "
-            "ends the connection, which is then attempted again. Default 16 MiB; None means no "
-            "limit."
+            "which has all messages since the last one. If a message has more than 65,536 values "
+            "and names of fields, each of them counts as at least 64 bytes. A larger message ends "
+            "the connection, which is then attempted again. Default 16 MiB; None means no limit."
         ),
     ),
     Bytes(
@@ -1045,10 +1044,10 @@ PUSHER_OPTIONS = Table(
         "max_message_bytes",
         2**24,
         doc=(
-            "The largest message received, after decompression. Each value in it, and each name of "
-            "an object's member, counts as at least 64 bytes, unless they are at most 65,536. A "
-            "larger message ends the connection, which is then attempted again. Default 16 MiB; "
-            "None means no limit."
+            "The largest message received, after decompression. If a message has more than 65,536 "
+            "values and names of members, each of them counts as at least 64 bytes. A larger "
+            "message ends the connection, which is then attempted again. Default 16 MiB; None "
+            "means no limit."
         ),
     ),
 )
