@@ -334,6 +334,15 @@ def websockets() -> None:
     each(one, "ws-answers-with-h2", status=handshake, ends=True)
 
 
+def memory() -> None:
+    """What is below every limit, but needs more memory than the process can have."""
+    few: dict[str, object] = {"options": {"memory": 24}, "status": TOO_LARGE, "text": "no memory"}
+    each(("websocket",), "ws-bomb", ends=True, **few)
+    each(("websocket",), "ws-bomb-text", ends=True, **few)
+    each(("poll", "rest"), "endless-body", seconds=4, **few)
+    each(EVENTS, "data-line", seconds=4, **few)
+
+
 def crowds() -> None:
     """A few connections on one loop, each of which is flooded."""
     crowd: dict[str, object] = {"options": {"count": 4}, "cpu": "none", "seconds": 1.0}
@@ -440,4 +449,5 @@ key_updates()
 groups()
 below_http()
 bots()
+memory()
 crowds()

@@ -23,6 +23,12 @@ def messages() -> None:
         each(PUSHER, f"pusher-large-{attack}", **subscribed)
 
 
+def memory() -> None:
+    # A message below every limit, for which there is no memory.
+    few = {"options": {"channel": "open", "memory": 24}, "cpu": "none"}
+    each(PUSHER, "pusher-large-data", status=("RT_ERROR_TOO_LARGE",), text="no memory", **few)
+
+
 def members() -> None:
     present = {"options": {"channel": "presence-a"}, "cpu": "none"}
     for attack in ("members", "small-members", "ids", "hash"):
@@ -36,5 +42,5 @@ def encrypted() -> None:
     each(PUSHER, "pusher-large-box", options=one, cpu="none")
 
 
-for group in (answers, messages, members, encrypted):
+for group in (answers, messages, memory, members, encrypted):
     group()

@@ -9,7 +9,7 @@
  * outcome, and prints one line of JSON. But first it waits for `outcomes`, `messages` and, with
  * `ends`, the end of everything: the server may need longer on a busy machine. With `late`, it
  * sends the last request when standard input is readable, because the server has made its attack by
- * then.
+ * then. With `memory`, the process can have only so many MiB more than at the start.
  *
  * Durations are those of this thread: time in which it was ready to run, but another process had
  * the processor, does not count (`run delay`, from /proc/thread-self/schedstat). The rest is
@@ -144,6 +144,13 @@ void report(struct victim *victim, const char *kind, rt_status status, int http_
   snprintf(outcome->text, sizeof outcome->text, "%s", text);
 }
 
+/* The address space that the process has now, and so many MiB more; 0 for any. */
+static void limit_memory(long long mebibytes) {
+  if (mebibytes <= 0) return;
+  rlim_t bytes = ((rlim_t)memory_kib("VmSize:") << 10) + ((rlim_t)mebibytes << 20);
+  if (setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = bytes, .rlim_max = bytes}) != 0) exit(2);
+}
+
 static void on_timer(void *user) {
   struct measurements *measurements = user;
   struct instant instant = now();
@@ -244,6 +251,7 @@ int main(int count, char **arguments) {
   check(rt_loop_dispatch(victim.loop, 0), "rt_loop_dispatch");
   measurements.start_kib = memory_kib("VmRSS:");
   victim.began_ms = milliseconds(CLOCK_MONOTONIC);
+  limit_memory(number(&victim, "memory", 0));
   if (!attack(&victim, arguments[1], arguments[2])) return 2;
   drive(&victim, &measurements, atof(arguments[3]));
   print(&victim, &measurements);

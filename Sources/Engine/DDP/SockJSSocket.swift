@@ -248,6 +248,9 @@ private final class SockJSExchange: HTTPTransferOwner {
         socket?.heard(self)
         let isFrame = head?.status == 200 && action == .poll
         let room = (isFrame ? limit : HTTPRefusal.bodyLimit) - body.count
+        guard body.hasMemory(for: bytes.count) else {
+            return fail(Memory.exceeded("a SockJS frame", body.count + bytes.count))
+        }
         guard bytes.count > room else { return body.append(bytes) }
         guard !isFrame else {
             return fail(

@@ -99,7 +99,14 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
         guard transfer === self.transfer, !takeRefusal(bytes), let session else { return }
         do throws(RealtimeError) {
             let continues = try self.session?.received(bytes, now: Loop.now()) ?? false
-            if session.keepsBody { body.append(bytes) }
+            if session.keepsBody {
+                guard body.hasMemory(for: bytes.count) else {
+                    throw Memory.exceeded(
+                        "the response of \(configuration.url.displayName)",
+                        body.count + bytes.count)
+                }
+                body.append(bytes)
+            }
             updateTimer()
             // The body is not wanted; do not read an endless one.
             if !continues { transferEnded(nil) }

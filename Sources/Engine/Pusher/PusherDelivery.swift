@@ -36,10 +36,7 @@ extension PusherConnection {
         }
         let server = session.url?.displayName ?? "the server"
         let limit = OptionOwner.pusher.mention(.maxMessageBytes)
-        ended(
-            socketNumber,
-            PusherSocketEnd(
-                error: RealtimeError(.tooLarge, "\(server) sent \(error.message)\(limit)")))
+        ended(socketNumber, PusherSocketEnd(error: error.tooLarge(from: server, limit)))
     }
 
     /// Calls the handlers of an event: those of the connection, then those of its channel. Handlers

@@ -250,6 +250,10 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
                     "the response of \(url.displayName) has more than \(limit) bytes"
                         + request.policy.owner.mention(.maxBodyBytes)))
         }
+        guard self.body.hasMemory(for: body.count) else {
+            let what = "the response of \(url.displayName)"
+            return fail(Memory.exceeded(what, self.body.count + body.count))
+        }
         self.body.append(body)
     }
 

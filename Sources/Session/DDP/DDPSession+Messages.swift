@@ -26,9 +26,7 @@ extension DDPSession {
         case .tooLarge(let error):
             act(.drop(number))
             let limit = OptionOwner.ddp.mention(.maxMessageBytes)
-            lose(
-                RealtimeError(
-                    .tooLarge, "\(configuration.server) sent \(error.message)\(limit)"), now)
+            lose(error.tooLarge(from: configuration.server, limit), now)
         }
     }
 

@@ -50,6 +50,13 @@ package struct ByteBuffer: ~Copyable {
         tail += count
     }
 
+    /// Whether there is memory for so many more bytes. To be asked before what a peer sends is
+    /// appended.
+    @inline(__always)
+    package func hasMemory(for more: Int) -> Bool {
+        more <= capacity - tail || Memory.has(grown(for: count + more))
+    }
+
     package mutating func append(_ bytes: UnsafeRawBufferPointer) {
         guard let source = bytes.baseAddress, bytes.count > 0 else { return }
         reserve(bytes.count).baseAddress?.copyMemory(from: source, byteCount: bytes.count)
@@ -106,6 +113,8 @@ package struct ByteBuffer: ~Copyable {
         }
     }
 
+    private func grown(for needed: Int) -> Int { max(needed, capacity * 2, 256) }
+
     /// Moves the bytes to the front. If that does not make enough room, it also enlarges the
     /// storage at least twofold.
     private mutating func makeRoom(for minimum: Int) {
@@ -116,7 +125,7 @@ package struct ByteBuffer: ~Copyable {
         head = 0
         tail = live
         if fits { return }
-        let grown = max(needed, capacity * 2, 256)
+        let grown = grown(for: needed)
         if isSecret {
             // A reallocation would leave a copy where it moves the storage from.
             let new = shim_grow(nil, grown)

@@ -11,6 +11,8 @@ package struct Inflater: ~Copyable {
         case tooLarge
         /// The message grew more than `ratioLimit` times.
         case ratio
+        /// This process has no memory for more of the message.
+        case noMemory
     }
 
     /// Below this size a message may grow by any ratio: a short run of equal bytes is harmless.
@@ -179,6 +181,7 @@ package struct Inflater: ~Copyable {
                 }
                 let allowed = min(
                     ceiling.room(after: messageOutput), max(allowance, Inflater.leastStep))
+                guard output.hasMemory(for: min(wanted, allowed)) else { throw .noMemory }
                 let space = output.reserve(min(wanted, allowed))
                 let room = min(space.count, allowed)
                 stream.pointee.next_out = space.baseAddress?.assumingMemoryBound(to: UInt8.self)

@@ -114,21 +114,21 @@ extension EJSON {
     private static func special(
         _ name: JSONNode, _ value: JSONNode, _ names: KnownFieldNames
     ) throws(RealtimeError) -> EJSON? {
-        if name.isText("$date") {
+        if name.span.isWord("$date") {
             if value.kind == .null { return .date(0) }
             return value.double.flatMap { Int64(exactly: $0.rounded(.towardZero)) }
                 .map { .date($0) }
         }
-        if name.isText("$binary"), value.kind == .string {
+        if name.span.isWord("$binary"), value.kind == .string {
             guard let bytes = value.withString({ decode(base64: $0) }) ?? nil else {
                 throw fault(value, "bytes are not base64")
             }
             return .bytes(bytes)
         }
-        if name.isText("$InfNaN"), let sign = value.double {
+        if name.span.isWord("$InfNaN"), let sign = value.double {
             return .number(sign == 0 ? .nan : (sign < 0 ? -.infinity : .infinity))
         }
-        if name.isText("$escape"), value.kind == .object {
+        if name.span.isWord("$escape"), value.kind == .object {
             return .object(try EJSONObject.decode(value, names))
         }
         return nil
@@ -175,10 +175,6 @@ extension EJSONObject {
 }
 
 extension JSONNode {
-    fileprivate func isText(_ text: StaticString) -> Bool {
-        withString { $0.isWord(text) } ?? false
-    }
-
     fileprivate var startsWithDollar: Bool {
         withString { $0.first == UInt8(ascii: "$") } ?? false
     }

@@ -240,7 +240,7 @@ package struct EventStreamParser: ~Copyable {
         let value = UnsafeRawBufferPointer(start: base + start, count: line.count - start)
         switch field {
         case .data:
-            try check(dataBytes.count, value.count, limits.data, "data", .maxEventBytes)
+            try checkData(value.count)
             if !isASCII { dataIsASCII = false }
             dataBytes.append(value, then: 0x0A)
         case .event:
@@ -306,7 +306,7 @@ package struct EventStreamParser: ~Copyable {
     ) throws(RealtimeError) {
         switch field {
         case .data:
-            try check(dataBytes.count, value.count, limits.data, "data", .maxEventBytes)
+            try checkData(value.count)
             if !isASCII { dataIsASCII = false }
             dataBytes.append(value)
         case .event:
@@ -334,7 +334,7 @@ package struct EventStreamParser: ~Copyable {
         endLine()
         switch field {
         case .data:
-            try check(dataBytes.count, 0, limits.data, "data", .maxEventBytes)
+            try checkData(0)
             dataBytes.append(0x0A)
         case .event: break
         case .id:
@@ -410,6 +410,15 @@ package struct EventStreamParser: ~Copyable {
     @inline(__always)
     private func checkLine(_ count: Int) throws(RealtimeError) {
         try check(0, count, limits.line, "line", .maxLineBytes)
+    }
+
+    /// - Parameter added: bytes that are to be appended to the data, perhaps with a line end.
+    @inline(__always)
+    private func checkData(_ added: Int) throws(RealtimeError) {
+        try check(dataBytes.count, added, limits.data, "data", .maxEventBytes)
+        guard dataBytes.hasMemory(for: added + 1) else {
+            throw Memory.exceeded("an event", dataBytes.count + added)
+        }
     }
 
     @inline(__always)

@@ -9,6 +9,9 @@ package struct JSONDocument: ~Copyable {
 
     /// How many bytes of memory a value, or the name of a member, takes at most beside its text.
     private static let valueBytes = 64
+    /// How often the text is in memory at a time, at most, on its way to a handler: its values, a
+    /// document with them, and a text for the handler that grows twofold.
+    private static let copies = 4
 
     package init() {}
 
@@ -22,7 +25,8 @@ package struct JSONDocument: ~Copyable {
     /// valid until `body` returns.
     /// - Throws: `.protocolViolation` with the offset if the text is not JSON, nested deeper than
     ///   `maximumDepth`, or longer than 2 GiB; `.tooLarge` if its values, and the names of members,
-    ///   are more than `maximumTokens` and 65,536; and what `body` throws.
+    ///   are more than `maximumTokens` and 65,536, or if this process has not the memory for them;
+    ///   and what `body` throws.
     package mutating func read<Result>(
         _ text: UnsafeRawBufferPointer, maximumDepth: Int = defaultDepth,
         maximumTokens: Int = .max,
@@ -47,6 +51,8 @@ package struct JSONDocument: ~Copyable {
         try tape.read(text, maximumDepth: maximumDepth, maximumTokens: maximumTokens)
         defer { tape.clear() }
         guard let tokens = tape.tokens else { throw JSONTape.fault(at: 0, "nothing") }
+        let memory = text.count * JSONDocument.copies + tape.count * JSONDocument.valueBytes
+        guard Memory.has(memory) else { throw JSONTape.noMemory }
         return try body(JSONNode(token: UnsafePointer(tokens), tokens: tokens, text: text))
     }
 }
@@ -128,7 +134,7 @@ package struct JSONNode {
     /// The last member with this name; nil if there is none, or the value is not an object.
     package func member(_ name: StaticString) -> JSONNode? {
         var found: JSONNode?
-        for member in members where member.name.withString({ $0.isWord(name) }) ?? false {
+        for member in members where member.name.span.isWord(name) {
             found = member.value
         }
         return found

@@ -6,6 +6,9 @@ struct JSONSpan {
     /// known to contain no blanks.
     let isPlain: Bool
 
+    /// Whether the value is this string.
+    func isWord(_ word: StaticString) -> Bool { withString { $0.isWord(word) } ?? false }
+
     /// The value of a number without fraction and exponent, if it fits. -0 is 0.
     var integer: Int64? {
         kind == .number && isPlain ? JSONNumber.integer(source) : nil

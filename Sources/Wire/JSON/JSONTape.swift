@@ -63,6 +63,10 @@ struct JSONTape: ~Copyable {
         capacity = 0
     }
 
+    static var noMemory: RealtimeError {
+        Memory.exceeded("the values of a JSON text")
+    }
+
     static func fault(at offset: Int, _ what: String) -> RealtimeError {
         RealtimeError(.protocolViolation, "JSON, byte \(offset): \(what)")
     }
@@ -158,6 +162,7 @@ struct JSONTape: ~Copyable {
             throw RealtimeError(.tooLarge, "JSON with more than \(limit) values and names")
         }
         let grown = min(max(64, capacity * 2), limit)
+        guard Memory.has(grown * MemoryLayout<JSONToken>.stride) else { throw JSONTape.noMemory }
         let fresh = UnsafeMutablePointer<JSONToken>.allocate(capacity: grown)
         if let tokens {
             fresh.moveInitialize(from: tokens, count: count)

@@ -108,6 +108,9 @@ package struct PusherEnvelopeReader: ~Copyable {
         _ body: (PusherEnvelope) throws(RealtimeError) -> Result
     ) throws(RealtimeError) -> Result {
         scratch.removeAll(keeping: PusherEnvelopeReader.keptBytes)
+        guard scratch.hasMemory(for: source.count) else {
+            throw Memory.exceeded("a message", source.count)
+        }
         // All parts together are never longer than the message, so their addresses stay.
         _ = scratch.reserve(source.count)
         return try document.read(source, maximumTokens: maximumTokens) {

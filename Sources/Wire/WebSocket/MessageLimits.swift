@@ -21,6 +21,12 @@ package struct MessageLimits: Sendable, Equatable {
             "message of more than \(messageBytes) bytes\(owner.mention(.maxMessageBytes))")
     }
 
+    func noMemory(for bytes: Int) -> ProtocolFailure {
+        ProtocolFailure(
+            .messageTooBig,
+            "message of \(bytes) bytes or more, for which this process has no memory")
+    }
+
     func grewTooMuch(_ owner: OptionOwner) -> ProtocolFailure {
         ProtocolFailure(
             .messageTooBig,

@@ -326,6 +326,7 @@ package struct MessageReader: ~Copyable {
                 return try took(kind, from: before, false) ?? .allowanceSpent
             }
         } else {
+            try checkMemory(piece.count)
             assembly.append(piece)
         }
         return try took(kind, from: before, endsMessage)
@@ -338,6 +339,8 @@ package struct MessageReader: ~Copyable {
             !current.opcode.isControl, frames.missingPayload >= MessageReader.directBytes
         else { return nil }
         let missing = min(frames.missingPayload, MessageReader.directPiece)
+        // Otherwise the ordinary read fails.
+        guard assembly.hasMemory(for: missing) else { return nil }
         return UnsafeMutableRawBufferPointer(rebasing: assembly.reserve(missing)[..<missing])
     }
 
@@ -433,6 +436,7 @@ package struct MessageReader: ~Copyable {
                 throw ProtocolFailure(.invalidPayload, "compressed message is corrupt: \(why)")
             case .tooLarge: throw limits.tooLarge(owner)
             case .ratio: throw limits.grewTooMuch(owner)
+            case .noMemory: throw limits.noMemory(for: assembly.count - messageStart)
             }
         }
     }
@@ -443,6 +447,13 @@ package struct MessageReader: ~Copyable {
         let limit = streams ? 0 : limits.messageBytes
         if limit > 0, frame > limit - (assembly.count - messageStart) {
             throw limits.tooLarge(owner)
+        }
+    }
+
+    /// - Parameter count: bytes that are to be appended to the assembly.
+    private func checkMemory(_ count: Int) throws(ProtocolFailure) {
+        guard assembly.hasMemory(for: count) else {
+            throw limits.noMemory(for: assembly.count - messageStart + count)
         }
     }
 }
