@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cases import Result
-from table import LIMITED, LOST, MIB, NONE, PYTHON, each
+from table import LIMITED, LOST, MIB, NONE, PYTHON, TOO_LARGE, each
 
 DDP = ("ddp",)
 
@@ -62,6 +62,8 @@ def work() -> None:
     large += ("error", "cleared")
     for attack in (*plain, *(f"large-{name}" for name in large)):
         each(DDP, f"ddp-{attack}", **done)
+    # What it answers fails, not the connection.
+    each(DDP, "ddp-values-result", status=("RT_OK",), cpu="none")
     each(DDP, "ddp-few-changed", options={"interval": 0, "indexes": 1}, **done)
     by_n = {"with": '{"sort":{"n":1}}'}
     for attack in ("sorted", "sorted-objects", "many-changed"):
@@ -72,6 +74,12 @@ def work() -> None:
     floods += ("result-flood", "updated-flood", "error-flood")
     for attack in floods:
         each(DDP, f"ddp-{attack}", cpu="none")
+
+
+def memory() -> None:
+    # A message below every limit, for which there is no memory.
+    few: dict[str, object] = {"options": {"memory": 24}, "cpu": "none"}
+    each(DDP, "ddp-large-value", status=TOO_LARGE, text="no memory", **few)
 
 
 def connections() -> None:
@@ -101,5 +109,5 @@ def polls() -> None:
     each(DDP, "sockjs-endless", options=small, status=refused, max_requests=30, seconds=2)
 
 
-for group in (messages, documents, work, connections, polls):
+for group in (messages, documents, work, memory, connections, polls):
     group()

@@ -19,7 +19,7 @@ package struct DDPReader: ~Copyable {
                 DDPReader.frame(DDPMembers(root), names)
             }
         } catch {
-            return error.code == .tooLarge ? .tooLarge(error) : unreadable(text, error)
+            return error.code == .tooLarge ? large(text, error) : unreadable(text, error)
         }
     }
 
@@ -32,23 +32,68 @@ package struct DDPReader: ~Copyable {
             root throws(RealtimeError) -> DDPFrame? in
             guard let msg = root.member("msg"), msg.kind == .string else { return nil }
             let id = root.member("id")?.string
-            switch (msg.withString { Kind($0) } ?? nil, id) {
-            case (.result?, let id?):
-                return .message(.result(id: id, .failure(DDPReader.unreadable("result", error))))
-            case (.nosub?, let id?):
-                return .message(.nosub(id: id, DDPReader.unreadable("error", error)))
-            case (.ping?, _), (.pong?, _): return nil
+            let kind = msg.withString { Kind($0) } ?? nil
+            if let answer = DDPReader.answer(kind, id, error) { return .message(answer) }
+            switch kind {
+            case .ping?, .pong?: return nil
             default: return .ignored(reason: error.message, isMessage: true)
             }
         }
         return (frame ?? nil) ?? .ignored(reason: error.message, isMessage: false)
     }
 
+    /// A message whose values take too much memory: the call or the subscription that waits for it
+    /// ends. One that says nothing about documents is ignored.
+    private func large(_ text: UnsafeRawBufferPointer, _ error: RealtimeError) -> DDPFrame {
+        guard let top = DDPReader.top(text), let msg = top.msg else { return .tooLarge(error) }
+        let kind = msg.withString { Kind($0) } ?? nil
+        let id = top.id?.withString { String(decoding: $0, as: UTF8.self) }
+        if let answer = DDPReader.answer(kind, id, error) { return .message(answer) }
+        switch kind {
+        case nil, .error?: return .ignored(reason: error.message, isMessage: true)
+        default: return .tooLarge(error)
+        }
+    }
+
+    /// What a message is, and what it answers, found without memory for what else is in it.
+    private static func top(_ text: UnsafeRawBufferPointer) -> (msg: JSONSpan?, id: JSONSpan?)? {
+        var scanner = JSONScanner(text)
+        scanner.skipBlanks()
+        var top: (msg: JSONSpan?, id: JSONSpan?) = (nil, nil)
+        guard scanner.byte == UInt8(ascii: "{"), scanner.enters(.object) else { return nil }
+        do throws(RealtimeError) {
+            repeat {
+                let name = try scanner.readName()
+                let value = try scanner.readSpan(levels: JSONDocument.defaultDepth)
+                if name.isWord("msg") { top.msg = value }
+                if name.isWord("id") { top.id = value }
+            } while try scanner.continues(in: .object)
+            return top
+        } catch {
+            return nil
+        }
+    }
+
+    /// The failure of the call or subscription that a message answers; nil if it is no answer.
+    /// - Parameter error: why it cannot be read.
+    private static func answer(
+        _ kind: Kind?, _ id: String?, _ error: RealtimeError
+    ) -> DDPMessage? {
+        guard let id else { return nil }
+        switch kind {
+        case .result?: return .result(id: id, .failure(unreadable("result", error)))
+        case .nosub?: return .nosub(id: id, unreadable("error", error))
+        default: return nil
+        }
+    }
+
     /// - Parameter what: of the server cannot be read: `result` or `error`.
     private static func unreadable(_ what: String, _ error: RealtimeError) -> DDPError {
-        DDPError(
+        let isAtLimit = error.code == .tooLarge && error.systemError == 0
+        let limit = isAtLimit ? OptionOwner.ddp.mention(.maxMessageBytes) : ""
+        return DDPError(
             .server, "invalid-\(what)",
-            reason: "the server's \(what) cannot be read: \(error.message)")
+            reason: "the server's \(what) cannot be read: \(error.message)\(limit)")
     }
 
     private static func frame(_ members: DDPMembers, _ names: KnownFieldNames) -> DDPFrame {

@@ -123,6 +123,12 @@ def ddp_large_result(peer: Peer) -> None:
 
 
 @attack
+def ddp_values_result(peer: Peer) -> None:
+    """A message that is not too large, with values that are."""
+    large(peer, b'{"msg":"result","id":"1","result":[', b"1,", b"1]}", mebibytes=8)
+
+
+@attack
 def ddp_large_error(peer: Peer) -> None:
     large(peer, b'{"msg":"nosub","id":"1","error":{"error":404,"details":[', b"1,", b"1]}}")
 

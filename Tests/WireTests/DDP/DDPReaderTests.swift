@@ -60,6 +60,39 @@ struct DDPReaderTests {
         }
     }
 
+    /// It ends what it answers, which loses less than the connection.
+    @Test func anAnswerThatIsTooLargeFailsAlone() {
+        func large(_ opening: String, _ closing: String) -> DDPFrame {
+            let list = String(repeating: "1,", count: 70_000) + "1"
+            var reader = DDPReader(maximumBytes: 4 << 20)
+            return Array("\(opening)[\(list)]\(closing)".utf8).withUnsafeBytes { reader.read($0) }
+        }
+        let result = large(#"{"msg":"result","result":"#, #","id":"\u0031"}"#)
+        guard case .message(.result(id: "1", .failure(let error))) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(error.code == "invalid-result")
+        #expect(error.reason?.contains("maxMessageBytes") == true)
+        let nosub = large(#"{"msg":"nosub","id":"s","error":{"details":"#, "}}")
+        guard case .message(.nosub(id: "s", let refusal?)) = nosub else {
+            Issue.record("\(nosub)")
+            return
+        }
+        #expect(refusal.code == "invalid-error")
+        let unknown = large(#"{"msg":"news","all":"#, "}")
+        guard case .ignored(_, isMessage: true) = unknown else {
+            Issue.record("\(unknown)")
+            return
+        }
+        for opening in [#"{"msg":"added","id":"1","all":"#, #"{"msg":"updated","methods":"#] {
+            guard case .tooLarge = large(opening, "}") else {
+                Issue.record("\(opening) is read")
+                return
+            }
+        }
+    }
+
     /// Not even to find the id of what it answers.
     @Test func aLargeMessageThatIsNestedTooDeeplyIsNotRead() {
         let text = #"{"msg":"result","id":"1","result":\#(nested(100_000))}"#
