@@ -44,6 +44,30 @@ static void writes_of_a_batch_are_one_change(rt_loop *loop, const char *server) 
   rt_ddp_free(ddp);
 }
 
+/* A program that calls without end, and does not run its loop or has no connection. */
+static void calls_that_have_not_ended_are_limited(rt_loop *loop, const char *server) {
+  enum { MOST = 65536 };
+  heard h;
+  uint64_t count;
+  rt_ddp *ddp = new_ddp(&h, loop, server);
+  for (int i = 0; i < MOST - 1; i++) CHECK_OK(rt_ddp_call(ddp, "m", NULL, NULL, NULL, NULL, NULL, NULL));
+  CHECK_STATUS(rt_ddp_write(ddp,
+                            "[{\"insert\":\"players\",\"document\":{}},"
+                            "{\"insert\":\"players\",\"document\":{}}]",
+                            NULL, heard_write, &h, heard_destroyed, NULL),
+               RT_ERROR_QUEUE_FULL);
+  CHECK_OK(rt_ddp_insert(ddp, "players", "{}", NULL, NULL, NULL, NULL, NULL));
+  CHECK_STATUS(rt_ddp_insert(ddp, "players", "{}", NULL, NULL, NULL, NULL, NULL),
+               RT_ERROR_QUEUE_FULL);
+  CHECK_STATUS(rt_ddp_call(ddp, "m", NULL, NULL, heard_write, &h, heard_destroyed, NULL),
+               RT_ERROR_QUEUE_FULL);
+  CHECK(strstr(rt_last_error(), "65536 calls have not ended"));
+  CHECK_STATUS(rt_ddp_log_out(ddp, NULL, NULL, NULL, NULL), RT_ERROR_QUEUE_FULL);
+  CHECK_OK(rt_ddp_count(ddp, "players", &count));
+  CHECK(count == 1 && h.destroyed == 2 && h.text[0] == '\0');
+  rt_ddp_free(ddp);
+}
+
 static void faults_of_a_batch_write_nothing(rt_loop *loop, const char *server) {
   heard h;
   uint64_t count;
@@ -267,6 +291,7 @@ int main(int argc, char **argv) {
   loop = new_loop();
   writes_of_a_batch_are_one_change(loop, argv[1]);
   faults_of_a_batch_write_nothing(loop, argv[1]);
+  calls_that_have_not_ended_are_limited(loop, argv[1]);
   stubs_draw_and_write(loop, argv[1]);
   stubs_inside_each_other_end(loop, argv[1]);
   attempts_are_described(loop);

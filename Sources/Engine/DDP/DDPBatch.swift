@@ -23,7 +23,9 @@ extension DDPConnection {
         return try change { shared throws(RealtimeError) in
             shared.session.beginBatch(now: Loop.now())
             defer { shared.session.endBatch() }
-            return try checked(plan(shared.session.store)).map { write in
+            let writes = try checked(plan(shared.session.store))
+            try shared.session.checkMayCall(writes.count)
+            return writes.map { write in
                 perform(write, options, handlers(), shared)
             }
         }

@@ -27,7 +27,7 @@ extension DDPConnection: DDPStubCaller {
         try checkOpen()
         try request.check()
         guard !isInStub else { return nested(callInStub(request), handlers) }
-        return made(handlers) { shared throws(DDPError) in
+        return try made(handlers) { shared throws(DDPError) in
             guard let stub = stubs[request.name] else {
                 return try shared.session.call(
                     request, drawing: &shared.entropy, now: Loop.now())
@@ -84,7 +84,7 @@ extension DDPConnection: DDPStubCaller {
         try checkOpen()
         try write.check()
         if isInStub { return nested(writeInStub(write), handlers) }
-        return made(handlers, body)
+        return try made(handlers, body)
     }
 
     /// Writes as a part of the running stub.
@@ -129,7 +129,8 @@ extension DDPConnection: DDPStubCaller {
         guard !isInStub else {
             throw RealtimeError(.reentrant, "a stub cannot log a user in or out")
         }
-        return change { shared in
+        return try change { (shared) throws(RealtimeError) in
+            try shared.session.checkMayCall()
             let call = body(shared)
             shared.calls[call.id] = handlers
             return call
@@ -143,8 +144,9 @@ extension DDPConnection: DDPStubCaller {
     /// Makes a call, and keeps its handlers until it is completed.
     private func made(
         _ handlers: DDPCallHandlers, _ body: (DDPSharedSession) throws(DDPError) -> DDPCall
-    ) -> Result<DDPCall, DDPError> {
-        change { shared in
+    ) throws(RealtimeError) -> Result<DDPCall, DDPError> {
+        try change { (shared) throws(RealtimeError) in
+            try shared.session.checkMayCall()
             do throws(DDPError) {
                 let call = try body(shared)
                 shared.calls[call.id] = handlers

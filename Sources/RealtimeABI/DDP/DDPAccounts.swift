@@ -15,7 +15,8 @@ import Wire
 /// - Parameter fn: the value is an object with `id` and `token`.
 /// - Returns: RT_OK; RT_ERROR_REENTRANT; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
 ///   RT_ERROR_PROTOCOL for a `user_name` that begins with `{` and is not an EJSON object;
-///   RT_ERROR_SYSTEM without libcrypto; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+///   RT_ERROR_SYSTEM without libcrypto; RT_ERROR_QUEUE_FULL as in `rt_ddp_call`; RT_ERROR_FORKED;
+///   RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_ddp_log_in_with_password")
 public func rt_ddp_log_in_with_password(
     _ ddp: rt_ddp?, _ user_name: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?,

@@ -19,8 +19,8 @@ import Wire
 /// - Returns: RT_OK; RT_ERROR_METHOD if the stub has failed and the options say so: then nothing is
 ///   sent, and `fn` is not called again. Inside a stub it is returned whatever the options say, and
 ///   `fn` receives the failure, too. RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
-///   RT_ERROR_PROTOCOL for what is not an EJSON text; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed
-///   loop.
+///   RT_ERROR_PROTOCOL for what is not an EJSON text; RT_ERROR_QUEUE_FULL if 65,536 calls have not
+///   ended; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_ddp_call")
 public func rt_ddp_call(
     _ ddp: rt_ddp?, _ method: UnsafePointer<CChar>?, _ params: UnsafePointer<CChar>?,

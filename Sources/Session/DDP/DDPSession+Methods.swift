@@ -3,6 +3,19 @@ package import Wire
 
 // Calls: how they are sent, answered and completed.
 extension DDPSession {
+    /// How many calls may have not ended: each is kept, with its message and what its stub wrote.
+    private static let mostCalls = 65_536
+
+    /// - Throws: `.queueFull` if so many calls would be too many.
+    package func checkMayCall(_ count: Int = 1) throws(RealtimeError) {
+        guard methods.byID.count <= DDPSession.mostCalls - count else {
+            throw RealtimeError(
+                .queueFull,
+                "a call to \(configuration.server) was refused: \(DDPSession.mostCalls) calls have"
+                    + " not ended")
+        }
+    }
+
     /// Calls a method that has no stub of the application. The stubs of declared collections run
     /// here. Not inside a stub, see `callInStub`.
     /// - Throws: what the stub throws, if the options say so. Nothing is sent then.
