@@ -8996,8 +8996,8 @@ rt_status rt_ddp_models_feed_new(
  * Returns: RT_OK; RT_ERROR_METHOD if the stub has failed and the options say so: then nothing is
  *   sent, and `fn` is not called again. Inside a stub it is returned whatever the options say, and
  *   `fn` receives the failure, too. RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
- *   RT_ERROR_PROTOCOL for what is not an EJSON text; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed
- *   loop.
+ *   RT_ERROR_PROTOCOL for what is not an EJSON text; RT_ERROR_QUEUE_FULL if 65,536 calls have not
+ *   ended; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
  * Since 0.1.
  */
 rt_status rt_ddp_call(
@@ -9240,7 +9240,8 @@ rt_status rt_ddp_stub_draw_fraction(rt_ddp_stub *stub, const char *stream, doubl
  * fn: the value is an object with `id` and `token`.
  * Returns: RT_OK; RT_ERROR_REENTRANT; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8;
  *   RT_ERROR_PROTOCOL for a `user_name` that begins with `{` and is not an EJSON object;
- *   RT_ERROR_SYSTEM without libcrypto; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ *   RT_ERROR_SYSTEM without libcrypto; RT_ERROR_QUEUE_FULL as in `rt_ddp_call`; RT_ERROR_FORKED;
+ *   RT_ERROR_CLOSED on a freed loop.
  * Since 0.1.
  */
 rt_status rt_ddp_log_in_with_password(
