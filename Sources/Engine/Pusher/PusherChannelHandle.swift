@@ -23,7 +23,7 @@ protocol PusherChannelOwner: AnyObject, Sendable {
 }
 
 /// A channel from its subscribe to its unsubscribe. Any thread may call it, also afterwards.
-package final class PusherChannelHandle: Sendable {
+package final class PusherChannelHandle: PusherRegistration {
     package let channel: PusherChannelName
     /// Numbers the connection's handles from 1.
     package let number: UInt64

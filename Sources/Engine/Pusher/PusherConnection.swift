@@ -31,7 +31,6 @@ package final class PusherConnection:
     @exclusivity(unchecked) var batch = PusherBatch()
     /// What a handler has made of the event that is being delivered, for the event's others.
     @exclusivity(unchecked) package var copy: AnyObject?
-    @exclusivity(unchecked) var channels: [UInt64: PusherChannelHandle] = [:]
     /// Makes the requests for authorization.
     var authorizer: RESTClient?
     /// The client's numbers of requests, by the session's.
@@ -57,7 +56,11 @@ package final class PusherConnection:
         var webSocket: WebSocketConnection?
     }
 
-    /// The channels that are subscribed, or are to be.
+    /// The channels for the program: what it has subscribed and not unsubscribed. The session's
+    /// channels are those for the server. Both tables are needed: a program's thread gets its
+    /// handle at once and under a lock, while the session belongs to the loop's thread, has not
+    /// heard of the call yet, and still knows the name's earlier registration until the server has
+    /// answered.
     private struct Registry {
         /// By name, in the order of their registration.
         var channels = ByteTable<PusherChannelHandle>()
@@ -419,8 +422,7 @@ package final class PusherConnection:
         authorizer = nil
         authorizations = [:]
         batch.removeAll()
-        channels = [:]
-        // Without the keys of channels.
+        // Without its channels and their keys.
         session = PusherSession(configuration)
         super.closeNow()
         endHandles()

@@ -45,7 +45,7 @@ extension PusherConnection {
     private func deliver(_ view: PusherEventView, _ number: PusherSession.ChannelID?) {
         var channel: PusherChannelHandle?
         if let number {
-            guard let found = channels[number] else { return }
+            guard let found = self.channel(number) else { return }
             channel = found
         }
         let ofAll = bindings.handlers(of: view.event)
@@ -92,7 +92,7 @@ extension PusherConnection {
         case .signedOut: break
         case .watchlist(let event): handlers.watchlist?(event)
         case .channel(let number, let report):
-            if let channel = channels[number] { self.report(report, on: channel) }
+            if let channel = channel(number) { self.report(report, on: channel) }
         case .log(let line): debug(line)
         }
     }

@@ -16,13 +16,18 @@ extension PusherConnection {
     func subscribeNow(_ handle: PusherChannelHandle, _ answer: PusherAuthorizationAnswer?) {
         // Another thread may have unsubscribed meanwhile.
         guard handle.isRegistered else { return }
-        channels[handle.number] = handle
-        session.subscribe(handle.number, handle.channel, answer: answer, now: Loop.now())
+        session.subscribe(
+            handle.number, handle.channel, for: handle, answer: answer, now: Loop.now())
     }
 
     func unsubscribeNow(_ handle: PusherChannelHandle) {
-        channels[handle.number] = nil
         session.unsubscribe(handle.number, now: Loop.now())
+    }
+
+    /// The session keeps the handles of its channels; all were passed to it by `subscribeNow`.
+    @inline(__always)
+    func channel(_ number: PusherSession.ChannelID) -> PusherChannelHandle? {
+        session.registration(of: number).map { unsafeDowncast($0, to: PusherChannelHandle.self) }
     }
 
     func perform(_ command: PusherSession.Command) {

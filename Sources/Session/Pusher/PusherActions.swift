@@ -167,6 +167,9 @@ package enum PusherMembersChange: Sendable {
     case removed(_ id: String)
 }
 
+/// The driver's object for one registration of a channel.
+package protocol PusherRegistration: AnyObject, Sendable {}
+
 /// What to do with a message.
 package enum PusherReception: Equatable, Sendable {
     /// Nothing. Actions may have been queued.

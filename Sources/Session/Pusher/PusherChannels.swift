@@ -9,6 +9,8 @@ struct PusherChannelEntry: Sendable {
     }
 
     let name: PusherChannelName
+    /// nil once it is unsubscribed.
+    let registration: (any PusherRegistration)?
     /// Channels are subscribed in the order of this number.
     let order: UInt64
     var state = PusherChannelState.idle
@@ -37,8 +39,11 @@ struct PusherChannelEntry: Sendable {
     var ownID: String?
     var encryption = PusherEncryption()
 
-    init(name: PusherChannelName, order: UInt64) {
+    init(
+        name: PusherChannelName, order: UInt64, _ registration: (any PusherRegistration)? = nil
+    ) {
         self.name = name
+        self.registration = registration
         self.order = order
     }
 
@@ -110,9 +115,12 @@ struct PusherChannels: Sendable {
     }
 
     /// - Parameter old: a cancelled channel of this name, whose answer it waits for.
-    mutating func add(_ id: ID, _ name: PusherChannelName, after old: ID? = nil) {
+    mutating func add(
+        _ id: ID, _ name: PusherChannelName, _ registration: (any PusherRegistration)?,
+        after old: ID? = nil
+    ) {
         lastOrder += 1
-        entries[id] = PusherChannelEntry(name: name, order: lastOrder)
+        entries[id] = PusherChannelEntry(name: name, order: lastOrder, registration)
         guard let old else { return route(id) }
         entries[old]?.successor = id
         entries[id]?.predecessor = old

@@ -8,9 +8,12 @@ extension PusherSession {
     /// - Parameters:
     ///   - id: grows with each registration. No effect if a later one of this name is registered:
     ///     another thread has ended this one, which its call has overtaken.
+    ///   - registration: kept until `unsubscribe`, for `registration(of:)`.
     ///   - answer: an authorization that the caller has, used once; nil to request one.
     package mutating func subscribe(
-        _ id: ChannelID, _ name: PusherChannelName, answer: PusherAuthorizationAnswer?, now: Instant
+        _ id: ChannelID, _ name: PusherChannelName,
+        for registration: (any PusherRegistration)? = nil, answer: PusherAuthorizationAnswer?,
+        now: Instant
     ) {
         if let other = channels.registered(name.text), other != id {
             guard other < id else { return }
@@ -23,11 +26,11 @@ extension PusherSession {
             guard channels[id]?.predecessor == nil else { return }
         } else if let old = channels[name.text] {
             guard old.isCancelled else { return }
-            channels.add(id, name, after: old.id)
+            channels.add(id, name, registration, after: old.id)
             channels[id]?.answer = answer
             return awaitAnswer(of: old.id, now)
         } else {
-            channels.add(id, name)
+            channels.add(id, name, registration)
             channels[id]?.answer = answer
         }
         if connection != nil { begin(id, now) }
@@ -54,6 +57,11 @@ extension PusherSession {
     /// The state of a registered channel; nil for another one.
     package func channelState(_ id: ChannelID) -> PusherChannelState? {
         channels.isRegistered(id) ? channels[id]?.state : nil
+    }
+
+    /// The driver's object of a registered channel.
+    package func registration(of id: ChannelID) -> (any PusherRegistration)? {
+        channels[id]?.registration
     }
 
     // MARK: Subscribing

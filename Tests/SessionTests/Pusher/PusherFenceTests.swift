@@ -34,6 +34,25 @@ struct PusherFenceTests {
             ])
     }
 
+    private final class Registration: PusherRegistration {}
+
+    @Test func `a registration is kept until its end, and not until the server's answer`() throws {
+        let model = try PusherModel.connected()
+        let name = try PusherChannelName("chat")
+        let (first, second) = (Registration(), Registration())
+        model.session.subscribe(1, name, for: first, answer: nil, now: model.now)
+        #expect(model.done() == ["1 sent", "send subscribe chat"])
+        #expect(model.session.registration(of: 1) === first)
+        _ = model.unsubscribe(1)
+        #expect(model.session.registration(of: 1) == nil)
+        model.session.subscribe(2, name, for: second, answer: nil, now: model.now)
+        #expect(model.session.registration(of: 2) === second)
+        _ = model.succeed("chat")
+        _ = model.disconnect()
+        #expect(model.session.registration(of: 2) === second)
+        #expect(model.session.registration(of: 1) == nil)
+    }
+
     @Test func `another registration of a name ends the earlier one`() throws {
         let model = try PusherModel.connected()
         _ = try model.subscribe("chat")

@@ -100,7 +100,7 @@ class BasePusher(Reception[C], Listening, Configured):
         self._full = set()
         self._inbox = Inbox(0, 0)
         self._bindings = Bindings(weakref.ref(self))
-        self._channels, self._names, self._causes = {}, {}, {}
+        self._channels, self._causes = {}, {}
         # The channels that have handlers.
         self._telling: set[C] = set()
         message = "connect was not called"
@@ -170,11 +170,26 @@ class BasePusher(Reception[C], Listening, Configured):
     def channels(self) -> list[C]:
         """All channels that are subscribed, or will be, in the order of their registration."""
         with self._guard:
-            return list(self._names.values())
+            return list(self._channels.values())
 
     def channel(self, name: str) -> C | None:
         """The channel of this name; None if there was no ``subscribe``, or it was unsubscribed."""
-        return self._names.get(name)
+        encoded_name = text(name, "the channel's name")
+        with self._guard:
+            return self._channel_named(encoded_name)
+
+    def _channel_named(self, encoded_name: bytes) -> C | None:
+        """The channel that C has registered by this name."""
+        handle = self._handle
+        if handle is None:
+            return None
+        try:
+            found = new(PUSHER.find_channel, CHANNEL.free, handle, encoded_name)
+        except RealtimeError as error:
+            if error.status != rt_status.ERROR_NOT_FOUND:
+                raise
+            return None
+        return self._channels.get(CHANNEL.get_number(found))
 
     # Handlers.
 
@@ -208,15 +223,13 @@ class BasePusher(Reception[C], Listening, Configured):
         there is none."""
         encoded_name = text(name, "the channel's name")
         with self._guard:
-            channel = self._names.pop(name, None)
+            channel = self._channel_named(encoded_name)
             if channel is None:
                 return
             del self._channels[channel._number]
-            handle = self._handle
-            status = 0 if handle is None else PUSHER.unsubscribe(handle, encoded_name)
+            status = CHANNEL.unsubscribe(channel._require_handle())
         self._drop(channel)
-        if status != rt_status.ERROR_NOT_FOUND:
-            check(status)
+        check(status)
 
     def unsubscribe_all(self) -> None:
         """Ends the subscriptions to all channels."""
@@ -276,20 +289,23 @@ class BasePusher(Reception[C], Listening, Configured):
         if waits and not self._is_on:
             raise self._end()
         with self._guard:
-            known = self._names.get(name)
-            if known is not None:
-                known._refusal = None
             arguments = [handle, encoded_name]
             if auth is not None:
                 data = None if channel_data is None else text(channel_data, "channel_data")
                 arguments += [text(auth, "auth"), data]
             subscribe = PUSHER.subscribe if auth is None else PUSHER.subscribe_with
             made = new(subscribe, CHANNEL.free, *arguments)
-            if known is not None:
-                return known
-            channel: C = self._channel_type(self, name, made)
-            self._names[name] = self._channels[channel._number] = channel
-        return channel
+            number = CHANNEL.get_number(made)
+            # If C has the name already, this is the number that it had.
+            number = CHANNEL.get_number(made)
+            known = self._channels.get(number)
+            if known is None:
+                channel: C = self._channel_type(self, name, made)
+                self._channels[number] = channel
+                return channel
+            # Reports on the new attempt wait for the guard.
+            known._refusal = None
+        return known
 
     def _begin_signing_in(self, waits: bool) -> Outcome:
         handle = self._require_handle()
@@ -366,8 +382,8 @@ class BasePusher(Reception[C], Listening, Configured):
         self._is_on = False
         super()._ended()
         with self._guard:
-            channels = list(self._names.values())
-            self._names, self._channels = {}, {}
+            channels = list(self._channels.values())
+            self._channels = {}
         for channel in channels:
             self._drop(channel)
         for bindings in (self._bindings, self.user._bindings):
@@ -408,7 +424,7 @@ class BasePusher(Reception[C], Listening, Configured):
         return self._is_on and self._has_readers
 
     def _describe(self) -> str:
-        count = len(self._names)
+        count = len(self._channels)
         return f"{self.state}, {count} channel{'' if count == 1 else 's'}"
 
     def _handlers_changed(self) -> None:

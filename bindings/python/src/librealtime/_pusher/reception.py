@@ -31,9 +31,8 @@ class Reception(Flow, Generic[C]):
     _bindings: Bindings
     user: Any
     push: Any
-    # Channels by number, and by name.
+    # Channels by number, in the order of their registration. C finds the number of a name.
     _channels: dict[int, C]
-    _names: dict[str, C]
     _failure: RealtimeError | None
     _is_on: bool
     _ends: int
