@@ -119,7 +119,7 @@
  *   backoff: How often and how soon failed operations are retried.
  *   reachability: Whether there is a network through which a peer can be reached.
  *   views: Structs that callbacks of several objects receive.
- *   call: Waiting for what is answered later: requests, methods, logins, subscriptions.
+ *   call: Waiting for what is answered later: requests, methods, logins, subscriptions, sign-ins.
  *   websocket: A client connection: RFC 6455 with permessage-deflate (RFC 7692).
  *   websocket options: All are set before rt_websocket_start; the reconnect and credentials
  *     callbacks may set them too, for the attempts that follow.
@@ -1315,7 +1315,8 @@ enum {
 typedef rt_credentials (*rt_credentials_fn)(const rt_failure *refusal, void *user);
 
 /*
- * Chapter: call. Waiting for what is answered later: requests, methods, logins, subscriptions.
+ * Chapter: call. Waiting for what is answered later: requests, methods, logins, subscriptions,
+ * sign-ins.
  *
  * Each function that begins such a call takes a completion (`fn`, `user`, `destroy`) and a last
  * parameter `out_call`. The completion is called on the loop's thread. With `out_call`, the
@@ -1336,10 +1337,11 @@ typedef struct rt_call rt_call;
  *
  * timeout_ms: 0 does not wait, which callbacks may do, too; -1 waits without limit.
  * Returns: the answer's status. For a request that is `rt_rest_response_error`, for a Meteor call
- *   RT_OK or RT_ERROR_METHOD; `rt_last_error` says why. Without an answer: RT_ERROR_TIMEOUT if
- *   there is none in time, and the call continues; RT_ERROR_CLOSED if the object or its loop was
- *   freed; RT_ERROR_CANCELLED after `rt_call_interrupt`; RT_ERROR_REENTRANT in a callback of the
- *   loop, and in a stub; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
+ *   RT_OK or RT_ERROR_METHOD, for a sign-in that of its failure; `rt_last_error` says why. Without
+ *   an answer: RT_ERROR_TIMEOUT if there is none in time, and the call continues; RT_ERROR_CLOSED
+ *   if the object or its loop was freed; RT_ERROR_CANCELLED after `rt_call_interrupt`;
+ *   RT_ERROR_REENTRANT in a callback of the loop, and in a stub; RT_ERROR_INVALID_ARGUMENT;
+ *   RT_ERROR_FORKED.
  * Since 0.1.
  */
 rt_status rt_call_wait(rt_call *call, int64_t timeout_ms);
@@ -7144,6 +7146,12 @@ typedef struct rt_pusher_user {
 /** Receives the signed-in user. Since 0.1. */
 typedef void (*rt_pusher_user_fn)(const rt_pusher_user *signed_in, void *user);
 
+/**
+ * Receives the result of one call of `rt_pusher_sign_in`: `failure` is NULL if the user is signed
+ * in. Since 0.1.
+ */
+typedef void (*rt_pusher_sign_in_fn)(const rt_failure *failure, void *user);
+
 /** A text of a list. This struct never grows. Since 0.1. */
 typedef struct rt_text {
   /** The text, UTF-8, with a NUL after it. */
@@ -7173,12 +7181,20 @@ typedef void (*rt_pusher_watchlist_fn)(const rt_pusher_watchlist *watchlist, voi
  * Signs in as a user, now or as soon as the connection is established, and again after each
  * reconnect. The sign-in is authorized by `rt_pusher_set_user_auth_endpoint`,
  * `rt_pusher_on_authorize` or `rt_pusher_set_secret`. The callbacks of `rt_pusher_on_signed_in` and
- * `rt_pusher_on_sign_in_failed` report the result, never inside this call. Any thread.
+ * `rt_pusher_on_sign_in_failed` report each result, never inside this call. Any thread.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * fn: called once on the loop's thread, with the next result, after those callbacks. A result is
+ *   also RT_ERROR_CANCELLED after `rt_pusher_sign_out`, and why the connection has ended if no
+ *   attempt follows. NULL for nobody.
+ * out_call: receives a call that is answered with the same result, for `rt_call_wait`; free it with
+ *   `rt_call_free`. NULL if no thread waits.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed
+ *   loop.
  * Since 0.1.
  */
-rt_status rt_pusher_sign_in(rt_pusher *pusher);
+rt_status rt_pusher_sign_in(
+    rt_pusher *pusher, rt_pusher_sign_in_fn fn, void *user, rt_destroy_fn destroy,
+    rt_call **out_call);
 
 /**
  * Signs the user out in this client: no more events for the user are delivered, and later

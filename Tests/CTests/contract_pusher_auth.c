@@ -356,7 +356,7 @@ static void parameters_may_change(rt_loop *loop, const char *server) {
   id[2] = '2';
   h.text[0] = '\0';
   CHECK_OK(rt_pusher_on_signed_in(pusher, on_signed_in, &h, NULL));
-  CHECK_OK(rt_pusher_sign_in(pusher));
+  CHECK_OK(rt_pusher_sign_in(pusher, NULL, NULL, NULL, NULL));
   TURN_UNTIL(loop, h.text[0]);
   CHECK(strcmp(h.text, "u 2") == 0);
   rt_pusher_channel_free(channel);

@@ -123,7 +123,7 @@ static int set_up(scene *s, rt_loop *loop, const char *server) {
   s->channel = subscribe(pusher, "presence-a");
   CHECK_OK(rt_pusher_channel_bind(s->channel, "pusher:subscription_succeeded", on_bound, s, gone,
                                   NULL));
-  CHECK_OK(rt_pusher_sign_in(pusher));
+  CHECK_OK(rt_pusher_sign_in(pusher, NULL, NULL, NULL, NULL));
   return setters;
 }
 
@@ -234,7 +234,7 @@ static void a_fork_leaves_it_alone(const char *server) {
     CHECK_STATUS(rt_pusher_start(pusher), RT_ERROR_FORKED);
     CHECK_STATUS(rt_pusher_close(pusher), RT_ERROR_FORKED);
     CHECK_STATUS(rt_pusher_subscribe(pusher, "b", NULL), RT_ERROR_FORKED);
-    CHECK_STATUS(rt_pusher_sign_in(pusher), RT_ERROR_FORKED);
+    CHECK_STATUS(rt_pusher_sign_in(pusher, NULL, NULL, NULL, NULL), RT_ERROR_FORKED);
     CHECK_STATUS(rt_pusher_sign_out(pusher), RT_ERROR_FORKED);
     CHECK_STATUS(rt_pusher_unbind_all(pusher), RT_ERROR_FORKED);
     CHECK_STATUS(rt_pusher_get_state(pusher), RT_ERROR_FORKED);

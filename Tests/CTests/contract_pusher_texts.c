@@ -81,7 +81,7 @@ static void watchlists(rt_loop *loop, const char *server) {
   CHECK_OK(rt_pusher_set_auth_parameter(pusher, "user_id", "ann"));
   CHECK_OK(rt_pusher_set_auth_parameter(pusher, "watchlist", "[\"a\\u0000b\",\"bo\"]"));
   CHECK_OK(rt_pusher_on_watchlist(pusher, on_watchlist, &h, NULL));
-  CHECK_OK(rt_pusher_sign_in(pusher));
+  CHECK_OK(rt_pusher_sign_in(pusher, NULL, NULL, NULL, NULL));
   CHECK_OK(rt_pusher_start(pusher));
   TURN_UNTIL(loop, h.watched == 1);
   rt_pusher_free(pusher);

@@ -169,14 +169,14 @@ static void users_sign_in(rt_loop *loop, const char *server) {
   CHECK_OK(rt_pusher_on_watchlist(first, on_watchlist, &ann, NULL));
   CHECK_OK(rt_pusher_user_bind(first, "mail", heard_event, &ann, NULL, &id));
   control(server, "auth", "{'mode': 'deny', 'channel': '(user)'}");
-  CHECK_OK(rt_pusher_sign_in(first));
+  CHECK_OK(rt_pusher_sign_in(first, NULL, NULL, NULL, NULL));
   TURN_UNTIL(loop, ann.refused);
   CHECK(ann.http_status == 403);
-  CHECK_OK(rt_pusher_sign_in(first));
+  CHECK_OK(rt_pusher_sign_in(first, NULL, NULL, NULL, NULL));
   TURN_UNTIL(loop, ann.signed_in && ann.watched);
   CHECK_OK(rt_pusher_get_user_id(first, text, sizeof text, NULL));
   CHECK(strcmp(text, "ann") == 0);
-  CHECK_OK(rt_pusher_sign_in(second));
+  CHECK_OK(rt_pusher_sign_in(second, NULL, NULL, NULL, NULL));
   TURN_UNTIL(loop, ann.watched == 2);
   CHECK(strcmp(ann.text, "off on ") == 0);
   ann.text[0] = '\0';
@@ -210,10 +210,10 @@ static void users_sign_out(rt_loop *loop, const char *server) {
   CHECK_OK(rt_pusher_on_sign_in_failed(pusher, on_cancelled, &h, NULL));
   CHECK_OK(rt_pusher_user_bind(pusher, NULL, heard_event, &h, NULL, NULL));
   CHECK_OK(rt_pusher_sign_out(pusher));
-  CHECK_OK(rt_pusher_sign_in(pusher));
+  CHECK_OK(rt_pusher_sign_in(pusher, NULL, NULL, NULL, NULL));
   CHECK_OK(rt_pusher_sign_out(pusher));
   TURN_UNTIL(loop, h.refused);
-  CHECK_OK(rt_pusher_sign_in(pusher));
+  CHECK_OK(rt_pusher_sign_in(pusher, NULL, NULL, NULL, NULL));
   TURN_UNTIL(loop, h.signed_in);
   /* The server answers in order: it has subscribed the user's channel before this one. */
   rt_pusher_channel_free(subscribe(pusher, "first"));

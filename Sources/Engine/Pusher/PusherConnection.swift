@@ -171,9 +171,6 @@ package final class PusherConnection:
     /// The user who is signed in; nil for none.
     package var userID: String? { shared.withLock { $0.signOuts > 0 ? nil : $0.userID } }
 
-    /// The results that are reported now are those of a sign-in before the last `signOut`.
-    package var isSigningOut: Bool { shared.withLock { $0.signOuts > 0 } }
-
     /// The URL of the WebSocket, with its port.
     /// - Throws: `.invalidArgument` or `.invalidURL` for options that make none.
     package func url() throws(RealtimeError) -> String {
@@ -365,10 +362,12 @@ package final class PusherConnection:
     // MARK: The user, and push notifications; any thread
 
     /// Signs the user in, now or with the next connection, and again after each loss.
-    package func signIn() throws(RealtimeError) {
+    /// - Parameter call: gets the next result, on the loop's thread. It is released without one
+    ///   when the connection is freed.
+    package func signIn(_ call: (any PusherSignInCall)? = nil) throws(RealtimeError) {
         try checkOpen()
         start()
-        onLoop { [self] in session.signIn(now: Loop.now()) }
+        onLoop { [self] in session.signIn(call, now: Loop.now()) }
     }
 
     /// Ends what `signIn` began, and delivers no more events for the user.

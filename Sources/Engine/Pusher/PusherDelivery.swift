@@ -89,6 +89,8 @@ extension PusherConnection {
         case .signInFailed(let failure):
             Log.write(.warning, "the sign-in failed: \(failure.error.message)")
             handlers.signInFailed?(failure)
+        case .signInAnswered(let calls, let failure):
+            for call in calls where !isClosed { call.answered(failure) }
         case .signedOut: break
         case .watchlist(let event): handlers.watchlist?(event)
         case .channel(let number, let report):

@@ -72,14 +72,9 @@ extension PusherDispatcher {
     private func addUserHandlers(to handlers: inout PusherHandlers) {
         handlers.signedIn = { [self] id, data in
             let text = String(decoding: data, as: UTF8.self)
-            if connection?.isSigningOut == false { userWaiters.resumeAll(.success(())) }
             call(\.signedIn) { $0(id, text) }
         }
         handlers.signInFailed = { [self] failure in
-            // `signOut` has ended the waits before it by itself.
-            if failure.error.code != .cancelled, connection?.isSigningOut == false {
-                userWaiters.resumeAll(.failure(failure.error))
-            }
             let failure = Pusher.Failure(failure)
             call(\.signInFailed) { $0(failure) }
         }

@@ -27,8 +27,6 @@ final class PusherDispatcher: Sendable {
     let state = Mutex(State())
     /// Wait for the connection.
     let waiters = TaskWaiters()
-    /// Wait until the user is signed in.
-    let userWaiters = TaskWaiters()
     private let queues: HandlerQueues
     private let parsesData: Bool
     private let stateHub: StateHub<ConnectionState>
@@ -116,7 +114,6 @@ final class PusherDispatcher: Sendable {
         try? connection.loop.post { [self] in
             guard connection.state == .disconnected else { return }
             waiters.resumeAll(.failure(error))
-            userWaiters.resumeAll(.failure(error))
             for channel in PusherChannels(connection).all {
                 channel.waiters.resumeAll(.failure(error))
             }
@@ -181,6 +178,5 @@ final class PusherDispatcher: Sendable {
         withExtendedLifetime(old) {}
         let closed = RealtimeError(.closed, "the Pusher connection was released")
         waiters.resumeAll(.failure(closed))
-        userWaiters.resumeAll(.failure(closed))
     }
 }

@@ -1,4 +1,5 @@
 internal import Engine
+internal import Session
 import Synchronization
 import Wire
 
@@ -19,14 +20,16 @@ extension Pusher {
     /// - Throws: `RealtimeError`: why it failed, or why the connection ended; `CancellationError`.
     @discardableResult
     public func signedIn() async throws -> String {
+        // While a task waits, the connection stays.
         let connection = connection
-        try await connection.dispatcher.userWaiters.wait {
+        let waiters = TaskWaiters()
+        try await waiters.wait {
             do throws(RealtimeError) {
-                if connection.engine?.userID == nil { try connection.signIn() }
+                try connection.signIn(SignInCall(waiters))
+                return nil
             } catch {
                 return .failure(error)
             }
-            return connection.engine?.userID == nil ? nil : .success(())
         }
         guard let id = connection.engine?.userID else { throw PusherUser.signedOut }
         return id
@@ -37,7 +40,6 @@ extension Pusher {
     /// and channels are kept. The protocol has no message for this: until the connection ends, the
     /// server considers the user signed in.
     public func signOut() {
-        connection.dispatcher.userWaiters.resumeAll(.failure(PusherUser.signedOut))
         do throws(RealtimeError) {
             try connection.engine?.signOut()
         } catch {
@@ -50,9 +52,25 @@ extension Pusher {
 }
 
 extension PusherConnection {
-    func signIn() throws(RealtimeError) {
+    func signIn(_ call: (any PusherSignInCall)? = nil) throws(RealtimeError) {
         if let configurationError { throw configurationError }
-        try engine?.signIn()
+        try engine?.signIn(call)
+    }
+}
+
+/// Resumes the task that waits for a sign-in.
+private final class SignInCall: PusherSignInCall {
+    private let waiters: TaskWaiters
+
+    init(_ waiters: TaskWaiters) { self.waiters = waiters }
+
+    deinit {
+        let closed = RealtimeError(.closed, "the Pusher connection was released")
+        waiters.resumeAll(.failure(closed))
+    }
+
+    func answered(_ failure: PusherSubscriptionFailure?) {
+        waiters.resumeAll(failure.map { .failure($0.error) } ?? .success(()))
     }
 }
 

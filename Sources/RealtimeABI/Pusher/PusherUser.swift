@@ -11,6 +11,13 @@ public typealias rt_pusher_user_fn =
         _ signed_in: UnsafePointer<rt_pusher_user>?, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
+/// Receives the result of one call of `rt_pusher_sign_in`: `failure` is NULL if the user is signed
+/// in. Since 0.1.
+public typealias rt_pusher_sign_in_fn =
+    @convention(c) (
+        _ failure: UnsafePointer<rt_failure>?, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
 /// Receives users who went online or offline. Since 0.1.
 public typealias rt_pusher_watchlist_fn =
     @convention(c) (
@@ -20,12 +27,49 @@ public typealias rt_pusher_watchlist_fn =
 /// Signs in as a user, now or as soon as the connection is established, and again after each
 /// reconnect. The sign-in is authorized by `rt_pusher_set_user_auth_endpoint`,
 /// `rt_pusher_on_authorize` or `rt_pusher_set_secret`. The callbacks of `rt_pusher_on_signed_in`
-/// and `rt_pusher_on_sign_in_failed` report the result, never inside this call. Any thread. Since
+/// and `rt_pusher_on_sign_in_failed` report each result, never inside this call. Any thread. Since
 /// 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+/// - Parameter fn: called once on the loop's thread, with the next result, after those callbacks. A
+///   result is also RT_ERROR_CANCELLED after `rt_pusher_sign_out`, and why the connection has ended
+///   if no attempt follows. NULL for nobody.
+/// - Parameter out_call: receives a call that is answered with the same result, for `rt_call_wait`;
+///   free it with `rt_call_free`. NULL if no thread waits.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED; RT_ERROR_CLOSED on a
+///   freed loop.
 @_cdecl("rt_pusher_sign_in")
-public func rt_pusher_sign_in(_ pusher: rt_pusher?) -> rt_status {
-    pusherCall(pusher) { (connection) throws(RealtimeError) in try connection.signIn() }
+public func rt_pusher_sign_in(
+    _ pusher: rt_pusher?, _ fn: rt_pusher_sign_in_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?, _ out_call: UnsafeMutablePointer<rt_call?>?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return pusherCall(pusher) { (connection) throws(RealtimeError) in
+        let pending = PendingCall.wanted(out_call, on: connection.loop)
+        try connection.signIn(SignInCall(box, pending?.answerer))
+        pending?.export(to: out_call)
+    }
+}
+
+/// Unchecked because it does not change; callers of the C interface must ensure that their
+/// functions allow calls on the loop's thread.
+private final class SignInCall: PusherSignInCall, @unchecked Sendable {
+    private let box: CallbackBox<rt_pusher_sign_in_fn>
+    private let answerer: CallAnswerer?
+
+    init(_ box: CallbackBox<rt_pusher_sign_in_fn>, _ answerer: CallAnswerer?) {
+        self.box = box
+        self.answerer = answerer
+    }
+
+    func answered(_ failure: PusherSubscriptionFailure?) {
+        if let function = box.function {
+            if let failure {
+                failure.view.view { function($0, box.user) }
+            } else {
+                function(nil, box.user)
+            }
+        }
+        answerer?.set(CallAnswer(error: failure?.error))
+    }
 }
 
 /// Signs the user out in this client: no more events for the user are delivered, and later

@@ -2,7 +2,8 @@ import Engine
 import Session
 import Wire
 
-// Chapter: call. Waiting for what is answered later: requests, methods, logins, subscriptions.
+// Chapter: call. Waiting for what is answered later: requests, methods, logins, subscriptions,
+// sign-ins.
 //
 // Each function that begins such a call takes a completion (`fn`, `user`, `destroy`) and a last
 // parameter `out_call`. The completion is called on the loop's thread. With `out_call`, the
@@ -18,10 +19,11 @@ public typealias rt_call = OpaquePointer
 /// own loop has one. Several threads may wait for one call, and again. Any thread. Since 0.1.
 /// - Parameter timeout_ms: 0 does not wait, which callbacks may do, too; -1 waits without limit.
 /// - Returns: the answer's status. For a request that is `rt_rest_response_error`, for a Meteor
-///   call RT_OK or RT_ERROR_METHOD; `rt_last_error` says why. Without an answer: RT_ERROR_TIMEOUT
-///   if there is none in time, and the call continues; RT_ERROR_CLOSED if the object or its loop
-///   was freed; RT_ERROR_CANCELLED after `rt_call_interrupt`; RT_ERROR_REENTRANT in a callback of
-///   the loop, and in a stub; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
+///   call RT_OK or RT_ERROR_METHOD, for a sign-in that of its failure; `rt_last_error` says why.
+///   Without an answer: RT_ERROR_TIMEOUT if there is none in time, and the call continues;
+///   RT_ERROR_CLOSED if the object or its loop was freed; RT_ERROR_CANCELLED after
+///   `rt_call_interrupt`; RT_ERROR_REENTRANT in a callback of the loop, and in a stub;
+///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
 @_cdecl("rt_call_wait")
 public func rt_call_wait(_ call: rt_call?, _ timeout_ms: Int64) -> rt_status {
     border { () throws(RealtimeError) in

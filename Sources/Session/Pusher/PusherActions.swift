@@ -167,6 +167,11 @@ package enum PusherMembersChange: Sendable {
     case removed(_ id: String)
 }
 
+/// A call of `signIn` that the driver answers. It is dropped without an answer when the session is.
+package protocol PusherSignInCall: AnyObject, Sendable {
+    func answered(_ failure: PusherSubscriptionFailure?)
+}
+
 /// The driver's object for one registration of a channel.
 package protocol PusherRegistration: AnyObject, Sendable {}
 
@@ -216,6 +221,8 @@ extension PusherSession {
         /// - Parameter userData: the JSON text that the server has confirmed.
         case signedIn(userID: String, userData: String)
         case signInFailed(PusherSubscriptionFailure)
+        /// The result of these calls; nil for success. Comes after the report of the sign-in.
+        case signInAnswered([any PusherSignInCall], PusherSubscriptionFailure?)
         /// The connection of a user that was signed in has ended.
         case signedOut
         /// An event that was sent to the user.

@@ -41,6 +41,8 @@ extension PusherSession.Report {
         case .channel(let id, .failed(let failure)):
             return .channel(id, .failed(failure.redacted(by: secrets)))
         case .signInFailed(let failure): return .signInFailed(failure.redacted(by: secrets))
+        case .signInAnswered(let calls, let failure):
+            return .signInAnswered(calls, failure?.redacted(by: secrets))
         case .log(let line): return .log(secrets.redacted(line))
         case .channel, .signedIn, .signedOut, .userEvent, .watchlist: return self
         }

@@ -36,6 +36,10 @@ struct PusherSignIn: Sendable {
     /// When the sign-ins were sent that the server has not answered, the oldest first. Those that
     /// the application has ended count as well, because their answers may still come.
     var sentAt: [Instant] = []
+    /// The calls that wait for the result, in their order.
+    var calls: [any PusherSignInCall] = []
+    /// So many of them have seen the connection end, and fail unless it is made again at once.
+    var endedCalls = 0
 
     /// The time limit for the oldest of them.
     var due: Instant? { sentAt.first.map { $0 + PusherConfiguration.answerTimeout } }
@@ -63,8 +67,11 @@ extension PusherSession {
     package var userID: String? { user.id }
 
     /// Signs the user in, on this connection and on all that follow.
-    package mutating func signIn(now: Instant) {
+    /// - Parameter call: gets the next result; nil if nobody waits for it.
+    package mutating func signIn(_ call: (any PusherSignInCall)? = nil, now: Instant) {
         user.isWanted = true
+        if let call { user.calls.append(call) }
+        if user.id != nil { return answerSignIns(nil) }
         if user.stage == .failed { user.stage = .none }
         signInIfWanted(now)
     }
@@ -79,7 +86,7 @@ extension PusherSession {
         endSignIn()
         if isAwaited {
             let error = RealtimeError(.cancelled, "the user was signed out")
-            report(.signInFailed(PusherSubscriptionFailure(error)))
+            reportFailedSignIn(PusherSubscriptionFailure(error))
         }
         failWaiting(RealtimeError(.auth, "the user was signed out"))
         // They were authorized for this user.
@@ -139,6 +146,7 @@ extension PusherSession {
         let channel = userChannel(confirmed.id)
         channels.addUser(channel)
         report(.signedIn(userID: confirmed.id, userData: confirmed.userData))
+        answerSignIns(nil)
         subscribeUser(channel, now)
         for id in channels.ordered where channels[id]?.waitsForUser ?? false {
             guard let answer = channels[id]?.takeWaitingAnswer() else { continue }
@@ -171,9 +179,31 @@ extension PusherSession {
     mutating func failSignIn(_ failure: PusherSubscriptionFailure, _ now: Instant) {
         user.stage = .failed
         report(.event(PusherEvent(failure, named: "pusher:signin_error"), nil))
-        report(.signInFailed(failure))
+        reportFailedSignIn(failure)
         failWaiting(failure.error)
         judgeRefusals(now)
+    }
+
+    private mutating func reportFailedSignIn(_ failure: PusherSubscriptionFailure) {
+        report(.signInFailed(failure))
+        answerSignIns(failure)
+    }
+
+    private mutating func answerSignIns(_ failure: PusherSubscriptionFailure?) {
+        let calls = exchange(&user.calls, with: [])
+        user.endedCalls = 0
+        if !calls.isEmpty { report(.signInAnswered(calls, failure)) }
+    }
+
+    /// Fails the calls that have seen the connection end. By then the application had the
+    /// opportunity to connect again.
+    mutating func failEndedSignIns() {
+        guard user.endedCalls > 0 else { return }
+        let calls = Array(user.calls.prefix(user.endedCalls))
+        user.calls.removeFirst(user.endedCalls)
+        user.endedCalls = 0
+        let error = failure ?? RealtimeError(.closed, "the connection was disconnected")
+        report(.signInAnswered(calls, PusherSubscriptionFailure(error)))
     }
 
     /// Channels that waited for the user cannot be subscribed.

@@ -219,6 +219,7 @@ package struct PusherSession: ActionMachine, Sendable {
                 if !sentRooms.isEmpty { sentRooms = [] }
                 // All channels that need an authorization by now share their requests.
                 requestAuthorizations()
+                failEndedSignIns()
             }
             guard let action = actions.next() else { return nil }
             guard isWanted(action) else { continue }
@@ -294,6 +295,7 @@ package struct PusherSession: ActionMachine, Sendable {
         let old = state
         stage = next
         stageDue = nil
+        user.endedCalls = state == .disconnected ? user.calls.count : 0
         guard state != old || isNews else { return }
         var change = PusherStateChange(old: old, new: state)
         details(&change)

@@ -101,6 +101,9 @@ final class PusherModel {
         case .signInFailed(let failure):
             self.failure = failure
             return "sign-in failed \(failure.error.code)"
+        case .signInAnswered(let calls, let failure):
+            for call in calls { call.answered(failure) }
+            return "\(calls.count) answered \(failure.map { "\($0.error.code)" } ?? "ok")"
         case .signedOut: return "signed out"
         case .log(let line): return "log \(line)"
         case .channel(let id, let report): return text(id, report)
@@ -205,8 +208,8 @@ final class PusherModel {
         return done()
     }
 
-    func signIn() -> [String] {
-        session.signIn(now: now)
+    func signIn(_ call: (any PusherSignInCall)? = nil) -> [String] {
+        session.signIn(call, now: now)
         return done()
     }
 

@@ -27,6 +27,76 @@ struct PusherUserTests {
         #expect(model.signIn() == [])
     }
 
+    /// Unchecked because one thread uses it.
+    private final class Call: PusherSignInCall, @unchecked Sendable {
+        private(set) var results: [String] = []
+
+        func answered(_ failure: PusherSubscriptionFailure?) {
+            results.append(failure.map { "\($0.error.code)" } ?? "ok")
+        }
+    }
+
+    @Test func `calls get the next result, after the report of the sign-in`() throws {
+        let model = try PusherModel.connected()
+        let calls = (0..<4).map { _ in Call() }
+        _ = model.signIn(calls[0])
+        _ = model.signIn(calls[1])
+        #expect(model.refuse().suffix(2) == ["sign-in failed auth", "2 answered auth"])
+        _ = model.signIn(calls[2])
+        _ = model.authorizeUser()
+        #expect(
+            model.confirmUser() == [
+                "event pusher:signin_success", "signed in u-1", "1 answered ok",
+                "send subscribe #server-to-user-u-1",
+            ])
+        #expect(model.signIn(calls[3]) == ["1 answered ok"])
+        #expect(calls.map { $0.results } == [["auth"], ["auth"], ["ok"], ["ok"]])
+    }
+
+    @Test func `signing out answers the calls that wait`() throws {
+        let model = try PusherModel.connected()
+        let (first, second) = (Call(), Call())
+        _ = model.signIn(first)
+        #expect(model.signOut() == ["cancel", "sign-in failed cancelled", "1 answered cancelled"])
+        #expect(model.signIn(second) == ["authorize user for 1.1"])
+        #expect(first.results == ["cancelled"] && second.results == [])
+    }
+
+    /// A call before there was a connection waits for one, and so does one that another attempt
+    /// follows.
+    @Test func `calls fail when no attempt follows`() throws {
+        let model = try PusherModel()
+        let (first, second) = (Call(), Call())
+        #expect(model.signIn(first) == [])
+        _ = model.connect()
+        #expect(model.end(1006).contains { $0.contains("reconnecting") })
+        #expect(first.results == [])
+        #expect(model.disconnect() == ["reconnecting → disconnected", "1 answered closed"])
+        #expect(model.signIn(second) == [])
+        _ = model.connect()
+        #expect(model.end(4001).last == "1 answered connectionLost")
+        #expect(first.results == ["closed"] && second.results == ["connectionLost"])
+    }
+
+    @Test func `calls survive a connection that ends and is made again at once`() throws {
+        let model = try PusherModel()
+        let (first, second) = (Call(), Call())
+        _ = model.signIn(first)
+        _ = model.connect()
+        model.session.disconnect(now: model.now)
+        // Made after the end, so this one waits for the next connection.
+        model.session.signIn(second, now: model.now)
+        #expect(model.connect().allSatisfy { !$0.contains("answered") })
+        model.session.disconnect(now: model.now)
+        #expect(model.done().last == "2 answered closed")
+        _ = model.signIn(first)
+        _ = model.connect()
+        model.session.disconnect(now: model.now)
+        model.session.signIn(second, now: model.now)
+        #expect(model.done().last == "1 answered closed")
+        #expect(first.results == ["closed", "closed"] && second.results == ["closed"])
+    }
+
     @Test func `the data of the confirmation may be an object`() throws {
         let model = try PusherModel.connected()
         _ = model.signIn()

@@ -130,6 +130,43 @@ def test_signing_out_ends_the_wait(run, pusher_server, face):
     run(main())
 
 
+@pytest.mark.parametrize("end", ["disconnect", "close"])
+def test_the_end_of_the_connection_ends_the_wait(run, pusher_server, face, end):
+    server = pusher_server
+
+    async def main():
+        await server.actions.auth(mode="hang")
+        async with opened(face, server) as pusher:
+            waiting = asyncio.ensure_future(do(pusher.sign_in))
+            await server.actions.wait_held()
+            if end == "close":
+                pusher.close()
+            else:
+                await do(pusher.disconnect)
+            with pytest.raises(librealtime.StreamEnded):
+                await waiting
+
+    run(main())
+
+
+def test_every_call_gets_the_result(run, pusher_server, face):
+    """One that gave up is left out."""
+    server = pusher_server
+
+    async def main():
+        await server.actions.user(user_id="u-1")
+        await server.actions.auth(mode="hang")
+        async with opened(face, server) as pusher:
+            with pytest.raises(TimeoutError, match="not signed in within"):
+                await do(pusher.sign_in, timeout=0.01)
+            waiting = [asyncio.ensure_future(do(pusher.sign_in)) for _ in range(3)]
+            await server.actions.wait_held()
+            await server.actions.release()
+            assert [(await one).id for one in waiting] == ["u-1"] * 3
+
+    run(main())
+
+
 def test_signing_in_directly_after_signing_out(run, pusher_server, face):
     """The report of the sign-out does not end the wait of the new sign-in."""
     server, heard = pusher_server, Heard()

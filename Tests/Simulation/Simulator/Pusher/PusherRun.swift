@@ -233,7 +233,7 @@ final class PusherRun {
         case .channel(_, .memberRemoved): world.count("member removed")
         case .channel(_, .triggerFailed): world.count("client event dropped")
         case .failed: world.count("error")
-        case .channel, .log: break
+        case .channel, .log, .signInAnswered: break
         }
         ledger.reported(report)
         if !isPeaceful, random.chance(plan.hasty) {

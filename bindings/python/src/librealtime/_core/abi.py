@@ -983,6 +983,10 @@ class rt_pusher_user(ctypes.Structure):  # noqa: N801
 rt_pusher_user_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
+# (failure, user)
+rt_pusher_sign_in_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
 class rt_text(ctypes.Structure):  # noqa: N801
     """A text of a list. This struct never grows."""
 
@@ -3086,7 +3090,16 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_pusher_authorization_free": ((ctypes.c_void_p,), None),
-    "rt_pusher_sign_in": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_pusher_sign_in": (
+        (
+            ctypes.c_void_p,
+            rt_pusher_sign_in_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_void_p),
+        ),
+        ctypes.c_int32,
+    ),
     "rt_pusher_sign_out": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_pusher_on_signed_in": (
         (ctypes.c_void_p, rt_pusher_user_fn, ctypes.c_void_p, rt_destroy_fn),
@@ -4822,8 +4835,8 @@ class Library:
     rt_pusher_authorization_fail: Callable[[Any, bytes | None], int]
     # (authorization)
     rt_pusher_authorization_free: Callable[[Any], None]
-    # (pusher)
-    rt_pusher_sign_in: Callable[[Any], int]
+    # (pusher, fn, user, destroy, out_call)
+    rt_pusher_sign_in: Callable[[Any, Any, Any, Any, Any], int]
     # (pusher)
     rt_pusher_sign_out: Callable[[Any], int]
     # (pusher, fn, user, destroy)

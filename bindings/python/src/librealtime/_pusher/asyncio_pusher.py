@@ -127,7 +127,7 @@ class Pusher(Awaiting, AsyncListening, BasePusher[PusherChannel]):
         """
         self._may_wait(timeout)
         outcome = self._begin_signing_in(wait)
-        if not wait:
+        if outcome is None:
             return self.user
         if not await self._await_server(outcome.is_known, timeout):
             raise timed_out(f"not signed in within {timeout} s")

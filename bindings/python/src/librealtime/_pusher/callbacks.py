@@ -238,6 +238,13 @@ USER_EVENT = callback(
     lambda target, address: target._user_received(_event(address)),
 )
 
+#: Set by `rt_pusher_sign_in`, for the result of this call.
+SIGN_IN = callback(
+    "sign_in",
+    abi.rt_pusher_sign_in_fn,
+    lambda target, address: target._answered(Failure.at(address) if address else None),
+)
+
 _MEMBER = abi.rt_pusher_member_fn(lambda address, key: add(key, _member(address)))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from .._core.abi import rt_state, rt_status
 from .._core.awaiting import handlers_of, plain
 from .._core.errors import InvalidState, RealtimeError, StreamEnded, check, checked
+from .._core.failure import Failure
 from .._core.handle import Handle, new
 from .._core.handlers import Handler
 from .._core.headers import header_pairs
@@ -31,7 +32,6 @@ from .callbacks import (
     STATES,
     USER_EVENT,
 )
-from .errors import SignInError
 from .objects import PusherStateChange, State
 from .options import (
     FUNCTIONS,
@@ -54,6 +54,7 @@ from .options import (
 )
 from .reception import C, Reception
 from .streams import Listening
+from .user import UNAWAITED, SignIn
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -84,8 +85,6 @@ class BasePusher(Reception[C], Listening, Configured):
     _connects = 0
     # Whether the user is to be signed in.
     _signs_in = False
-    # How often the user was signed out.
-    _sign_outs = 0
     # Whether any handler is set or bound.
     _has_readers = False
 
@@ -307,16 +306,17 @@ class BasePusher(Reception[C], Listening, Configured):
             known._refusal = None
         return known
 
-    def _begin_signing_in(self, waits: bool) -> Outcome:
+    def _begin_signing_in(self, waits: bool) -> Outcome | None:
+        """The result; None unless the caller waits."""
         handle = self._require_handle()
         if waits and not self._is_on:
             raise self._end()
         with self._guard:
-            self._refusal = None
             self._signs_in = True
-            check(PUSHER.sign_in(handle))
-            sign_outs = self._sign_outs
-        return Outcome(lambda: self._sign_in_result(sign_outs))
+            if waits:
+                return SignIn(self).begin(handle)
+            check(PUSHER.sign_in(handle, *UNAWAITED))
+        return None
 
     def sign_out(self) -> None:
         """Ends ``sign_in``: no more events for the user arrive, and later connections do not sign
@@ -325,7 +325,6 @@ class BasePusher(Reception[C], Listening, Configured):
         handle = self._require_handle()
         with self._guard:
             self._signs_in = False
-            self._sign_outs += 1
             self.user._id = self.user._data = None
             check(PUSHER.sign_out(handle))
         self._changed()
@@ -341,16 +340,13 @@ class BasePusher(Reception[C], Listening, Configured):
                 return True
             return None if self._is_on else self._end()
 
-    def _sign_in_result(self, sign_outs: int) -> Result:
-        """
-        :param sign_outs: how often the user was signed out when this sign-in began.
-        """
+    def _sign_in_error(self, failure: Failure) -> Exception:
+        """What ``on_sign_in_failed`` received just before, or why the connection has ended."""
+        refusal, found = self._refusal, (failure.status, failure.message)
+        if refusal is not None and (refusal.status, str(refusal)) == found:
+            return refusal
         with self._guard:
-            if self._sign_outs != sign_outs:
-                return SignInError(rt_status.ERROR_CANCELLED, "the user was signed out")
-            if self.user._id is not None:
-                return True
-            return self._refusal or (None if self._is_on else self._end())
+            return self._end() if self._is_over else failure.connection_error()
 
     # For iterations.
 

@@ -36,6 +36,7 @@ class Reception(Flow, Generic[C]):
     _failure: RealtimeError | None
     _is_on: bool
     _ends: int
+    # What has failed the last sign-in.
     _refusal: SignInError | None
     _signs_in: bool
 
@@ -163,7 +164,6 @@ class Reception(Flow, Generic[C]):
             if not self._signs_in:  # it was signed out on another thread
                 return
             user._id, user._data = user_id, data
-            self._refusal = None
         self._causes.pop(None, None)
         self._changed()
         self._tell("on_signed_in", user)
@@ -171,10 +171,7 @@ class Reception(Flow, Generic[C]):
     def _sign_in_failed(self, error: SignInError) -> None:
         if error.status != rt_status.ERROR_CANCELLED:
             error.__cause__ = self._causes.pop(None, None) or self._user_cause(error)
-            self._refusal = error
-        # Else it reports a sign-out, which has ended the waits itself; the user may already be
-        # signing in again.
-        self._changed()
+        self._refusal = error
         self._tell("on_sign_in_failed", error)
 
     def _watched(self, event: PusherWatchlistEvent) -> None:

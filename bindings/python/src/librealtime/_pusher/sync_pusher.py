@@ -124,7 +124,7 @@ class Pusher(DrivenEndpoint, BlockingListening, BasePusher[PusherChannel]):
             ``connect``.
         """
         outcome = self._begin_signing_in(wait)
-        if not wait:
+        if outcome is None:
             return self.user
         if not self._await_server(outcome.is_known, timeout):
             raise timed_out(f"not signed in within {timeout} s")
