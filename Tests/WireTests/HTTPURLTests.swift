@@ -246,4 +246,17 @@ import Testing
         // A text without the zone would name another host, so it is always parsed.
         #expect(base.contains("%25") ? found == 0 : found > 50, "\(found)")
     }
+
+    /// Swift considers the Kelvin sign equal to the letter.
+    @Test func usersAndPasswordsAreComparedByBytes() throws {
+        let texts = [
+            "http://K:a@h/", "http://%E2%84%AA:a@h/", "http://K:K@h/", "http://K:%E2%84%AA@h/",
+        ]
+        let urls = try texts.map { try HTTPURL(parsing: $0, as: .http) }
+        for (first, url) in urls.enumerated() {
+            for (second, other) in urls.enumerated() {
+                #expect((url == other) == (first == second), "\(texts[first]) \(texts[second])")
+            }
+        }
+    }
 }

@@ -22,4 +22,11 @@ import Testing
         for field in fields.all { fields.set(field.name, nil) }
         #expect(fields.all.isEmpty && fields == HeaderFields())
     }
+
+    /// Its small letter is that of the ASCII letter.
+    @Test(arguments: [1, 40])
+    func theKelvinSignIsNotALetterOfNames(count: Int) {
+        let fields = HeaderFields((0..<count).map { HeaderField(name: "K-\($0)", value: "a") })
+        #expect(fields.has("k-0") && !fields.has("\u{212A}-0"))
+    }
 }

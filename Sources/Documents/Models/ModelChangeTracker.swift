@@ -25,11 +25,11 @@ package struct ModelChangeTracker: Sendable {
     private var present: Set<DocumentKey> = []
     /// For each relationship with storage the documents that contain references, by those to which
     /// they lead.
-    private var owners: [String: [DocumentID: Set<DocumentID>]] = [:]
+    private var owners: [ByteText: [DocumentID: Set<DocumentID>]] = [:]
 
     package init(_ map: ModelMap, _ store: borrowing DocumentStore) {
         self.map = map
-        for entity in map.entities.values {
+        for entity in map.entities {
             for (id, fields) in store.documents(in: entity.collection) {
                 present.insert(DocumentKey(collection: entity.collection, id: id))
                 for relationship in entity.storedRelationships {
@@ -87,7 +87,7 @@ package struct ModelChangeTracker: Sendable {
     /// The objects whose documents contain a reference.
     private func referring(to key: DocumentKey) -> [DocumentKey] {
         var found: [DocumentKey] = []
-        for relationship in map.incoming[key.collection] ?? [] {
+        for relationship in map.incoming(key.collection) {
             for owner in owners[relationship.key]?[key.id] ?? [] {
                 found.append(DocumentKey(collection: relationship.collection, id: owner))
             }

@@ -19,7 +19,7 @@ package struct Entity: Sendable {
     }
 
     func relationship(_ name: String) -> Relationship? {
-        relationships.first { $0.name == name }
+        relationships.first { $0.name.hasSameBytes(as: name) }
     }
 
     /// Whether objects of other entities must be searched for references to its own.
@@ -60,20 +60,19 @@ package struct Relationship: Sendable, Equatable {
     }
 
     /// Names the relationship among those of all entities.
-    var key: String { collection + "." + name }
+    var key: ByteText { ByteText(collection + "." + name) }
 }
 
 /// The entities of a client, by collection. Its relationships are consistent.
 package struct ModelMap: Sendable {
-    package private(set) var entities: [String: Entity] = [:]
-    /// The relationships with storage that lead to a collection.
-    private(set) var incoming: [String: [Relationship]] = [:]
+    private var byCollection: [ByteText: Entity] = [:]
+    private var leading: [ByteText: [Relationship]] = [:]
 
     /// - Throws: `.invalidArgument`: two entities have the same collection, a destination is not
     ///   among them, the ends of a relationship contradict each other, or neither has storage.
     package init(_ entities: [Entity]) throws(RealtimeError) {
         for entity in entities {
-            if let other = self.entities.updateValue(entity, forKey: entity.collection) {
+            if let other = byCollection.updateValue(entity, forKey: ByteText(entity.collection)) {
                 throw RealtimeError(
                     .invalidArgument,
                     "\(other.name) and \(entity.name) have the same collection, "
@@ -85,31 +84,38 @@ package struct ModelMap: Sendable {
             for relationship in entity.relationships {
                 try check(relationship, of: entity)
                 guard relationship.storage else { continue }
-                incoming[relationship.destination, default: []].append(relationship)
+                leading[ByteText(relationship.destination), default: []].append(relationship)
             }
         }
     }
 
-    package subscript(collection: String) -> Entity? { entities[collection] }
+    var entities: some Collection<Entity> { byCollection.values }
+
+    package subscript(collection: String) -> Entity? { byCollection[ByteText(collection)] }
+
+    /// The relationships with storage that lead to a collection.
+    func incoming(_ collection: String) -> [Relationship] {
+        leading[ByteText(collection)] ?? []
+    }
 
     /// The same relationship as the other end sees it.
     func inverse(of relationship: Relationship) -> Relationship? {
-        relationship.inverse.flatMap { entities[relationship.destination]?.relationship($0) }
+        relationship.inverse.flatMap { self[relationship.destination]?.relationship($0) }
     }
 
     /// The entity with a name.
     /// - Throws: `.invalidArgument` if there is none.
     package func entity(named name: String) throws(RealtimeError) -> Entity {
-        guard let entity = entities.values.first(where: { $0.name == name }) else {
+        guard let entity = entities.first(where: { $0.name.hasSameBytes(as: name) }) else {
             throw RealtimeError(.invalidArgument, "\(name.quoted()) is not one of the models")
         }
         return entity
     }
 
     private func checkFields(of entity: Entity) throws(RealtimeError) {
-        var owners = ["_id": "id"]
+        var owners = [ByteText("_id"): "id"]
         for relationship in entity.relationships {
-            let other = owners.updateValue(relationship.name, forKey: relationship.field)
+            let other = owners.updateValue(relationship.name, forKey: ByteText(relationship.field))
             guard let other else { continue }
             throw RealtimeError(
                 .invalidArgument,
@@ -123,7 +129,7 @@ package struct ModelMap: Sendable {
         func fault(_ text: String) -> RealtimeError {
             RealtimeError(.invalidArgument, "the relationship \(name) \(text)")
         }
-        guard let destination = entities[relationship.destination] else {
+        guard let destination = self[relationship.destination] else {
             throw fault("leads to \(relationship.destination), which has no model")
         }
         guard let inverseName = relationship.inverse else {
@@ -133,7 +139,9 @@ package struct ModelMap: Sendable {
         guard let inverse = destination.relationship(inverseName) else {
             throw fault("has the inverse \(inverseName), which \(destination.name) does not have")
         }
-        guard inverse.destination == entity.collection, inverse.inverse == relationship.name else {
+        guard inverse.destination.hasSameBytes(as: entity.collection),
+            inverse.inverse.hasSameBytes(as: relationship.name)
+        else {
             throw fault(
                 "has the inverse \(destination.name).\(inverseName), whose inverse is "
                     + "\(inverse.destination).\(inverse.inverse ?? "none")")

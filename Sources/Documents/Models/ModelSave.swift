@@ -96,7 +96,7 @@ package struct ModelSavePlan: ~Copyable {
     private var order: [DocumentKey] = []
     /// For the relationships that were searched: the documents that contain references, by those to
     /// which they lead.
-    private var owners: [String: [DocumentID: [DocumentID]]] = [:]
+    private var owners: [ByteText: [DocumentID: [DocumentID]]] = [:]
 
     /// - Throws: `.invalidArgument` if an inserted object is there already, or only an object that
     ///   is not there could contain a reference; `.notFound` if an updated object is not there.
@@ -150,7 +150,7 @@ package struct ModelSavePlan: ~Copyable {
 
     private func search(_ relationship: Relationship) -> [DocumentID: [DocumentID]] {
         var found = relationship.owners(in: store)
-        for key in order where key.collection.utf8.elementsEqual(relationship.collection.utf8) {
+        for key in order where key.collection.hasSameBytes(as: relationship.collection) {
             for target in store.document(key).map({ relationship.references(in: $0) }) ?? [] {
                 found[target]?.removeAll { $0 == key.id }
             }

@@ -14,7 +14,7 @@ package enum ModelSchema {
             throw RealtimeError(.invalidArgument, "the schema is not an array of models")
         }
         var members: [Members] = []
-        var collections: [String: String] = [:]
+        var collections: [ByteText: String] = [:]
         for (index, model) in models.enumerated() {
             let found = try Members(
                 model, "model \(index) of the schema",
@@ -22,7 +22,7 @@ package enum ModelSchema {
             let name = try found.name("name")
             let collection =
                 try found.optionalName("collection") ?? ModelNames.collection(ofType: name)
-            guard collections.updateValue(collection, forKey: name) == nil else {
+            guard collections.updateValue(collection, forKey: ByteText(name)) == nil else {
                 throw RealtimeError(.invalidArgument, "the schema has two models named \(name)")
             }
             members.append(found)
@@ -33,17 +33,17 @@ package enum ModelSchema {
     }
 
     private static func entity(
-        _ model: Members, _ collections: [String: String]
+        _ model: Members, _ collections: [ByteText: String]
     ) throws(RealtimeError) -> Entity {
         let name = try model.name("name")
-        let collection = collections[name] ?? ""
+        let collection = collections[ByteText(name)] ?? ""
         var relationships: [Relationship] = []
         for value in try model.array("relationships") {
             let one = try Members(
                 value, "a relationship of \(name)",
                 ["name", "to", "many", "field", "storage", "inverse"])
             let (label, other) = (try one.name("name"), try one.name("to"))
-            guard let destination = collections[other] else {
+            guard let destination = collections[ByteText(other)] else {
                 throw RealtimeError(
                     .invalidArgument,
                     "the relationship \(name).\(label) leads to \(other), which the schema lacks")
@@ -76,13 +76,14 @@ package enum ModelSchema {
 
     /// The schema of entities, with all names.
     package static func value(_ entities: [Entity]) -> EJSON {
-        var names: [String: String] = [:]
-        for entity in entities { names[entity.collection] = entity.name }
+        var names: [ByteText: String] = [:]
+        for entity in entities { names[ByteText(entity.collection)] = entity.name }
         return .array(
             entities.map { entity in
                 let relationships = entity.relationships.map { one in
+                    let other = names[ByteText(one.destination)] ?? ""
                     var value: EJSONObject = [
-                        "name": .string(one.name), "to": .string(names[one.destination] ?? ""),
+                        "name": .string(one.name), "to": .string(other),
                         "many": .bool(one.isToMany), "field": .string(one.field),
                         "storage": .bool(one.storage),
                     ]
@@ -108,7 +109,7 @@ private struct Members {
         guard case .object(let object) = value else {
             throw RealtimeError(.invalidArgument, "\(place) is not an object")
         }
-        for field in object.fields where !known.contains(field.name) {
+        for field in object.fields where !known.contains(where: field.name.hasSameBytes) {
             throw RealtimeError(
                 .invalidArgument, "\(place) has the unknown member \(field.name.quoted())")
         }

@@ -11,27 +11,13 @@ package struct DocumentKey: Hashable, Sendable {
     }
 
     package static func == (left: DocumentKey, right: DocumentKey) -> Bool {
-        left.id == right.id && left.collection.hasSameText(as: right.collection)
+        left.id == right.id && left.collection.hasSameBytes(as: right.collection)
     }
 
     package func hash(into hasher: inout Hasher) {
         id.hash(into: &hasher)
         var collection = collection
         collection.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-    }
-}
-
-extension String {
-    /// Whether both have the same bytes; `==` would also take different spellings of an accented
-    /// letter for the same text.
-    func hasSameText(as other: String) -> Bool {
-        var mine = self
-        var other = other
-        return mine.withUTF8 { mine in
-            other.withUTF8 { other in
-                UnsafeRawBufferPointer(mine).hasSameBytes(as: UnsafeRawBufferPointer(other))
-            }
-        }
     }
 }
 

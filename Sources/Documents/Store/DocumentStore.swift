@@ -60,7 +60,7 @@ package struct DocumentStore: Sendable {
     mutating func positionOfCollection(_ name: String) -> Int {
         // Mostly the same as the last time.
         if lastCollection < collections.count,
-            collections[lastCollection].name.hasSameText(as: name)
+            collections[lastCollection].name.hasSameBytes(as: name)
         {
             return lastCollection
         }

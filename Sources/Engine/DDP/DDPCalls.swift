@@ -11,9 +11,7 @@ extension DDPConnection: DDPStubCaller {
         try checkOpen()
         let stub = DDPSendable(stub)
         let old = shared.locked {
-            let old = DDPSendable(stubs[method])
-            stubs[method] = stub.value
-            return old
+            DDPSendable(exchange(&stubs[ByteText(method)], with: stub.value))
         }
         withExtendedLifetime(old) {}
     }
@@ -28,7 +26,7 @@ extension DDPConnection: DDPStubCaller {
         try request.check()
         guard !isInStub else { return nested(callInStub(request), handlers) }
         return try made(handlers) { shared throws(DDPError) in
-            guard let stub = stubs[request.name] else {
+            guard let stub = stubs[ByteText(request.name)] else {
                 return try shared.session.call(
                     request, drawing: &shared.entropy, now: Loop.now())
             }
@@ -192,7 +190,7 @@ extension DDPConnection: DDPStubCaller {
 
     /// Runs what a stub calls. The lock is held.
     func callInStub(_ request: DDPRequest) -> DDPStubOutcome {
-        guard let stub = stubs[request.name] else {
+        guard let stub = stubs[ByteText(request.name)] else {
             return shared.session.callInStub(request, drawing: &shared.entropy)
         }
         guard shared.session.stubDepth < DDPConfiguration.deepestStub else {

@@ -15,7 +15,7 @@ package final class DDPConnection:
     /// The same as `session`, which belongs to the loop's owner as a variable.
     let shared: DDPSharedSession
     // Only with its lock.
-    @exclusivity(unchecked) var stubs: [String: DDPStub] = [:]
+    @exclusivity(unchecked) var stubs: [ByteText: DDPStub] = [:]
 
     // The loop's owner only.
     @exclusivity(unchecked) var socket: (any DDPSocket)?
@@ -236,7 +236,8 @@ package final class DDPConnection:
                 "the login is kept both by a token file and by the program's own functions; "
                     + "use one of them")
         }
-        guard options.tokenFile == nil || options.tokenFile != options.documentFile else {
+        guard options.tokenFile == nil || !options.tokenFile.hasSameBytes(as: options.documentFile)
+        else {
             throw RealtimeError(
                 .invalidArgument, "the token and the documents are kept in the same file; use two")
         }

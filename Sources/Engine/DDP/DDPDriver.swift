@@ -138,7 +138,7 @@ extension DDPConnection: DDPSocketOwner {
         case .status(let change): self.report(change)
         case .changed(let notification): self.report(notification)
         case .streamed(let collection, let event):
-            shared.locked { DDPSendable(shared.streams[collection]) }.value?(event)
+            shared.locked { DDPSendable(shared.streams[ByteText(collection)]) }.value?(event)
         case .result(let id, let result):
             shared.locked { shared.calls[id] }?.result?(result)
         case .completed(let id, let result):

@@ -14,7 +14,7 @@ extension DDPConnection {
         let handler = DDPSendable(handler)
         let old = read { shared in
             shared.session.setStream(collection, handler.value != nil)
-            return DDPSendable(exchange(&shared.streams[collection], with: handler.value))
+            return DDPSendable(exchange(&shared.streams[ByteText(collection)], with: handler.value))
         }
         withExtendedLifetime(old) {}
     }

@@ -28,7 +28,7 @@ package final class DDPSharedSession: ActionMachine, @unchecked Sendable {
     @exclusivity(unchecked) var loaders: [DDPSession.LoaderID: [DDPLoadHandler]] = [:]
     @exclusivity(unchecked) var queries: [Int: DDPLiveObserver] = [:]
     /// By collection.
-    @exclusivity(unchecked) var streams: [String: DDPStreamHandler] = [:]
+    @exclusivity(unchecked) var streams: [ByteText: DDPStreamHandler] = [:]
     /// In the order in which they were added; nil after the end.
     @exclusivity(unchecked)
     private var changeObservers: [(number: UInt64, observe: DDPChangeObserver)]? = []
@@ -175,6 +175,6 @@ private struct DDPReleased: @unchecked Sendable {
     let subscriptions: [DDPSession.SubscriptionHandle: DDPSubscriptionHandlers]
     let loaders: [DDPSession.LoaderID: [DDPLoadHandler]]
     let queries: [Int: DDPLiveObserver]
-    let streams: [String: DDPStreamHandler]
+    let streams: [ByteText: DDPStreamHandler]
     let connects: [UInt64: Answer<RealtimeError?>]
 }

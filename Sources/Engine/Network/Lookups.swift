@@ -41,7 +41,9 @@ final class Lookups: LoopLocal, @unchecked Sendable {
     /// Calls `waiter.lookedUp` in a later turn of the loop.
     /// - Parameter version: 4 or 6; 0 for both.
     func lookUp(_ host: String, version: Int32, for waiter: some LookupWaiter) {
-        let known = (running + waiting).first { $0.host == host && $0.version == version }
+        let known = (running + waiting).first {
+            $0.version == version && $0.host.hasSameBytes(as: host)
+        }
         if let known { return known.waiters.append(waiter) }
         let lookup = Lookup(host, version, by: self, on: loop)
         lookup.waiters = [waiter]

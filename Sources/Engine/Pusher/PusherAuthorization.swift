@@ -128,7 +128,8 @@ package final class PusherAuthorization: Sendable {
     package func answer(
         _ result: Result<PusherAuthorizationAnswer, RealtimeError>, for channel: String
     ) throws(RealtimeError) -> Bool {
-        guard let index = request.channels.firstIndex(where: { $0.text == channel }) else {
+        guard let index = request.channels.firstIndex(where: { $0.text.hasSameBytes(as: channel) })
+        else {
             throw RealtimeError(
                 .notFound, "the request does not ask for the channel \(channel.quoted(upTo: 60))")
         }

@@ -1,5 +1,6 @@
 import CShims
 import Session
+import Wire
 
 /// Is notified when a name turns out to have other addresses. Called on the loop's thread.
 protocol LocalNamesOwner: AnyObject {
@@ -30,7 +31,7 @@ final class LocalNames {
     /// Set while names are looked up again.
     private var owner: (any LocalNamesOwner)?
     private let timer = LoopTimer()
-    private var answers: [String: Entry] = [:]
+    private var answers: [ByteText: Entry] = [:]
 
     init(on loop: Loop) { self.loop = loop }
 
@@ -40,7 +41,7 @@ final class LocalNames {
             self.owner = owner
             loop.arm(timer, self, at: Loop.now() + LocalNames.interval)
         }
-        let known = answers[name]
+        let known = answers[ByteText(name)]
         if let known {
             guard let time = known.receivedAt, Loop.now() - time >= LocalNames.freshness else {
                 return known.addresses
@@ -49,7 +50,7 @@ final class LocalNames {
             answers = answers.filter { $0.value.receivedAt == nil }
             if answers.count >= LocalNames.most { return [] }
         }
-        answers[name] = Entry(addresses: known?.addresses ?? [])
+        answers[ByteText(name)] = Entry(addresses: known?.addresses ?? [])
         Lookups.of(loop).lookUp(name, version: 0, for: NameLookup(name, self, owner))
         return known?.addresses ?? []
     }
@@ -64,6 +65,7 @@ final class LocalNames {
     fileprivate func found(
         _ addresses: [IPAddress], of name: String, _ owner: any LocalNamesOwner
     ) {
+        let name = ByteText(name)
         let isNew = answers[name]?.addresses != addresses
         answers[name] = Entry(addresses: addresses, receivedAt: Loop.now())
         if isNew { owner.namesChanged() }
@@ -73,7 +75,7 @@ final class LocalNames {
 extension LocalNames: TimerTarget {
     func timeReached(_ now: Instant) {
         guard let owner, owner.awaitsNames else { return stop() }
-        for name in Array(answers.keys) { _ = addresses(of: name, for: owner) }
+        for name in Array(answers.keys) { _ = addresses(of: name.text, for: owner) }
         loop.arm(timer, self, at: now + LocalNames.interval)
     }
 }

@@ -168,7 +168,7 @@ extension SpreadbotConnection {
     private func noteID(of leg: SpreadbotLeg) {
         guard case .sse(let source) = leg.kind else { return }
         var id = source.lastEventID
-        guard id != session.lastEventID else { return }
+        guard !id.hasSameBytes(as: session.lastEventID) else { return }
         id.withUTF8 { session.moved(leg.number, to: UnsafeRawBufferPointer($0)) }
         takeID()
     }
@@ -223,7 +223,7 @@ extension SpreadbotConnection {
     private func setHandlers(_ handlers: inout LongPollHandlers, _ leg: SpreadbotLeg) {
         handlers.open = { [self] in legOpened(leg, $0) }
         handlers.request = { [self] (_) throws(RealtimeError) in
-            guard leg === self.leg, leg.accessToken != session.accessToken,
+            guard leg === self.leg, !leg.accessToken.hasSameBytes(as: session.accessToken),
                 case .poll(let poll) = leg.kind
             else { return true }
             leg.accessToken = session.accessToken

@@ -25,7 +25,7 @@ struct EJSONValueDecoder: Decoder {
     var codingPath: [any CodingKey] = []
     var userInfo: [CodingUserInfoKey: Any] = [:]
     /// Other names for the keys of the outermost object.
-    var fields: [String: String] = [:]
+    var fields: [ByteText: String] = [:]
     /// The values of the keys that the outermost object lacks.
     var defaults = EJSONObject()
 
@@ -148,7 +148,7 @@ private struct EJSONKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtoco
     var allKeys: [Key] { object.fields.compactMap { Key(stringValue: $0.name) } }
 
     private func value(_ key: any CodingKey) -> EJSON? {
-        object[decoder.fields[key.stringValue] ?? key.stringValue]
+        object[decoder.fields[ByteText(key.stringValue)] ?? key.stringValue]
             ?? decoder.defaults[key.stringValue]
     }
 

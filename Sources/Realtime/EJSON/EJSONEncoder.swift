@@ -87,10 +87,10 @@ struct EJSONValueEncoder: Encoder {
     var codingPath: [any CodingKey] = []
     let userInfo: [CodingUserInfoKey: Any]
     /// Other names for the keys of the outermost object.
-    let fields: [String: String]
+    let fields: [ByteText: String]
 
     init(
-        userInfo: [CodingUserInfoKey: Any] = [:], fields: [String: String] = [:],
+        userInfo: [CodingUserInfoKey: Any] = [:], fields: [ByteText: String] = [:],
         codingPath: [any CodingKey] = [], into node: EJSONNode = EJSONNode()
     ) {
         self.node = node
@@ -185,7 +185,7 @@ private struct EJSONKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtoco
     var codingPath: [any CodingKey] { encoder.codingPath }
 
     private func name(_ key: any CodingKey) -> String {
-        encoder.fields[key.stringValue] ?? key.stringValue
+        encoder.fields[ByteText(key.stringValue)] ?? key.stringValue
     }
 
     mutating func encodeNil(forKey key: Key) {

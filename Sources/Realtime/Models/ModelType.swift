@@ -5,7 +5,7 @@ internal import Wire
 struct ModelType: Sendable {
     let entity: Entity
     /// The fields of the coding keys whose names differ: the id's, and those of relationships.
-    let fields: [String: String]
+    let fields: [ByteText: String]
     /// What a document without these fields is decoded from, by coding key.
     let defaults: EJSONObject
     /// The fields whose default is not nil. A missing one has the default, so nil is stored as
@@ -40,20 +40,20 @@ struct ModelType: Sendable {
             throw RealtimeError(.invalidArgument, "\(name) cannot be encoded: \(reason)")
         }
         let properties = Mirror(reflecting: sample).children.compactMap { $0.label }
-        var fields = ["id": "_id"]
+        var fields = [ByteText("id"): "_id"]
         var relationships: [Relationship] = []
         for found in recorder.relationships {
             // A key that is not a property's name is a field's, which `CodingKeys` have chosen.
             let isRenamed =
-                !properties.isEmpty && !properties.contains(found.key)
-                && !properties.contains("_" + found.key)
+                !properties.isEmpty && !properties.contains(where: found.key.hasSameBytes)
+                && !properties.contains(where: ("_" + found.key).hasSameBytes)
             let field =
                 found.declaration.field
                 ?? (isRenamed
                     ? found.key
                     : ModelNames.field(
                         ofRelationship: found.key, isToMany: found.valueType.isToMany))
-            fields[found.key] = field
+            fields[ByteText(found.key)] = field
             relationships.append(
                 Relationship(
                     name: found.key, isToMany: found.valueType.isToMany,
@@ -72,15 +72,16 @@ struct ModelType: Sendable {
 
     /// - Throws: `.invalidArgument` for two properties that have the same field.
     private static func check(
-        _ fields: [String: String], _ keys: Set<String>, _ name: String
+        _ fields: [ByteText: String], _ keys: Set<ByteText>, _ name: String
     ) throws(RealtimeError) {
-        var owners: [String: String] = [:]
-        for key in keys.sorted() {
-            let field = fields[key] ?? key
-            guard let other = owners.updateValue(key, forKey: field) else { continue }
+        var owners: [ByteText: String] = [:]
+        for key in keys.sorted(by: { $0.text < $1.text }) {
+            let field = fields[key] ?? key.text
+            let other = owners.updateValue(key.text, forKey: ByteText(field))
+            guard let other else { continue }
             throw RealtimeError(
                 .invalidArgument,
-                "\(name).\(other) and \(name).\(key) have the same field, \(field)")
+                "\(name).\(other) and \(name).\(key.text) have the same field, \(field)")
         }
     }
 
@@ -142,7 +143,7 @@ private final class KeyRecorder: Encoder {
     }
 
     private(set) var relationships: [Found] = []
-    private(set) var keys: Set<String> = []
+    private(set) var keys: Set<ByteText> = []
     let codingPath: [any CodingKey] = []
     let userInfo: [CodingUserInfoKey: Any] = [:]
 
@@ -159,7 +160,7 @@ private final class KeyRecorder: Encoder {
     }
 
     private func record(_ key: any CodingKey, _ type: Any.Type, _ value: Any? = nil) {
-        keys.insert(key.stringValue)
+        keys.insert(ByteText(key.stringValue))
         let declared = value as? any DeclaredRelationship
         guard
             let valueType = declared.map({ Swift.type(of: $0).valueType })
@@ -175,7 +176,7 @@ private final class KeyRecorder: Encoder {
         let recorder: KeyRecorder
         let codingPath: [any CodingKey] = []
 
-        private func note(_ key: Key) { recorder.keys.insert(key.stringValue) }
+        private func note(_ key: Key) { recorder.keys.insert(ByteText(key.stringValue)) }
 
         mutating func encodeNil(forKey key: Key) { note(key) }
 

@@ -18,7 +18,7 @@ final class RESTView: Handle {
     private let connection: Shared<Opened>?
     @exclusivity(unchecked) private var openedView: KeptView<rt_opened>?
     @exclusivity(unchecked) private var failureView: KeptView<rt_failure>?
-    @exclusivity(unchecked) private var texts: [String: UnsafeMutableBufferPointer<CChar>] = [:]
+    @exclusivity(unchecked) private var texts: [ByteText: UnsafeMutableBufferPointer<CChar>] = [:]
 
     init(_ result: RESTResult) {
         outcome = result.outcome
@@ -87,6 +87,7 @@ final class RESTView: Handle {
     }
 
     private func text(_ key: String, _ make: () -> [UInt8]) -> UnsafePointer<CChar> {
+        let key = ByteText(key)
         if let base = texts[key]?.baseAddress { return UnsafePointer(base) }
         let bytes = make().map { CChar(bitPattern: $0) } + [0]
         let copy = UnsafeMutableBufferPointer<CChar>.allocate(capacity: bytes.count)

@@ -104,6 +104,12 @@ package struct DDPLoginToken: Sendable, Equatable {
         self.life = life
     }
 
+    /// Compares texts byte for byte.
+    package static func == (a: DDPLoginToken, b: DDPLoginToken) -> Bool {
+        a.userID.hasSameBytes(as: b.userID) && a.token.hasSameBytes(as: b.token)
+            && a.expires == b.expires && a.life == b.life
+    }
+
     /// Whether too little of its life is left: a tenth, or an hour if that is less.
     package func expiresSoon(wallClock: Int64) -> Bool {
         guard let expires else { return false }

@@ -4,7 +4,7 @@ import Wire
 /// had, or until a call that others wait for is done.
 struct DDPQuiescence: Sendable {
     /// Subscriptions that were ready before, and are not ready again.
-    var reviving: Set<String> = []
+    var reviving: Set<ByteText> = []
     /// Calls whose documents have not been sent.
     var blocking: Set<DDPSession.CallID> = []
     /// In their order.
@@ -25,8 +25,8 @@ struct DDPQuiescence: Sendable {
         held.append(message)
         heldBytes += bytes + DDPQuiescence.messageBytes
         switch message {
-        case .nosub(let id, _): reviving.remove(id)
-        case .ready(let ids): for id in ids { reviving.remove(id) }
+        case .nosub(let id, _): reviving.remove(ByteText(id))
+        case .ready(let ids): for id in ids { reviving.remove(ByteText(id)) }
         case .updated(let ids):
             for id in ids { if let id = DDPSession.callID(id) { blocking.remove(id) } }
         case .connected, .failed, .ping, .pong, .document, .result, .error: break

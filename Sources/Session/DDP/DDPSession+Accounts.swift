@@ -42,7 +42,7 @@ extension DDPSession {
 
     /// Sets the user that stubs see, without a login.
     package mutating func setUserID(_ id: String?, now: Instant) {
-        guard accounts.userID != id else { return }
+        guard !accounts.userID.hasSameBytes(as: id) else { return }
         accounts.userID = id
         dropOwnDocument(now)
         userChanged(now)
@@ -148,7 +148,7 @@ extension DDPSession {
             let token = DDPLoginToken(value, wallClock: wallClock)
         else { return }
         // The session at the server may have another user than this client.
-        if method.purpose == .newToken, token.userID != accounts.userID { return }
+        if method.purpose == .newToken, !accounts.userID.hasSameBytes(as: token.userID) { return }
         accounts.token = token
     }
 
@@ -163,7 +163,9 @@ extension DDPSession {
             break
         case (.login, .success(let value)): if !isInterrupted { loggedInAnew(value, now) }
         case (.newToken, .success):
-            if let token = accounts.token, token.userID == accounts.userID { storeToken() }
+            if let token = accounts.token, accounts.userID.hasSameBytes(as: token.userID) {
+                storeToken()
+            }
         case (.logout, .success): forgetLogin(nil, now)
         case (.resume, .success(let value)):
             loggedIn(value, now)

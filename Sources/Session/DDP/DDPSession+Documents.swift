@@ -35,7 +35,7 @@ extension DDPSession {
             placingCredit + DDPConfiguration.placingCredit,
             DDPConfiguration.placingCredit * DDPConfiguration.unappliedLimit)
         let cost = store.placingCost
-        if case .nosub(let id, _) = message, subscriptions.byID[id] != nil { return false }
+        if case .nosub(let id, _) = message, subscriptions[id] != nil { return false }
         if cost > placingCredit, afterFlush.isEmpty, !quiescence.isResetting { return true }
         placingCredit = max(0, placingCredit - cost)
         return false
@@ -256,10 +256,10 @@ extension DDPSession {
         guard let due = subscriptions.unansweredDue, due <= now, let connection else { return }
         subscriptions.unansweredDue = nil
         // In an order that equal runs share.
-        for (id, socket) in subscriptions.unanswered.sorted(by: { $0.key < $1.key })
+        for (id, socket) in subscriptions.unanswered.sorted(by: { $0.key.text < $1.key.text })
         where socket != connection {
-            send(DDPWriter.unsub(id: id), now)
-            subscriptions.ends(id, on: connection)
+            send(DDPWriter.unsub(id: id.text), now)
+            subscriptions.ends(id.text, on: connection)
         }
     }
 
@@ -280,7 +280,7 @@ extension DDPSession {
         quiescence.giveUp()
         _ = quiescence.takeHeld()
         for subscription in subscriptions.inOrder where subscription.isReady {
-            quiescence.reviving.insert(subscription.id)
+            quiescence.reviving.insert(ByteText(subscription.id))
         }
         let hasAbandoned = hadOne ? false : finishAbandoned()
         if hadOne {

@@ -75,7 +75,7 @@ extension DDPSession {
     /// - Parameter kept: of an earlier run; used if they are of the same user.
     package mutating func keepDocuments(_ kept: DDPKeptDocuments?) {
         keeping.isOn = true
-        guard let kept, kept.userID == accounts.userID else { return }
+        guard let kept, accounts.userID.hasSameBytes(as: kept.userID) else { return }
         var stale = DDPStale()
         store.beginBatch()
         for collection in kept.collections {

@@ -47,12 +47,12 @@ extension DDPSession {
                 return log("the server refused the version of a confirmed connection")
             }
             versionRefused(wants: version, number, now)
-        case .document(let event) where streams.contains(event.collection):
+        case .document(let event) where streams.contains(ByteText(event.collection)):
             report(.streamed(event.collection, event.asEvent))
         case .document, .ready, .updated: receivedData(message, bytes, now)
         case .nosub(let id, let error):
             receivedData(message, bytes, now)
-            let ended = subscriptions.byID[id]
+            let ended = subscriptions[id]
             subscriptionEnded(id, error?.redacted(by: secrets))
             if let ended { staleSubscriptionEnded(ended, now) }
         case .result(let id, let result):
@@ -69,9 +69,9 @@ extension DDPSession {
     /// one id, again and again). Each message is then reported as it came, at once.
     package mutating func setStream(_ collection: String, _ isStream: Bool) {
         if isStream {
-            streams.insert(collection)
+            streams.insert(ByteText(collection))
         } else {
-            streams.remove(collection)
+            streams.remove(ByteText(collection))
         }
     }
 

@@ -57,8 +57,8 @@ extension DDPSession {
     mutating func keepOwnDocument(hadSession: Bool) {
         own = DDPOwnDocument()
         // The session logs in the user of the token, which may be another one.
-        guard hadSession || stale != nil, accounts.token.map({ $0.userID == userID }) ?? true,
-            let key = ownKey
+        guard hadSession || stale != nil,
+            accounts.token.map({ userID.hasSameBytes(as: $0.userID) }) ?? true, let key = ownKey
         else { return }
         _ = keepsOwnDocument(key)
     }

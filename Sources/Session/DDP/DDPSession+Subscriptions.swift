@@ -18,7 +18,7 @@ extension DDPSession {
         }
         if let id = subscriptions.matching(name, params) {
             subscriptions.use(id, by: handle, keep: keep)
-            if subscriptions.byID[id]?.isReady == true { report(.ready(handle)) }
+            if subscriptions[id]?.isReady == true { report(.ready(handle)) }
             return handle
         }
         let id = source.subscriptionID()
@@ -38,7 +38,7 @@ extension DDPSession {
     }
 
     private mutating func sendSubscription(_ id: String, _ now: Instant) {
-        guard let subscription = subscriptions.byID[id], !subscription.isSent else { return }
+        guard let subscription = subscriptions[id], !subscription.isSent else { return }
         subscriptions.change(id) {
             $0.isSent = true
             $0.wasSent = true
@@ -109,7 +109,7 @@ extension DDPSession {
 
     /// The server has sent the initial documents.
     mutating func subscriptionReady(_ id: String) {
-        guard let subscription = subscriptions.byID[id], !subscription.isReady,
+        guard let subscription = subscriptions[id], !subscription.isReady,
             !subscription.isReadyPending
         else { return }
         subscriptions.change(id) { $0.isReadyPending = true }
@@ -123,7 +123,7 @@ extension DDPSession {
             $0.isReady = true
             $0.isReadyPending = false
         }
-        for handle in subscriptions.byID[id]?.handles ?? [] {
+        for handle in subscriptions[id]?.handles ?? [] {
             report(.ready(handle))
             loadersHear(handle, nil)
         }

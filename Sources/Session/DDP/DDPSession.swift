@@ -61,7 +61,7 @@ package struct DDPSession: ActionMachine, Sendable {
 
     // Documents.
     /// The collections whose documents are events, which are reported and not kept.
-    var streams: Set<String> = []
+    var streams: Set<ByteText> = []
     /// The store has refused a document.
     var isFull = false
     var stubs = DDPStubBook()

@@ -58,7 +58,7 @@ package struct LongPollCursor: Sendable, Equatable {
         }
         let sendsID =
             mode == .headerID || mode == .queryID || configuration.secondIDParameter != nil
-        return sendsID && !HeaderField.haveSameBytes(id, other.id)
+        return sendsID && !id.hasSameBytes(as: other.id)
     }
 
     /// Adds the cursor to a request.

@@ -202,7 +202,7 @@ package struct PusherConfiguration: RequestHeaders, Sendable {
             throw RealtimeError(
                 .invalidArgument, "the connection itself sets the parameter \(name.quoted())")
         }
-        authParameters.removeAll { $0.name == name }
+        authParameters.removeAll { $0.name.hasSameBytes(as: name) }
         if let value { authParameters.append((name, value)) }
     }
 

@@ -263,7 +263,7 @@ extension RESTSession {
     /// Setting the same credential again is a no-op, so a request refused with it will still ask
     /// for a new one.
     package mutating func setCredential(_ value: String?) {
-        guard !HeaderField.haveSameBytes(value, credential) else { return }
+        guard !value.hasSameBytes(as: credential) else { return }
         credential = value
         generation += 1
     }

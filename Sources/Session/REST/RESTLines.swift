@@ -28,7 +28,7 @@ struct RESTLines: Sendable {
     typealias Index = Int
 
     private var lines: [RESTLine] = []
-    private var indices: [String: Index] = [:]
+    private var indices: [ByteText: Index] = [:]
     private var free: [Index] = []
     private static let most = 16
 
@@ -43,21 +43,21 @@ struct RESTLines: Sendable {
     /// Adds a request to the line of its URL's origin.
     /// - Parameter isReachable: called for a new line.
     mutating func enter(_ url: HTTPURL, isReachable: () -> Bool) -> Index {
-        if let index = indices[url.origin] {
+        if let index = indices[ByteText(url.origin)] {
             lines[index].members += 1
             return index
         }
         let line = RESTLine(url: url, isReachable: isReachable(), members: 1)
         let index = free.popLast() ?? lines.count
         if index == lines.count { lines.append(line) } else { lines[index] = line }
-        indices[url.origin] = index
+        indices[ByteText(url.origin)] = index
         return index
     }
 
     mutating func leave(_ index: Index) {
         lines[index].members -= 1
         guard lines[index].members == 0, indices.count > RESTLines.most else { return }
-        indices[lines[index].url.origin] = nil
+        indices[ByteText(lines[index].url.origin)] = nil
         free.append(index)
     }
 }

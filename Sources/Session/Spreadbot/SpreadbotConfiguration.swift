@@ -218,7 +218,7 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
     /// Whether a transport's URL has another host or port than the base URL.
     func goesElsewhere(_ transport: SpreadbotTransport) -> Bool {
         guard let override = overrides[transport] else { return false }
-        return override.host != base.host || override.port != base.port
+        return !override.host.hasSameBytes(as: base.host) || override.port != base.port
     }
 
     private static func parse(

@@ -1,3 +1,5 @@
+import Wire
+
 /// A message or request to send, independent of the transport.
 package struct SpreadbotSend: Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
@@ -45,7 +47,9 @@ package struct SpreadbotSend: Sendable, Equatable {
     package var isMessage: Bool { kind == .text || kind == .binary }
 
     /// Whether it can be sent as a frame of a WebSocket to this path.
-    func isFrame(on path: String) -> Bool { isMessage && (self.path ?? path) == path }
+    func isFrame(on path: String) -> Bool {
+        isMessage && self.path?.hasSameBytes(as: path) ?? true
+    }
 
     /// Its memory for limits. A send without bytes needs memory, too.
     var cost: Int { payload.count + 64 }

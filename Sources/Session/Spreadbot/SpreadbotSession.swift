@@ -204,7 +204,7 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         loseFrames(.max)
         // Each call of disconnect gets its `disconnected`.
         if wasClosing { end(nil) }
-        if path != self.path || !wasEstablished {
+        if !path.hasSameBytes(as: self.path) || !wasEstablished {
             // The configured id belongs to the path that is established first.
             cursor = SpreadbotCursor(id: wasEstablished ? "" : cursor.id)
             wasEstablished = true

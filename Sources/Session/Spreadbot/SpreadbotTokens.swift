@@ -56,8 +56,8 @@ struct SpreadbotTokens: Sendable {
 
     /// Whether these tokens are being refreshed.
     func isRefreshing(access: String, refresh: String) -> Bool {
-        refreshing?.generation == generation && HeaderField.haveSameBytes(access, self.access)
-            && HeaderField.haveSameBytes(refresh, self.refresh)
+        refreshing?.generation == generation && access.hasSameBytes(as: self.access)
+            && refresh.hasSameBytes(as: self.refresh)
     }
 
     /// - Returns: the refresh token to use; nil during another refresh.
@@ -90,7 +90,7 @@ struct SpreadbotTokens: Sendable {
     mutating func endRefresh(refused: Bool) -> Subject {
         guard let (old, spent) = refreshing else { return .none }
         refreshing = nil
-        guard HeaderField.haveSameBytes(spent, refresh) else { return .none }
+        guard spent.hasSameBytes(as: refresh) else { return .none }
         isRefused = refused
         return old == generation || areRefused ? .tokens : .refreshToken
     }

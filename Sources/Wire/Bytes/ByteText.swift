@@ -16,7 +16,17 @@ package struct ByteText: Hashable, Sendable {
     }
 }
 
+extension String? {
+    /// Whether both are nil, or have the same bytes.
+    package func hasSameBytes(as other: String?) -> Bool {
+        guard let self, let other else { return self == nil && other == nil }
+        return self.hasSameBytes(as: other)
+    }
+}
+
 extension String {
+    /// Whether both have the same bytes; `==` would also take different spellings of an accented
+    /// letter for the same text.
     package func hasSameBytes(as other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
         var other = other

@@ -113,7 +113,8 @@ package struct HTTPURL: Equatable, Sendable {
     /// Whether scheme, host and port are the same (RFC 6454 §4).
     package func hasSameOrigin(as other: HTTPURL) -> Bool {
         if server === other.server { return true }
-        return isSecure == other.isSecure && port == other.port && server.zone == other.server.zone
+        return isSecure == other.isSecure && port == other.port
+            && server.zone.hasSameBytes(as: other.server.zone)
             && host.equalsIgnoringASCIICase(other.host)
     }
 
@@ -121,7 +122,8 @@ package struct HTTPURL: Equatable, Sendable {
     /// the same one.
     package func isSecured(_ other: HTTPURL) -> Bool {
         isSecure && !other.isSecure && (port == other.port || port == 443 && other.port == 80)
-            && server.zone == other.server.zone && host.equalsIgnoringASCIICase(other.host)
+            && server.zone.hasSameBytes(as: other.server.zone)
+            && host.equalsIgnoringASCIICase(other.host)
     }
 
     /// This URL with another path and query, which must begin with a slash. nil if they contain
@@ -242,8 +244,8 @@ private final class Server: Sendable, Equatable {
 
     static func == (a: Server, b: Server) -> Bool {
         a === b
-            || a.kind == b.kind && a.isSecure == b.isSecure && a.host == b.host
-                && a.port == b.port && a.zone == b.zone
+            || a.kind == b.kind && a.isSecure == b.isSecure && a.host.hasSameBytes(as: b.host)
+                && a.port == b.port && a.zone.hasSameBytes(as: b.zone)
     }
 }
 
@@ -264,7 +266,7 @@ private final class Login: Sendable, Equatable {
     }
 
     static func == (a: Login, b: Login) -> Bool {
-        a.user == b.user && a.password == b.password
+        a.user.hasSameBytes(as: b.user) && a.password.hasSameBytes(as: b.password)
     }
 }
 

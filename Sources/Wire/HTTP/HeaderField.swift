@@ -16,12 +16,7 @@ package struct HeaderField: Equatable, Sendable {
 
     /// Compares bytes, because `String` treats different bytes as equal (G1).
     package static func == (a: HeaderField, b: HeaderField) -> Bool {
-        haveSameBytes(a.name, b.name) && a.content == b.content
-    }
-
-    package static func haveSameBytes(_ a: String?, _ b: String?) -> Bool {
-        guard let a, let b else { return a == nil && b == nil }
-        return a.utf8.elementsEqual(b.utf8)
+        a.name.hasSameBytes(as: b.name) && a.content == b.content
     }
 }
 

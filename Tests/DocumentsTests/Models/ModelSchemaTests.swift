@@ -26,6 +26,33 @@ import Wire
         #expect(relationships.allSatisfy { $0.storage })
     }
 
+    /// Swift considers the Kelvin sign equal to the letter.
+    @Test func namesAreComparedByBytes() throws {
+        let found = try entities(
+            #"""
+            [{"name": "K", "collection": "K", "relationships": [
+               {"name": "K", "to": "\#u{212A}", "field": "K"},
+               {"name": "\#u{212A}", "to": "K", "field": "\#u{212A}"}]},
+             {"name": "\#u{212A}", "collection": "\#u{212A}"}]
+            """#)
+        let map = try ModelMap(found)
+        let utf8 = { (text: String?) in text.map { Array($0.utf8) } }
+        #expect(utf8(map["K"]?.name) == Array("K".utf8))
+        #expect(utf8(map["\u{212A}"]?.name) == [0xE2, 0x84, 0xAA])
+        #expect(utf8(try map.entity(named: "\u{212A}").collection) == [0xE2, 0x84, 0xAA])
+        #expect(utf8(map["K"]?.relationship("\u{212A}")?.destination) == Array("K".utf8))
+        #expect(map.incoming("K").count == 1 && map.incoming("\u{212A}").count == 1)
+        #expect(throws: RealtimeError.self) {
+            try ModelMap(
+                entities(
+                    #"""
+                    [{"name": "A", "relationships": [{"name": "K", "to": "B", "inverse": "K"}]},
+                     {"name": "B", "relationships": [
+                        {"name": "K", "to": "A", "many": true, "inverse": "\#u{212A}"}]}]
+                    """#))
+        }
+    }
+
     @Test func aCompletedSchemaMeansTheSame() throws {
         let first = try entities(
             """

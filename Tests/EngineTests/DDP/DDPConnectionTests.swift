@@ -83,6 +83,21 @@ struct DDPConnectionTests {
         #expect(meteor.client.shared.locked { meteor.client.shared.session.isSettled })
     }
 
+    /// Swift considers the Kelvin sign equal to the letter.
+    @Test func aStubIsFoundByTheBytesOfItsName() throws {
+        let meteor = try DDPClientHarness()
+        defer { meteor.end() }
+        let client = meteor.client
+        try client.setStub("K") { _, _ in .success(.string("letter")) }
+        #expect(try client.call(DDPRequest("\u{212A}")).get().value == .null)
+        try client.setStub("\u{212A}") { [unowned client] _, _ in
+            .success((try? client.call(DDPRequest("K")).get().value) ?? .null)
+        }
+        #expect(try client.call(DDPRequest("\u{212A}")).get().value == .string("letter"))
+        try client.setStub("\u{212A}", nil)
+        #expect(try client.call(DDPRequest("K")).get().value == .string("letter"))
+    }
+
     @Test func aCallInsideAStubSendsNothing() throws {
         let meteor = try DDPClientHarness()
         defer { meteor.end() }

@@ -91,6 +91,29 @@ import Testing
         #expect(try models.find(Renamed.self, id: "a")?.plain == plain.reference)
     }
 
+    /// Swift considers the Kelvin sign equal to the letter.
+    struct Kelvin: DDPModel {
+        var id = String.randomID()
+        var letter = ""
+        var sign: Plain.Reference?
+
+        enum CodingKeys: String, CodingKey {
+            case id = "_id"
+            case letter = "K"
+            case sign = "\u{212A}"
+        }
+    }
+    @Test func fieldsAreComparedByBytes() throws {
+        let client = try DDPClient("ws://127.0.0.1:1")
+        let models = try DDPModels(client, Kelvin.self)
+        let plain = Plain()
+        try models.insert(Kelvin(id: "a", letter: "l", sign: plain.reference))
+        #expect(
+            try client.collection("kelvins")["a"]?.fields
+                == ["K": "l", "\u{212A}": .string(plain.id)])
+        #expect(try models.find(Kelvin.self, id: "a")?.letter == "l")
+    }
+
     final class Shared: DDPModel {
         let id: String
         init() { id = String.randomID() }

@@ -257,6 +257,25 @@ struct DDPAccountTests {
         #expect(model.reopen().contains(#"> method 3 login [{"resume":"N"}]"#))
     }
 
+    /// Swift considers the Kelvin sign equal to the letter.
+    @Test func usersAndTokensAreComparedByBytes() throws {
+        let tokens = try ["K", "\u{212A}"].flatMap { user in
+            try ["K", "\u{212A}"].map {
+                let text = #"{"userId":"\#(user)","token":"\#($0)","life":1}"#
+                return try #require(DDPLoginToken(text: text))
+            }
+        }
+        for (first, token) in tokens.enumerated() {
+            for (second, other) in tokens.enumerated() {
+                #expect((token == other) == (first == second))
+            }
+        }
+        let model = DDPModel.connected()
+        model.session.setUserID("K", now: model.now)
+        model.session.setUserID("\u{212A}", now: model.now)
+        #expect(model.done().filter { $0.hasPrefix("user ") }.count == 2)
+    }
+
     /// The login of a user, which replaces that of another one whose token is kept, loses its
     /// connection after its result, and before it is completed.
     @Test func aLoginThatIsNotKeptYetIsTheNewest() throws {

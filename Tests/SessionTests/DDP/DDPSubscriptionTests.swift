@@ -1,7 +1,8 @@
 import Documents
-import Session
 import Testing
 import Wire
+
+@testable import Session
 
 struct DDPSubscriptionTests {
     // MARK: Streams
@@ -32,6 +33,39 @@ struct DDPSubscriptionTests {
         model.added("a")
         model.pass(.milliseconds(5))
         #expect(model.done() == ["a {}"])
+    }
+
+    /// Swift considers the Kelvin sign equal to the letter.
+    @Test func aStreamIsNamedByBytes() {
+        let model = DDPModel.connected()
+        model.session.setStream("K", true)
+        model.server(#"{"msg":"added","collection":"\#u{212A}","id":"a","fields":{}}"#)
+        #expect(!model.done().contains { $0.contains(": added") })
+        model.session.setStream("\u{212A}", false)
+        model.server(#"{"msg":"changed","collection":"K","id":"a","fields":{}}"#)
+        #expect(model.done() == ["K: changed a {} []"])
+    }
+
+    @Test func aSubscriptionIsNamedByBytes() {
+        var subscriptions = DDPSubscriptions()
+        for id in ["K", "\u{212A}"] {
+            subscriptions.insert(
+                DDPSubscription(id: id, name: id, params: [], keep: .zero))
+            subscriptions.ends(id, on: 1)
+        }
+        subscriptions.change("\u{212A}") { $0.isReady = true }
+        #expect(subscriptions["K"]?.isReady == false)
+        #expect(subscriptions["\u{212A}"]?.isReady == true)
+        subscriptions.hasEnded("K")
+        #expect(subscriptions.unanswered.count == 1)
+        #expect(subscriptions.remove("K")?.name == "K")
+        #expect(subscriptions.inOrder.map { $0.isReady } == [true])
+        var quiescence = DDPQuiescence()
+        quiescence.reviving = [ByteText("K")]
+        quiescence.hold(.ready(["\u{212A}"]), bytes: 1)
+        #expect(quiescence.isWaiting)
+        quiescence.hold(.ready(["K"]), bytes: 1)
+        #expect(!quiescence.isWaiting)
     }
 
     @Test func aStreamWaitsForNothing() {
