@@ -1,17 +1,17 @@
-package import Session
+import Session
 import Wire
-
-/// Performs the actions that follow from an exchange: the client.
-package typealias RESTDriver = ClientDriver<RESTSession, RESTConfiguration, RESTClientHandlers>
 
 /// One request with its exchanges, one after the other. Created on any thread, used on the loop's.
 ///
 /// Unchecked because it crosses threads once, through the loop's queue.
 final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
+    /// What a request knows of its client.
+    typealias Client = ClientDriver<RESTSession, RESTConfiguration, RESTClientHandlers>
+
     let number: UInt64
     @exclusivity(unchecked) var id: RESTSession.ID = 0
     let request: RESTRequest
-    let driver: RESTDriver
+    let client: Client
     @exclusivity(unchecked) private var handlers: RESTHandlers
     @exclusivity(unchecked) private var transfer: HTTPTransfer?
     @exclusivity(unchecked) private var body = ByteBuffer()
@@ -35,9 +35,9 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
 
     init(
         _ number: UInt64, _ request: RESTRequest, _ handlers: RESTHandlers,
-        by driver: RESTDriver
+        by client: Client
     ) {
-        self.driver = driver
+        self.client = client
         self.number = number
         self.handlers = handlers
         self.request = request
@@ -54,7 +54,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
                 outcome: RESTOutcome(error: error, url: url), body: .empty, httpVersion: 0))
     }
 
-    // MARK: For the driver
+    // MARK: For the client
 
     /// - Parameter handles: provides the easy handle, and takes it back.
     func start(
@@ -71,7 +71,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         logStart()
         if rewinds, case .stream = request.body, !mayCall || handlers.rewind?() != true {
             let error = RealtimeError(.cancelled, "the request's body cannot be read again")
-            return driver.session.failed(id, error, now: Loop.now())
+            return client.session.failed(id, error, now: Loop.now())
         }
         let policy = self.request.policy
         var options = HTTPTransferOptions()
@@ -94,7 +94,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             self.transfer = transfer
         } catch {
             let failure = HTTPFailure(error, precedesRequest: true)
-            driver.session.ended(id, failure, now: Loop.now(), random: randomFraction())
+            client.session.ended(id, failure, now: Loop.now(), random: randomFraction())
         }
     }
 
@@ -106,7 +106,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     func timeOut() {
         let now = Loop.now()
         if !isAnswered, RESTCall.isLong(request.http.body), let moved = transfer?.bodyMoved(now),
-            driver.session.continues(id, moved: moved, now: now)
+            client.session.continues(id, moved: moved, now: now)
         {
             return
         }
@@ -157,7 +157,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         // A server that has responded does not wait for the rest of the request's body, unless both
         // bodies are streamed.
         let isHeld = isAnswered ? handlers.body != nil && (isPaused || wantsBody) : wantsBody
-        driver.session.setHeld(id, isHeld, now: Loop.now())
+        client.session.setHeld(id, isHeld, now: Loop.now())
     }
 
     /// A short body is in the kernel's buffer at once.
@@ -175,11 +175,11 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     }
 
     /// Once the loop is freed, only `done` may be called, and `loopClosed` has done that.
-    private var mayCall: Bool { driver.loop.mayCall }
+    private var mayCall: Bool { client.loop.mayCall }
 
     private func end(_ failure: HTTPFailure?) {
-        driver.session.ended(id, failure, now: Loop.now(), random: randomFraction())
-        guard let next = driver.session.next(of: id, now: Loop.now()) else { return }
+        client.session.ended(id, failure, now: Loop.now(), random: randomFraction())
+        guard let next = client.session.next(of: id, now: Loop.now()) else { return }
         log(next)
         guard mayCall else { return }
         handlers.retry?(RESTRetry(cause: next.cause, delay: next.delay, attempt: next.number))
@@ -190,19 +190,19 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         guard mayCall else { return }
         handlers.retry?(
             RESTRetry(
-                cause: driver.session.wait(of: id), delay: nil,
-                attempt: driver.session.attempt(of: id) + 1))
+                cause: client.session.wait(of: id), delay: nil,
+                attempt: client.session.attempt(of: id) + 1))
     }
 
     private func fail(_ error: RealtimeError) {
-        driver.session.failed(id, error, now: Loop.now())
-        driver.act()
+        client.session.failed(id, error, now: Loop.now())
+        client.act()
     }
 
     // MARK: HTTPTransferOwner
 
     func leavesServer(after head: ResponseHead) -> Bool {
-        driver.session.leavesServer(id, after: head.status)
+        client.session.leavesServer(id, after: head.status)
     }
 
     func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
@@ -211,7 +211,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         connection = transfer.connection
         isAnswered = true
         if isPaused || wantsBody { updateHeld() }
-        let reception = driver.session.received(
+        let reception = client.session.received(
             head, of: id, isShared: httpVersion >= 20, isNew: transfer.madeConnection,
             now: Loop.now(), wallClock: Loop.wallClock(), random: randomFraction())
         switch reception {
@@ -219,14 +219,14 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             isDiscarding = true
             transfer.stopDecoding()
         case .deliver:
-            if let handle = handlers.head, let outcome = driver.session.outcome(of: id) {
+            if let handle = handlers.head, let outcome = client.session.outcome(of: id) {
                 handle(
                     RESTHead(
                         outcome: outcome, head: head, httpVersion: httpVersion,
                         connection: connection))
             }
         }
-        driver.act()
+        client.act()
     }
 
     func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
@@ -236,10 +236,10 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             guard discarded > RESTCall.discardLimit else { return }
             drop()
             end(nil)
-            return driver.act()
+            return client.act()
         }
         if let handle = handlers.body {
-            driver.session.receivedBytes(of: id, now: Loop.now())
+            client.session.receivedBytes(of: id, now: Loop.now())
             return handle(body)
         }
         let limit = request.policy.bodyLimit
@@ -257,19 +257,19 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         self.body.append(body)
     }
 
-    func answerCame(by transfer: HTTPTransfer) { driver.session.answerCame(id) }
+    func answerCame(by transfer: HTTPTransfer) { client.session.answerCame(id) }
 
     func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
         self.transfer = nil
         guard mayCall else { return }
-        if failure?.precedesRequest == true { driver.noteNetwork() }
+        if failure?.precedesRequest == true { client.noteNetwork() }
         end(failure)
-        driver.act()
+        client.act()
     }
 
     func progressed(_ progress: HTTPTransfer.Progress, by transfer: HTTPTransfer) {
         guard mayCall else { return }
-        if progress.sent > sentBytes { driver.session.sent(id, now: Loop.now()) }
+        if progress.sent > sentBytes { client.session.sent(id, now: Loop.now()) }
         sentBytes = progress.sent
         bytesToSend = progress.toSend
         handlers.progress?(
@@ -282,7 +282,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         guard mayCall else { return }
         wantsBody = false
         updateHeld()
-        driver.session.bodyUsed(id)
+        client.session.bodyUsed(id)
         // Not the loop's buffer: we may be in a callback that received a part of it.
         withUnsafeTemporaryAllocation(byteCount: RESTCall.sourceBytes, alignment: 16) { space in
             let step = handlers.source?(space) ?? .end
@@ -307,5 +307,5 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         }
     }
 
-    func loopClosed() { driver.loopClosed() }
+    func loopClosed() { client.loopClosed() }
 }

@@ -8,7 +8,7 @@ extension RESTCall {
     func logStart() {
         Log.write(
             .debug,
-            "\(name), attempt \(driver.session.attempt(of: id)) of \(request.policy.attempts)")
+            "\(name), attempt \(client.session.attempt(of: id)) of \(request.policy.attempts)")
     }
 
     func logWait() { Log.write(.info, "\(name): there is no network; it waits for one") }

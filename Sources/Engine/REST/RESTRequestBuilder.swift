@@ -132,15 +132,21 @@ package final class RESTRequestBuilder {
     }
 
     /// Sends the request. Its terminal callback runs later, exactly once.
-    /// - Parameter assigned: called with the number before any callback of the request.
     /// - Returns: its number, for `RESTClient.cancel`.
     @discardableResult
-    package func send(
-        assigned: (UInt64) -> Void = { _ in }
-    ) throws(RealtimeError) -> UInt64 {
+    package func send() throws(RealtimeError) -> UInt64 {
         try client.checkOpen()
         let (request, handlers) = try copy()
-        return client.send(request, handlers, assigned)
+        return client.send(request, handlers)
+    }
+
+    /// Calls one more function with the number of the request, before any of its callbacks.
+    package func addNumberHandler(_ assigned: @escaping (UInt64) -> Void) {
+        let others = handlers.assigned
+        handlers.assigned = { number in
+            others?(number)
+            assigned(number)
+        }
     }
 
     /// The request as it is now. A body's source can serve one request at a time, and is rewound

@@ -241,8 +241,8 @@ package final class SpreadbotConnection:
                 try options.setTokens(access: access, refresh: refresh)
             }
         }
-        var probe = options.read { $0.pointee }
-        try probe.setTokens(access: access, refresh: refresh)
+        var checked = options.read { $0.pointee }
+        try checked.setTokens(access: access, refresh: refresh)
         publish { ($0.accessToken, $0.refreshToken) = (access, refresh) }
         onLoop { [self] in
             session.setTokens(access: access, refresh: refresh, now: Loop.now())

@@ -193,10 +193,10 @@ extension SpreadbotConnection {
                     leg.number, isClean: end.isClean && code == .normal, written: leg.written)
                 return act()
             }
-            let said = end.reason.isEmpty ? "" : ": \(end.reason.quoted(upTo: 60))"
+            let reason = end.reason.isEmpty ? "" : ": \(end.reason.quoted(upTo: 60))"
             let closed = RealtimeError(
                 .connectionLost,
-                "\(configuration.base.displayName) closed the WebSocket with \(code)\(said)")
+                "\(configuration.base.displayName) closed the WebSocket with \(code)\(reason)")
             legEnded(
                 leg,
                 SpreadbotLegEnd(

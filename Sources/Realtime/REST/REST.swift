@@ -159,7 +159,8 @@ public final class REST: Sendable {
                 return try await withCheckedThrowingContinuation { continuation in
                     builder.handlers.done = { continuation.resume(with: REST.result($0)) }
                     do {
-                        try builder.send { sent in number.withLock { $0 = sent } }
+                        builder.addNumberHandler { sent in number.withLock { $0 = sent } }
+                        try builder.send()
                     } catch {
                         builder.handlers.done = nil
                         continuation.resume(throwing: error)

@@ -202,7 +202,7 @@ extension REST {
             case .pieces(let length, let sequence):
                 let upload = Upload(sequence, builder.client)
                 builder.setBody(length: length, { upload.next($0) }, rewind: nil)
-                builder.handlers.assigned = { upload.set(number: $0) }
+                builder.addNumberHandler { upload.set(number: $0) }
             case .source(let length, let source):
                 let state = Mutex(try source())
                 builder.setBody(

@@ -124,7 +124,8 @@ extension REST {
                     }
                 }
                 do {
-                    try builder.send { exchange.set($0) }
+                    builder.addNumberHandler { exchange.set($0) }
+                    try builder.send()
                 } catch {
                     builder.handlers.done = nil
                     continuation.resume(throwing: error)

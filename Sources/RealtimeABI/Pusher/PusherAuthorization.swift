@@ -49,7 +49,7 @@ extension PusherHandlers {
     mutating func onAuthorize(_ box: CallbackBox<rt_pusher_authorize_fn>) {
         authorize = box.function.map { function in
             { authorization in
-                authorization.request.view {
+                authorization.request.show {
                     function($0, PusherAuthorization.export(authorization), box.user)
                 }
             }
@@ -61,7 +61,7 @@ extension PusherHandlers {
         prepareAuthorization = box.function.map { function in
             { request, http in
                 withExtendedLifetime(http) {
-                    request.view {
+                    request.show {
                         function(
                             $0, OpaquePointer(Unmanaged.passUnretained(http).toOpaque()), box.user)
                     }

@@ -63,7 +63,7 @@ private final class SignInCall: PusherSignInCall, @unchecked Sendable {
     func answered(_ failure: PusherSubscriptionFailure?) {
         if let function = box.function {
             if let failure {
-                failure.view.view { function($0, box.user) }
+                failure.view.show { function($0, box.user) }
             } else {
                 function(nil, box.user)
             }
@@ -96,7 +96,7 @@ extension PusherHandlers {
     /// RT_ERROR_CANCELLED after `rt_pusher_sign_out`. Since 0.1.
     mutating func onSignInFailed(_ box: CallbackBox<rt_failure_fn>) {
         signInFailed = box.function.map { function in
-            { failure in failure.view.view { function($0, box.user) } }
+            { failure in failure.view.show { function($0, box.user) } }
         }
     }
 

@@ -203,7 +203,7 @@ extension PusherWatchlistEvent {
 
 extension PusherAuthorizationRequest {
     /// Calls `body` with a view of this.
-    func view<Result>(_ body: (UnsafePointer<rt_pusher_auth_request>) -> Result) -> Result {
+    func show<Result>(_ body: (UnsafePointer<rt_pusher_auth_request>) -> Result) -> Result {
         let names = channels.reduce(into: []) { $0 += Array($1.text.utf8) + [UInt8(ascii: "\n")] }
         var texts = ViewTexts()
         let (socketID, list) = (texts.add(socketID), texts.add(names))

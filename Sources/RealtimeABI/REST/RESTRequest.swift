@@ -265,7 +265,7 @@ extension RESTRequestBuilder {
                     let failure = FailureView(
                         error: retry.cause, httpStatus: retry.cause.response?.status ?? 0,
                         retryIn: retry.delay, attempt: retry.attempt)
-                    failure.view { function($0, box.user) }
+                    failure.show { function($0, box.user) }
                 }
             }
         }

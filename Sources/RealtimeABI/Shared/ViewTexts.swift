@@ -92,7 +92,7 @@ final class KeptView<View> {
 
 extension Opened {
     /// Calls `body` with a view of this.
-    func view(
+    func show(
         transport: Int32 = 0, resumed: Bool = false, _ body: (UnsafePointer<rt_opened>) -> Void
     ) {
         var texts = ViewTexts()
@@ -145,7 +145,7 @@ struct FailureView {
     var closeReason = ""
 
     /// Calls `body` with a view of this.
-    func view<Result>(_ body: (UnsafePointer<rt_failure>) -> Result) -> Result {
+    func show<Result>(_ body: (UnsafePointer<rt_failure>) -> Result) -> Result {
         var texts = ViewTexts()
         let make = fill(&texts)
         return texts.read { text in
@@ -200,7 +200,7 @@ struct ClosedView {
     var isClean = false
 
     /// Calls `body` with a view of this.
-    func view(_ body: (UnsafePointer<rt_closed>) -> Void) {
+    func show(_ body: (UnsafePointer<rt_closed>) -> Void) {
         var texts = ViewTexts()
         let message = texts.add(error?.message ?? "")
         let reason = texts.add(reason)
@@ -218,7 +218,7 @@ struct ClosedView {
 // Engine handlers that call a C function with a view; nil for NULL.
 
 func openedHandler(_ box: CallbackBox<rt_opened_fn>) -> ((Opened) -> Void)? {
-    box.function.map { function in { $0.view { function($0, box.user) } } }
+    box.function.map { function in { $0.show { function($0, box.user) } } }
 }
 
 /// - Throws: `.notFound` without one.
@@ -229,11 +229,11 @@ func show(
     guard let opened else {
         throw RealtimeError(.notFound, "there was no connection yet")
     }
-    opened.view { fn($0, user) }
+    opened.show { fn($0, user) }
 }
 
 func failureHandler(_ box: CallbackBox<rt_failure_fn>) -> ((HTTPSourceFailure) -> Void)? {
-    box.function.map { function in { $0.view.view { function($0, box.user) } } }
+    box.function.map { function in { $0.view.show { function($0, box.user) } } }
 }
 
 // These two do not use `map`: Swift 6.3.1 crashes on one that returns a throwing closure.
@@ -252,7 +252,7 @@ func credentialsHandler(
             .httpStatus, "the server answered \(response.status)", response: response)
         let refusal = FailureView(error: error, httpStatus: response.status)
         return try named(
-            refusal.view { function($0, box.user) }, "what the credentials callback answered",
+            refusal.show { function($0, box.user) }, "what the credentials callback answered",
             "RT_CREDENTIALS_NONE, RT_CREDENTIALS_READY or RT_CREDENTIALS_LATER")
     }
 }

@@ -32,7 +32,7 @@ extension SpreadbotHandlers {
     mutating func onOpen(_ box: CallbackBox<rt_opened_fn>) {
         open = box.function.map { function in
             { transport, resumed, opened in
-                opened.view(transport: transport.rawValue, resumed: resumed) {
+                opened.show(transport: transport.rawValue, resumed: resumed) {
                     function($0, box.user)
                 }
             }
@@ -64,7 +64,7 @@ extension SpreadbotHandlers {
     /// (`rt_spreadbot_set_max_rounds`). Since 0.1.
     mutating func onError(_ box: CallbackBox<rt_failure_fn>) {
         error = box.function.map { function in
-            { $0.view.view { function($0, box.user) } }
+            { $0.view.show { function($0, box.user) } }
         }
     }
 
@@ -89,7 +89,7 @@ extension SpreadbotHandlers {
     /// `rt_spreadbot_start` may be called again, even inside the callback. Since 0.1.
     mutating func onClosed(_ box: CallbackBox<rt_closed_fn>) {
         disconnected = box.function.map { function in
-            { ClosedView(error: $0).view { function($0, box.user) } }
+            { ClosedView(error: $0).show { function($0, box.user) } }
         }
     }
 }

@@ -45,7 +45,7 @@ public typealias rt_websocket_pong_fn =
 extension WebSocketHandlers {
     /// Sets the callback for the open connection. Since 0.1.
     mutating func onOpen(_ box: CallbackBox<rt_opened_fn>) {
-        open = { $0.view { box.function?($0, box.user) } }
+        open = { $0.show { box.function?($0, box.user) } }
         if box.function == nil { open = nil }
     }
 
@@ -95,7 +95,7 @@ extension WebSocketHandlers {
     /// RT_ERROR_CONNECT; `retry_in_ms` is then -1, and `attempt` is the number of the attempt that
     /// was lost, 0 for the first connection. Since 0.1.
     mutating func onError(_ box: CallbackBox<rt_failure_fn>) {
-        failed = { $0.view.view { box.function?($0, box.user) } }
+        failed = { $0.view.show { box.function?($0, box.user) } }
         if box.function == nil { failed = nil }
     }
 
@@ -120,7 +120,7 @@ extension WebSocketHandlers {
     /// does not answer the close frame within the close timeout, `code` is 1006 and `status` is
     /// RT_OK. Since 0.1.
     mutating func onClosed(_ box: CallbackBox<rt_closed_fn>) {
-        close = { $0.view.view { box.function?($0, box.user) } }
+        close = { $0.view.show { box.function?($0, box.user) } }
         if box.function == nil { close = nil }
     }
 

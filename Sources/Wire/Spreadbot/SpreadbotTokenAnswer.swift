@@ -48,9 +48,9 @@ package struct SpreadbotTokenAnswer: Equatable, Sendable {
         guard let object = (try? JSONValue(parsing: body))?.objectValue,
             let code = object["error"]?.stringValue
         else { return nil }
-        let said = object["error_description"]?.stringValue.map {
+        let description = object["error_description"]?.stringValue.map {
             ": " + secrets.redacted($0).quoted(upTo: 100)
         }
-        return secrets.redacted(code).quoted(upTo: 60) + (said ?? "")
+        return secrets.redacted(code).quoted(upTo: 60) + (description ?? "")
     }
 }

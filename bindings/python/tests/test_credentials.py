@@ -55,7 +55,7 @@ def test_credentials_that_are_no_headers(run, answer):
         run(main(url))
 
 
-def test_what_credentials_raise_is_told_alike(run, serve):
+def test_what_credentials_raise_is_reported_alike(run, serve):
     """By each object, in the text and as the cause, and once."""
 
     def refuse(connection, number):

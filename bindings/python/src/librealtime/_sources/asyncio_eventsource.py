@@ -24,7 +24,7 @@ class EventSource(AsyncSource[ServerSentEvent], BaseEventSource):
 
     # Whether ids are confirmed after awaiting the handlers.
     _are_awaited = False
-    _told_id: str | None = None
+    _reported_id: str | None = None
 
     def reset_stored_id(self) -> None:
         super().reset_stored_id()
@@ -38,10 +38,10 @@ class EventSource(AsyncSource[ServerSentEvent], BaseEventSource):
 
     reset_stored_id.__doc__ = BaseEventSource.reset_stored_id.__doc__
 
-    def _was_told(self, id_: str) -> None:
+    def _was_handled(self, id_: str) -> None:
         # An event without its own id must not restore an id that was reset.
-        is_forgotten = self._is_forgotten or id_ == self._told_id
-        self._told_id = id_
+        is_forgotten = self._is_forgotten or id_ == self._reported_id
+        self._reported_id = id_
         handle = self._confirmed_handle
         if handle is None or (self._worker is None and not self._are_awaited):
             return

@@ -176,9 +176,9 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
         if self._is_taken and not self._is_closed:
             self._queue(sse, size)
         elif self._confirmed_handle is not None:
-            self._was_told(id_)
+            self._was_handled(id_)
 
-    def _was_told(self, id_: str) -> None:
+    def _was_handled(self, id_: str) -> None:
         """Called after an event's handlers have returned; their results may still be awaited."""
 
     def _hand_over(self, handler: EventHandler) -> None:

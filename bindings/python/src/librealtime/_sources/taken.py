@@ -44,7 +44,7 @@ class Taken:
         # Each consumer's item, as the id of the item before it; in the order of the items.
         self._before: dict[Any, str | None] = {}
         self._last: str | None = None
-        self._told: str | None = None
+        self._reported: str | None = None
         # Reentrant: `tell` may call a function of the caller that resets the id.
         self._lock = threading.RLock()
 
@@ -58,7 +58,7 @@ class Taken:
         """Drops the ids of all items taken so far."""
         with self._lock:
             # A later item without its own id must not restore one, either.
-            self._told = self._last
+            self._reported = self._last
             self._before = dict.fromkeys(self._before)
             self._last = None
 
@@ -69,7 +69,7 @@ class Taken:
             for other in [other for other in self._before if self._is_gone(other, is_leaving)]:
                 del self._before[other]
             id_ = next(iter(self._before.values()), self._last)
-            if id_ is not None and id_ != self._told:
-                self._told = id_
+            if id_ is not None and id_ != self._reported:
+                self._reported = id_
                 # Inside the lock, so that ids are reported in order.
                 tell(id_)
