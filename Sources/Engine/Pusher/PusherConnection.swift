@@ -29,8 +29,7 @@ package final class PusherConnection:
     @exclusivity(unchecked) var socketNumber: UInt64 = 0
     @exclusivity(unchecked) var reader = PusherEnvelopeReader()
     @exclusivity(unchecked) var batch = PusherBatch()
-    /// What a handler has made of the event that is being delivered, for the event's others.
-    @exclusivity(unchecked) package var copy: AnyObject?
+    package let copy = PusherEventCopy()
     /// Makes the requests for authorization.
     var authorizer: RESTClient?
     /// The client's numbers of requests, by the session's.

@@ -15,8 +15,8 @@ extension PusherConnection {
             let isHandled = try reader.read(bytes) { envelope -> Bool in
                 switch session.received(envelope, on: socketNumber, now: Loop.now()) {
                 case .handled: return true
-                case .deliver(let number):
-                    deliver(PusherEventView(envelope), number)
+                case .deliver(let number, let channel):
+                    deliver(PusherEventView(envelope), number, channel)
                     return false
                 }
             }
@@ -42,17 +42,17 @@ extension PusherConnection {
     /// Calls the handlers of an event: those of the connection, then those of its channel. Handlers
     /// that they bind wait for the next event.
     @inline(__always)
-    private func deliver(_ view: PusherEventView, _ number: PusherSession.ChannelID?) {
-        var channel: PusherChannelHandle?
-        if let number {
-            guard let found = self.channel(number) else { return }
-            channel = found
-        }
+    private func deliver(
+        _ view: PusherEventView, _ number: PusherSession.ChannelID?,
+        _ registration: (any PusherRegistration)?
+    ) {
+        if number != nil, registration == nil { return }
+        let channel = registration.map { handle($0) }
         let ofAll = bindings.handlers(of: view.event)
         let ofChannel = channel?.bindings.handlers(of: view.event)
         ofAll.call(view, channel, gate)
         ofChannel?.call(view, channel, gate)
-        if copy != nil { copy = nil }
+        if copy.value != nil { copy.value = nil }
         if let inbox, !isClosed { keep(ReceivedMemory(view, channel: number ?? 0), in: inbox) }
         guard handlers.events != nil, !isClosed else { return }
         batch.append(view, channel: number ?? 0)
@@ -79,12 +79,13 @@ extension PusherConnection {
             Log.write(.warning, "the Pusher server reports an error\(code)")
             handlers.error?(error)
         case .event(let event, let number):
-            PusherEventView.of(event) { deliver($0, number) }
+            let channel = number.flatMap { session.registration(of: $0) }
+            PusherEventView.of(event) { deliver($0, number, channel) }
         case .userEvent(let event):
             PusherEventView.of(event) {
                 userBindings.handlers(of: $0.event).call($0, nil, gate)
             }
-            copy = nil
+            copy.value = nil
         case .signedIn(let id, let data): handlers.signedIn?(id, Array(data.utf8))
         case .signInFailed(let failure):
             Log.write(.warning, "the sign-in failed: \(failure.error.message)")

@@ -24,10 +24,14 @@ extension PusherConnection {
         session.unsubscribe(handle.number, now: Loop.now())
     }
 
+    func channel(_ number: PusherSession.ChannelID) -> PusherChannelHandle? {
+        session.registration(of: number).map { handle($0) }
+    }
+
     /// The session keeps the handles of its channels; all were passed to it by `subscribeNow`.
     @inline(__always)
-    func channel(_ number: PusherSession.ChannelID) -> PusherChannelHandle? {
-        session.registration(of: number).map { unsafeDowncast($0, to: PusherChannelHandle.self) }
+    func handle(_ registration: any PusherRegistration) -> PusherChannelHandle {
+        unsafeDowncast(registration, to: PusherChannelHandle.self)
     }
 
     func perform(_ command: PusherSession.Command) {

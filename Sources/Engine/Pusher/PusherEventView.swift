@@ -68,3 +68,12 @@ package struct PusherEventView {
         return found ?? nil
     }
 }
+
+/// What a handler has made of the event that is being delivered, for the event's other handlers.
+///
+/// Unchecked because it belongs to the loop's thread.
+package final class PusherEventCopy: @unchecked Sendable {
+    @exclusivity(unchecked) package var value: AnyObject?
+
+    init() {}
+}

@@ -33,11 +33,11 @@ extension PusherDispatcher {
 
     /// The event for which the engine is calling a handler; all of its handlers get the same copy.
     func event(_ view: PusherEventView, _ channel: PusherChannelHandle?) -> PusherEvent {
-        if let copy = connection?.copy {
+        if let copy = copy?.value {
             return PusherEvent(unsafeDowncast(copy, to: PusherEvent.Copy.self))
         }
         let copy = PusherEvent.Copy(view, channel)
-        connection?.copy = copy
+        self.copy?.value = copy
         return PusherEvent(copy)
     }
 

@@ -30,6 +30,8 @@ final class PusherDispatcher: Sendable {
     private let queues: HandlerQueues
     private let parsesData: Bool
     private let stateHub: StateHub<ConnectionState>
+    /// The connection's, because each use of an unowned reference costs as much as a small event.
+    let copy: PusherEventCopy?
     /// It retains this object and outlives every handler.
     unowned let connection: Engine.PusherConnection?
 
@@ -38,6 +40,7 @@ final class PusherDispatcher: Sendable {
         _ stateHub: StateHub<ConnectionState>
     ) {
         self.connection = connection
+        copy = connection?.copy
         self.stateHub = stateHub
         parsesData = options.attemptToReturnJSONObject
         queues = HandlerQueues(

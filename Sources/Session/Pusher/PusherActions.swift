@@ -176,11 +176,11 @@ package protocol PusherSignInCall: AnyObject, Sendable {
 package protocol PusherRegistration: AnyObject, Sendable {}
 
 /// What to do with a message.
-package enum PusherReception: Equatable, Sendable {
+package enum PusherReception: Sendable {
     /// Nothing. Actions may have been queued.
     case handled
     /// Call the handlers: the global ones, and those of this channel if there is one.
-    case deliver(PusherSession.ChannelID?)
+    case deliver(PusherSession.ChannelID?, (any PusherRegistration)?)
 }
 
 extension PusherSession {

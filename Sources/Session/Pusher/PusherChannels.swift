@@ -76,6 +76,8 @@ struct PusherChannels: Sendable {
         let id: ID
         let isEncrypted: Bool
         let isCancelled: Bool
+        /// The driver's object; nil once it is unsubscribed, and for the channel of the user.
+        var registration: (any PusherRegistration)?
     }
 
     private var routes = ByteTable<Route>()
@@ -153,7 +155,8 @@ struct PusherChannels: Sendable {
     private mutating func route(_ id: ID) {
         guard let entry = entries[id] else { return }
         routes[entry.name.text] = Route(
-            id: id, isEncrypted: entry.name.kind == .encrypted, isCancelled: entry.isCancelled)
+            id: id, isEncrypted: entry.name.kind == .encrypted, isCancelled: entry.isCancelled,
+            registration: entry.registration)
     }
 }
 

@@ -70,7 +70,7 @@ extension PusherSession {
                 report(.watchlist(event))
                 return .handled
             }
-            return deliver(envelope, name, nil)
+            return deliver(envelope, name, nil, nil)
         }
         guard let route = channels[channel], !route.isCancelled else {
             log("an event of a channel that is not registered")
@@ -84,16 +84,17 @@ extension PusherSession {
             receivedEncrypted(envelope, route.id, now)
             return .handled
         }
-        return deliver(envelope, name, route.id)
+        return deliver(envelope, name, route.id, route.registration)
     }
 
     /// Leaves an event to the driver, unless it waits for earlier actions, or may quote what was
     /// sent.
     private mutating func deliver(
-        _ envelope: PusherEnvelope, _ name: PusherEventName, _ id: ChannelID?
+        _ envelope: PusherEnvelope, _ name: PusherEventName, _ id: ChannelID?,
+        _ registration: (any PusherRegistration)?
     ) -> PusherReception {
         let mayQuote = name == .otherProtocol && PusherEvent.isAboutFailure(envelope.event)
-        guard hasActions || mayQuote else { return .deliver(id) }
+        guard hasActions || mayQuote else { return .deliver(id, registration) }
         report(.event(PusherEvent(envelope), id))
         return .handled
     }

@@ -261,7 +261,7 @@ final class PusherModel {
 
     /// - Returns: what was done, or how the event is delivered.
     func receive(_ text: String, on socket: UInt64? = nil) -> [String] {
-        if case .deliver(let id)? = received(text, on: socket) {
+        if case .deliver(let id, _)? = received(text, on: socket) {
             return ["deliver\(id.map { " on \($0)" } ?? "")"] + done()
         }
         return done()

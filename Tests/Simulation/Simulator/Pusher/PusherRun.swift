@@ -402,7 +402,7 @@ final class PusherRun {
             }
         }
         checkAnswers()
-        if case .deliver(let id)? = reception {
+        if case .deliver(let id, _)? = reception {
             world.trace("user", "\(event) on \(id.map { "\($0)" } ?? "none"), at once")
             if event.hasPrefix("e"), let id { ledger.delivered(event, id) }
             world.count("delivered")
