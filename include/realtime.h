@@ -8047,6 +8047,27 @@ typedef struct rt_ddp_change {
 /** Receives a change of a document, or of a live query's result. Since 0.1. */
 typedef void (*rt_ddp_change_fn)(const rt_ddp_change *change, void *user);
 
+/** A live query that has ended by itself. Since 0.1. */
+typedef struct rt_ddp_query_end {
+  /** The size of the struct in the library that filled it. */
+  size_t struct_bytes;
+  /** The query's number. */
+  uint64_t query;
+  /** The collection. */
+  const char *collection;
+  /** Its length in bytes. */
+  size_t collection_length;
+  /** Why it ended, an `rt_status`: RT_ERROR_INVALID_ARGUMENT. */
+  int32_t status;
+  /** Zero. */
+  int32_t reserved;
+  /** A sentence about it. */
+  const char *message;
+} rt_ddp_query_end;
+
+/** Receives a live query that has ended by itself. Since 0.1. */
+typedef void (*rt_ddp_query_end_fn)(const rt_ddp_query_end *end, void *user);
+
 /** A change of the user who is logged in. Since 0.1. */
 typedef struct rt_ddp_account_event {
   /** The size of the struct in the library that filled it. */
@@ -8117,6 +8138,17 @@ rt_status rt_ddp_on_open(rt_ddp *ddp, rt_ddp_open_fn fn, void *user, rt_destroy_
  * Since 0.1.
  */
 rt_status rt_ddp_on_change(rt_ddp *ddp, rt_ddp_change_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for live queries that have ended by themselves, those of feeds, too: their
+ * regular expressions need too many steps for documents that have changed. Such a query has
+ * reported all changes before, and reports no more.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+ * Since 0.1.
+ */
+rt_status rt_ddp_on_query_end(
+    rt_ddp *ddp, rt_ddp_query_end_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
  * Sets the callback that runs when the documents of an earlier run (`rt_ddp_set_document_file`)
@@ -8595,7 +8627,8 @@ rt_status rt_ddp_find(
 
 /**
  * Reports the result of a query, and then each change of it, document by document: applied one
- * after the other, the changes turn the old result into the new one. Any thread.
+ * after the other, the changes turn the old result into the new one. A query can end by itself, see
+ * `rt_ddp_on_query_end`. Any thread.
  *
  * selector: and the following, as in `rt_ddp_find`.
  * fn: called on the loop's thread, never inside this call. First it receives the present result as
@@ -8783,14 +8816,16 @@ typedef struct rt_ddp_batch {
  * Returns: RT_OK; RT_ERROR_TIMEOUT if nothing has changed in time; RT_ERROR_CLOSED if the client,
  *   its loop or the feed was freed; RT_ERROR_CANCELLED after `rt_ddp_feed_interrupt`;
  *   RT_ERROR_REENTRANT if it would wait in a callback of the loop or in a stub;
- *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
+ *   RT_ERROR_INVALID_ARGUMENT, also once the query has ended by itself, see `rt_ddp_on_query_end`;
+ *   RT_ERROR_FORKED.
  * Since 0.1.
  */
 rt_status rt_ddp_feed_receive(rt_ddp_feed *feed, int64_t timeout_ms, rt_ddp_batch **out);
 
 /**
- * Sets the callback that runs when there is something to take, which may be now. It is not called
- * again before `rt_ddp_feed_receive` has been called. NULL removes it. Any thread.
+ * Sets the callback that runs when there is something to take, which may be now, and when the query
+ * has ended by itself. It is not called again before `rt_ddp_feed_receive` has been called. NULL
+ * removes it. Any thread.
  *
  * fn: called on the loop's thread, never inside this call. It may take the batch.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_CLOSED if the client was freed;

@@ -298,6 +298,67 @@ static void feeds_outlive_their_client(rt_loop *loop, const char *server) {
   rt_ddp_feed_free(l.feed);
 }
 
+typedef struct query_ends {
+  int count;
+  uint64_t first;
+  int changes;
+} query_ends;
+
+static void heard_query_end(const rt_ddp_query_end *end, void *user) {
+  query_ends *ends = user;
+  CHECK(end->struct_bytes == sizeof *end && end->status == RT_ERROR_INVALID_ARGUMENT);
+  CHECK(strcmp(end->collection, "players") == 0 && end->collection_length == 7);
+  CHECK(strstr(end->message, "steps"));
+  if (ends->count++ == 0) ends->first = end->query;
+}
+
+static void count_change(const rt_ddp_change *change, void *user) {
+  (void)change;
+  ((query_ends *)user)->changes++;
+}
+
+/* Documents that have changed together are too much for a regular expression: the query ends, and
+ * not the client. */
+static void queries_end_by_themselves(rt_loop *loop, const char *server) {
+  enum { COUNT = 8, LENGTH = 300000 };
+  static const char selector[] = "{\"name\":{\"$regex\":\"(x+x+)+y\"}}";
+  static char writes[COUNT * (LENGTH + 100)];
+  size_t used = 0, each;
+  query_ends ends = {0};
+  listener l = {0};
+  uint64_t query = 0;
+  rt_ddp_batch *batch = NULL;
+  rt_ddp *ddp = new_client(loop, server);
+  CHECK_OK(rt_ddp_on_query_end(ddp, heard_query_end, &ends, NULL));
+  CHECK_OK(rt_ddp_observe(ddp, "players", selector, NULL, count_change, &ends, NULL, &query));
+  CHECK_OK(rt_ddp_feed_new(ddp, "players", selector, NULL, 0, &l.feed));
+  CHECK_OK(rt_ddp_feed_on_change(l.feed, heard_news, &l, listener_destroyed));
+  insert(ddp, "{\"_id\":\"a\",\"name\":\"xxy\"}");
+  settle(loop);
+  CHECK(ends.changes == 1 && l.called == 1);
+  for (each = 0; each < COUNT; each++) {
+    used += (size_t)sprintf(writes + used, "%s{\"insert\":\"players\",\"document\":{\"name\":\"",
+                            each ? "," : "[");
+    memset(writes + used, 'x', LENGTH);
+    used += LENGTH;
+    used += (size_t)sprintf(writes + used, "\"}}");
+  }
+  sprintf(writes + used, "]");
+  CHECK_OK(rt_ddp_write(ddp, writes, NULL, NULL, NULL, NULL, NULL));
+  /* What had changed before can still be taken. */
+  expect_batch(taken(l.feed), true, 1, "\"a\" -1>0|||;");
+  settle(loop);
+  CHECK(ends.count == 2 && ends.first == query && l.called == 2);
+  CHECK_STATUS(rt_ddp_feed_receive(l.feed, -1, &batch), RT_ERROR_INVALID_ARGUMENT);
+  CHECK(batch == NULL && strstr(rt_last_error(), "steps"));
+  insert(ddp, "{\"_id\":\"b\",\"name\":\"xxy\"}");
+  settle(loop);
+  CHECK(ends.changes == 1 && ends.count == 2);
+  CHECK_OK(rt_ddp_stop_observing(ddp, query));
+  rt_ddp_feed_free(l.feed);
+  rt_ddp_free(ddp);
+}
+
 static void arguments_are_checked(rt_loop *loop, const char *server) {
   rt_ddp_feed *const untouched = (rt_ddp_feed *)(uintptr_t)1;
   rt_ddp_feed *feed = untouched;
@@ -334,6 +395,7 @@ int main(int argc, char **argv) {
   the_callback_is_called_once_for_a_batch(loop, argv[1]);
   feeds_may_be_freed_in_their_callback(loop, argv[1]);
   feeds_outlive_their_client(loop, argv[1]);
+  queries_end_by_themselves(loop, argv[1]);
   arguments_are_checked(loop, argv[1]);
   rt_loop_free(loop);
   threads_wait_for_the_server(NULL, argv[1]);

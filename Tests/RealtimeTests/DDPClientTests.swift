@@ -17,13 +17,13 @@ import Testing
         #expect(throws: RealtimeError.self) { try players.find(["name": ["$no": 1]]) }
 
         var results = try players.results(["name": ["$lt": "B"]]).makeAsyncIterator()
-        #expect(await results.next()?.map { $0.id } == ["a"])
+        #expect(try await results.next()?.map { $0.id } == ["a"])
         try await app.rename("a", to: "Cleo")
-        #expect(await results.next()?.isEmpty == true)
+        #expect(try await results.next()?.isEmpty == true)
         try await app.rename("b", to: "Amy")
-        #expect(await results.next()?.map { $0["name"] } == ["Amy"])
+        #expect(try await results.next()?.map { $0["name"] } == ["Amy"])
         client.close()
-        #expect(await results.next() == nil)
+        #expect(try await results.next() == nil)
     }
 
     @Test(.timeLimit(.minutes(5))) func changesAreReportedInOrder() async throws {
@@ -273,7 +273,7 @@ import Testing
             name: "ada", email: "ada@example.org", password: "secret", profile: ["age": 36])
         let id = try #require(client.userID)
         var own = try client.collection("users").results().makeAsyncIterator()
-        while await own.next()?.isEmpty == true {}
+        while try await own.next()?.isEmpty == true {}
         #expect(client.user?.id == .string(id) && client.user?["username"] == "ada")
         #expect(!client.isLoggingIn && keeper.user.withLock { $0 } == id)
         try await client.changePassword(from: "secret", to: "new")

@@ -238,7 +238,7 @@ private enum Kind: CaseIterable {
         for number in 0..<10 { try players.insert(["n": .number(Double(number))]) }
         // After the loop has passed them on.
         var latest = results
-        while await latest.next()?.count != 10 {}
+        while try await latest.next()?.count != 10 {}
         switch end {
         case .close: client.close()
         case .stop: query?.stop()

@@ -82,7 +82,7 @@ import Testing
         var results = try players.results().makeAsyncIterator()
         loader.close()
         loader.close()
-        while let documents = await results.next(), !documents.isEmpty {}
+        while let documents = try await results.next(), !documents.isEmpty {}
         #expect(throws: RealtimeError.self) { try loader.add("all") }
         #expect(throws: RealtimeError.self) { try loader.whenReady { _ in } }
         #expect(loader.isReady)

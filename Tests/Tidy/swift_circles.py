@@ -15,7 +15,7 @@ from source import Complaint, Source
 # The only circles of files, by their target: what each is, and why it may be one.
 ALLOWED: dict[str, dict[str, str]] = {
     "Documents": {
-        "DocumentCollection DocumentKey LiveChange LiveList LiveQuery": (
+        "DocumentCollection DocumentKey LiveChange LiveList LiveListUpdate LiveQuery": (
             "a collection tells its live queries what changes, and they read it"
         ),
         "DocumentTable NaturalOrder": "the order is a part of the table",

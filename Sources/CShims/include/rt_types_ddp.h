@@ -28,6 +28,24 @@ typedef struct rt_ddp_status_change {
   const char *message;
 } rt_ddp_status_change;
 
+/// A live query that has ended by itself. Since 0.1.
+typedef struct rt_ddp_query_end {
+  /// The size of the struct in the library that filled it.
+  size_t struct_bytes;
+  /// The query's number.
+  uint64_t query;
+  /// The collection.
+  const char *collection;
+  /// Its length in bytes.
+  size_t collection_length;
+  /// Why it ended, an `rt_status`: RT_ERROR_INVALID_ARGUMENT.
+  int32_t status;
+  /// Zero.
+  int32_t reserved;
+  /// A sentence about it.
+  const char *message;
+} rt_ddp_query_end;
+
 /// Why a call or a subscription failed. Since 0.1.
 typedef struct rt_ddp_error {
   /// The size of the struct in the library that filled it.

@@ -6,6 +6,9 @@ package struct SortOrder: Sendable {
     package struct Key: Sendable {
         fileprivate let values: [EJSON?]
         let prefix: SortPrefix
+
+        /// An estimate of the memory that the values take.
+        var storedBytes: Int { values.reduce(0) { $0 + ($1?.storedBytes(name: "") ?? 0) } }
     }
 
     /// The most paths.

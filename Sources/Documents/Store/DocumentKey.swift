@@ -51,15 +51,18 @@ package enum DocumentUpdate: Sendable {
 package struct DocumentChange: Sendable {
     package let key: DocumentKey
     /// nil: the document is new.
-    package let before: EJSONObject?
+    package private(set) var before: EJSONObject?
     /// nil: the document is gone.
-    package let after: EJSONObject?
+    package private(set) var after: EJSONObject?
 
     package init(key: DocumentKey, before: EJSONObject?, after: EJSONObject?) {
         self.key = key
         self.before = before
         self.after = after
     }
+
+    /// Drops the documents, once nobody needs them any more.
+    package mutating func forget() { (before, after) = (nil, nil) }
 
     /// The top-level fields that are new or have another value now, and the names of those that are
     /// gone. A new document has all its fields changed, a removed one all of them cleared.

@@ -21,6 +21,20 @@ struct UpdateBuffer: Sendable {
     var extraWork = 0
 }
 
+/// What a flush has still to do.
+struct FlushWork: Sendable {
+    /// The collection that is emptied next; nil if none is.
+    var emptied: Int?
+    let kept: DocumentKey?
+    /// The updates; those that were applied have lost their fields.
+    var entries: [UpdateBuffer.Entry]
+    /// How many slots of the collection, or how many entries, are done.
+    var next = 0
+    /// All updates are applied, and what follows is `end`.
+    var isApplied = false
+    var end = TransactionEnd()
+}
+
 extension DocumentStore {
     /// Whether updates wait for the next flush.
     package var isBuffering: Bool { !buffer.entries.isEmpty }
@@ -68,28 +82,79 @@ extension DocumentStore {
     package mutating func flush(
         emptying: Bool = false, except kept: DocumentKey? = nil
     ) -> Notification? {
-        guard emptying || isBuffering else { return nil }
-        beginBatch()
-        if emptying { removeAll(except: kept) }
-        var entries = buffer.entries
-        buffer = UpdateBuffer()
-        for index in entries.indices {
-            var update = DocumentUpdate.removed
-            swap(&update, &entries[index].update)
-            apply(update, entries[index].collection, entries[index].id, entries[index].bytes)
-        }
-        return endBatch()
+        beginFlush(emptying: emptying, except: kept)
+        var budget = StepBudget.unlimited
+        return continueFlush(&budget)
     }
 
-    private mutating func removeAll(except kept: DocumentKey?) {
-        for collection in collections.indices {
-            let kept = kept?.collection == collections[collection].name ? kept?.id : nil
-            let keptPosition = kept.flatMap { collections[collection].table.position(of: $0) }
-            for position in collections[collection].table.slots.indices
-            where position != keptPosition {
-                remove(collection, at: position)
-            }
+    /// Begins a flush. Until `continueFlush` has finished it, nothing else may be done with the
+    /// store. Does nothing if nothing waits.
+    package mutating func beginFlush(emptying: Bool = false, except kept: DocumentKey? = nil) {
+        guard emptying || isBuffering else { return }
+        beginBatch()
+        work = FlushWork(emptied: emptying ? 0 : nil, kept: kept, entries: buffer.entries)
+        buffer = UpdateBuffer()
+    }
+
+    /// Whether there is a flush that `continueFlush` has not finished.
+    package var isFlushing: Bool { work != nil }
+
+    /// - Returns: the net difference, once the flush is finished; nil before, if there is none, and
+    ///   in a batch.
+    package mutating func continueFlush(_ budget: inout StepBudget) -> Notification? {
+        // Taken out, so that nothing is copied.
+        guard var work = exchange(&work, with: nil) else { return nil }
+        guard emptyCollections(&work, &budget), applyEntries(&work, &budget) else {
+            self.work = work
+            return nil
         }
+        if !work.isApplied {
+            guard endsTransaction() else { return nil }
+            (work.entries, work.next) = ([], 0)
+            work.isApplied = true
+        }
+        guard finish(&work.end, &budget) else {
+            self.work = work
+            return nil
+        }
+        return work.end.notification
+    }
+
+    private mutating func emptyCollections(
+        _ work: inout FlushWork, _ budget: inout StepBudget
+    ) -> Bool {
+        while let collection = work.emptied {
+            guard collection < collections.count else {
+                work.emptied = nil
+                break
+            }
+            let kept = work.kept?.collection == collections[collection].name ? work.kept?.id : nil
+            let keptSlot = kept.flatMap { collections[collection].table.position(of: $0) }
+            while work.next < collections[collection].table.slots.count {
+                guard !budget.isSpent else { return false }
+                budget.spend()
+                if work.next != keptSlot { remove(collection, at: work.next) }
+                work.next += 1
+            }
+            (work.emptied, work.next) = (collection + 1, 0)
+        }
+        return true
+    }
+
+    private mutating func applyEntries(
+        _ work: inout FlushWork, _ budget: inout StepBudget
+    ) -> Bool {
+        while work.next < work.entries.count {
+            guard !budget.isSpent else { return false }
+            var update = DocumentUpdate.removed
+            swap(&update, &work.entries[work.next].update)
+            budget.spend(update.steps)
+            apply(
+                update, work.entries[work.next].collection, work.entries[work.next].id,
+                work.entries[work.next].bytes)
+            work.next += 1
+        }
+        return true
     }
 
     /// - Parameter bytes: the estimated size of the id and the update.
@@ -146,6 +211,16 @@ extension DocumentStore {
 }
 
 extension DocumentUpdate {
+    /// What applying it costs.
+    fileprivate var steps: Int {
+        switch self {
+        case .added(let fields), .changed(let fields, _), .replaced(let fields?),
+            .addedBefore(let fields, _), .movedBefore(let fields, _):
+            1 + fields.count / EJSONObject.fieldsOfStep
+        case .removed, .replaced(nil): 1
+        }
+    }
+
     /// Whether it says where a document belongs.
     fileprivate var places: Bool {
         switch self {

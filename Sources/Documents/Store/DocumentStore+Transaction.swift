@@ -7,7 +7,7 @@ struct DocumentTransaction: Sendable {
         /// The document's slot.
         var slot: Int32
         let rankBefore: Int64
-        let before: EJSONObject?
+        var before: EJSONObject?
     }
 
     /// Grows with each transaction that changed something.
@@ -24,6 +24,33 @@ struct NetChange: Sendable {
     let rankBefore: Int64
     let after: EJSONObject?
     let rankAfter: Int64
+}
+
+/// What the end of a transaction has still to do, and what it has found.
+struct TransactionEnd: Sendable {
+    enum Phase: Sendable {
+        case order, compare, queries, release
+    }
+
+    var phase = Phase.order
+    /// How many of the phase's elements are done.
+    var next = 0
+    /// The collection whose documents get new ranks.
+    var collection: Int?
+    var ranks: [(position: Int, rank: Int64)] = []
+    var changes: [DocumentChange] = []
+    /// The changes of each collection with live queries.
+    var groups: [[NetChange]] = []
+    /// What is done for the query that is unfinished: one element, because it is large and rare.
+    var unfinished: [LiveQuery.Work] = []
+    var live: [LiveChange] = []
+    var ended: [EndedQuery] = []
+
+    /// nil if nothing differs.
+    var notification: Notification? {
+        guard !changes.isEmpty || !live.isEmpty || !ended.isEmpty else { return nil }
+        return Notification(changes: changes, live: live, ended: ended)
+    }
 }
 
 extension DocumentStore {
@@ -94,92 +121,162 @@ extension DocumentStore {
     // MARK: The end
 
     /// Ends the transaction.
-    mutating func commit() -> Notification? {
-        guard !transaction.touches.isEmpty || !transaction.placed.isEmpty else { return nil }
-        for collection in transaction.placed.sorted() { settleOrder(of: collection) }
-        let (changes, groups) = netChanges()
-        let live = notifyQueries(groups)
-        endTouches()
-        guard !changes.isEmpty || !live.isEmpty else { return nil }
-        return Notification(changes: changes, live: live)
-    }
-
-    private mutating func settleOrder(of collection: Int) {
-        for change in collections[collection].table.takeNewRanks() {
-            touch(collection, change.position)
-            collections[collection].table.setRank(change.rank, at: change.position)
+    /// - Returns: whether that is done; otherwise another call must continue.
+    mutating func finish(_ end: inout TransactionEnd, _ budget: inout StepBudget) -> Bool {
+        guard !transaction.touches.isEmpty || !transaction.placed.isEmpty else { return true }
+        while true {
+            switch end.phase {
+            case .order:
+                guard settleOrder(&end, &budget) else { return false }
+                end.changes.reserveCapacity(transaction.touches.count)
+                end.phase = .compare
+            case .compare:
+                guard compare(&end, &budget) else { return false }
+                (end.phase, end.next) = (.queries, 0)
+            case .queries:
+                guard notifyQueries(&end, &budget) else { return false }
+                (end.phase, end.next) = (.release, 0)
+            case .release:
+                guard releaseTouches(&end, &budget) else { return false }
+                finishTables(&budget)
+                return true
+            }
         }
     }
 
-    /// The documents that differ from what they were, and for each collection with live queries
-    /// those that differ or moved.
-    private mutating func netChanges() -> ([DocumentChange], [[NetChange]]) {
-        var changes: [DocumentChange] = []
-        changes.reserveCapacity(transaction.touches.count)
-        var groups: [[NetChange]] = []
-        for index in transaction.touches.indices {
-            let collection = Int(transaction.touches[index].collection)
-            let position = Int(transaction.touches[index].slot)
-            let before = transaction.touches[index].before
+    /// Gives the documents that were placed before others new ranks.
+    private mutating func settleOrder(
+        _ end: inout TransactionEnd, _ budget: inout StepBudget
+    ) -> Bool {
+        while let collection = end.collection ?? transaction.placed.min() {
+            if end.collection == nil {
+                guard !budget.isSpent else { return false }
+                transaction.placed.remove(collection)
+                end.collection = collection
+                end.ranks = collections[collection].table.takeNewRanks()
+                // A short walk over all documents, which is not divided.
+                budget.spend(
+                    collections[collection].table.slots.count / DocumentStore.walkedPerStep)
+            }
+            while end.next < end.ranks.count {
+                guard !budget.isSpent else { return false }
+                budget.spend()
+                let change = end.ranks[end.next]
+                touch(collection, change.position)
+                collections[collection].table.setRank(change.rank, at: change.position)
+                end.next += 1
+            }
+            (end.collection, end.ranks, end.next) = (nil, [], 0)
+        }
+        return true
+    }
+
+    /// To look at so many documents costs as much as changing one.
+    private static let walkedPerStep = 8
+
+    /// Finds the documents that differ from what they were, and for each collection with live
+    /// queries those that differ or moved.
+    private mutating func compare(
+        _ end: inout TransactionEnd, _ budget: inout StepBudget
+    ) -> Bool {
+        while end.next < transaction.touches.count {
+            guard !budget.isSpent else { return false }
+            budget.spend()
+            let collection = Int(transaction.touches[end.next].collection)
+            let position = Int(transaction.touches[end.next].slot)
+            let before = transaction.touches[end.next].before
+            let rankBefore = transaction.touches[end.next].rankBefore
+            end.next += 1
             let after = collections[collection].table.slots[position].fields
             guard before != nil || after != nil,
                 let id = collections[collection].table.slots[position].id
             else { continue }
+            budget.spend((before?.count ?? 0) / EJSONObject.fieldsOfStep)
             let isEqual = before == after
             if !isEqual {
                 let key = DocumentKey(collection: collections[collection].name, id: id)
-                changes.append(DocumentChange(key: key, before: before, after: after))
+                end.changes.append(DocumentChange(key: key, before: before, after: after))
             }
             guard collections[collection].queries > 0 else { continue }
-            let rankBefore = transaction.touches[index].rankBefore
             let rank = collections[collection].table.slots[position].rank
             guard !isEqual || rank != rankBefore else { continue }
             if collections[collection].group < 0 {
-                collections[collection].group = groups.count
-                groups.append([])
+                collections[collection].group = end.groups.count
+                end.groups.append([])
             }
-            groups[collections[collection].group].append(
+            end.groups[collections[collection].group].append(
                 NetChange(
                     id: id, before: before, rankBefore: rankBefore, after: after,
                     rankAfter: rank))
         }
-        return (changes, groups)
+        return true
     }
 
-    private mutating func notifyQueries(_ groups: [[NetChange]]) -> [LiveChange] {
-        guard !groups.isEmpty else { return [] }
-        var live: [LiveChange] = []
-        var ended: [LiveQueryID] = []
-        for index in queries.indices {
-            let collection = queries[index].collection
-            let group = collections[collection].group
-            guard group >= 0 else { continue }
-            do throws(RealtimeError) {
-                if let change = try queries[index].apply(groups[group]) { live.append(change) }
-            } catch {
-                collectionOfEndedQuery = collections[collection].name
-                ended.append(queries[index].id)
+    private mutating func notifyQueries(
+        _ end: inout TransactionEnd, _ budget: inout StepBudget
+    ) -> Bool {
+        guard !end.groups.isEmpty else { return true }
+        while end.next < queries.count {
+            let group = collections[queries[end.next].collection].group
+            guard group >= 0 else {
+                end.next += 1
+                continue
             }
+            guard notifyQuery(end.next, group, &end, &budget) else { return false }
+            end.next += 1
         }
-        for query in ended { stopObserving(query) }
-        return live
+        for query in end.ended { stopObserving(query.id) }
+        return true
     }
 
-    private mutating func endTouches() {
-        var last = -1
-        for index in transaction.touches.indices {
-            let collection = Int(transaction.touches[index].collection)
-            collections[collection].table.endTouch(at: Int(transaction.touches[index].slot))
-            collections[collection].group = -1
+    /// - Returns: whether the query has all changes, or has ended.
+    private mutating func notifyQuery(
+        _ index: Int, _ group: Int, _ end: inout TransactionEnd, _ budget: inout StepBudget
+    ) -> Bool {
+        // Taken out, so that nothing is copied.
+        var work = end.unfinished.popLast() ?? queries[index].begin(end.groups[group])
+        do throws(RealtimeError) {
+            let outcome = try queries[index].apply(end.groups[group], &work, &budget)
+            guard case .finished(let change) = outcome else {
+                end.unfinished.append(work)
+                return false
+            }
+            if let change { end.live.append(change) }
+        } catch {
+            end.ended.append(
+                EndedQuery(
+                    id: queries[index].id,
+                    collection: collections[queries[index].collection].name, error: error))
         }
+        return true
+    }
+
+    private mutating func releaseTouches(
+        _ end: inout TransactionEnd, _ budget: inout StepBudget
+    ) -> Bool {
+        while end.next < transaction.touches.count {
+            guard !budget.isSpent else { return false }
+            budget.spend()
+            let collection = Int(transaction.touches[end.next].collection)
+            collections[collection].table.endTouch(at: Int(transaction.touches[end.next].slot))
+            collections[collection].group = -1
+            transaction.touches[end.next].before = nil
+            end.next += 1
+        }
+        return true
+    }
+
+    private mutating func finishTables(_ budget: inout StepBudget) {
+        var last = -1
         for index in transaction.touches.indices
         where Int(transaction.touches[index].collection) != last {
             last = Int(transaction.touches[index].collection)
-            collections[last].table.finish()
+            if collections[last].table.finish() {
+                budget.spend(collections[last].table.slots.count / DocumentStore.walkedPerStep)
+            }
         }
         let keepsCapacity = transaction.touches.count < 1_024
         transaction.touches.removeAll(keepingCapacity: keepsCapacity)
-        transaction.placed.removeAll()
         transaction.number += 1
     }
 }

@@ -4,9 +4,8 @@ package import Wire
 ///
 /// Data from the server is buffered until `flush` applies it. Whatever changes documents is a
 /// transaction: a flush, or a batch of the caller, which may contain other batches. At its end
-/// comes
-/// one notification about the net difference. Reads see the changes of the running batch, but never
-/// a part of a flush.
+/// comes one notification about the net difference. Reads see the changes of the running batch, but
+/// never a part of a flush: one that takes several calls is finished before the store is used.
 package struct DocumentStore: Sendable {
     /// The most memory, in bytes as the store estimates them, that documents from the server may
     /// take; and the same again for data that is buffered. Collections count, also empty ones.
@@ -26,10 +25,8 @@ package struct DocumentStore: Sendable {
     var originals: OriginalDocuments?
     var queries: [LiveQuery] = []
     var lastQuery = 0
-    /// The collection of a live query that was ended, because it took too long with documents that
-    /// changed.
-    package internal(set) var collectionOfEndedQuery: String?
-    package var hasEndedQuery: Bool { collectionOfEndedQuery != nil }
+    /// The flush that is in progress, and the end of its transaction.
+    var work: FlushWork?
 
     package init(maximumBytes: Int = .max) {
         self.maximumBytes = maximumBytes
@@ -119,9 +116,22 @@ package struct DocumentStore: Sendable {
     /// - Returns: at the end of the outermost batch the net difference since its begin, or nil if
     ///   there is none; at other ends nil.
     package mutating func endBatch() -> Notification? {
+        endsTransaction() ? commit() : nil
+    }
+
+    /// Closes a batch.
+    /// - Returns: whether it was the outermost one.
+    mutating func endsTransaction() -> Bool {
         precondition(openBatches > 0, "endBatch without beginBatch")
         openBatches -= 1
-        return openBatches == 0 ? commit() : nil
+        return openBatches == 0
+    }
+
+    private mutating func commit() -> Notification? {
+        var end = TransactionEnd()
+        var budget = StepBudget.unlimited
+        _ = finish(&end, &budget)
+        return end.notification
     }
 
     // MARK: Writing

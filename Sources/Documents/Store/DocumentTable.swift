@@ -203,12 +203,14 @@ struct DocumentTable: Sendable {
         slots[position].id = nil
     }
 
-    /// Puts the slots in order, and gives up unused ones if they are many. Positions change.
-    mutating func finish() {
-        guard isShuffled || slots.count > 16 && slots.count > 2 * count else { return }
+    /// Puts the slots in order, and gives up unused ones if they are many.
+    /// - Returns: whether positions have changed.
+    mutating func finish() -> Bool {
+        guard isShuffled || slots.count > 16 && slots.count > 2 * count else { return false }
         slots = ranked.map { slots[$0] }
         isShuffled = false
         rebuildCells()
+        return true
     }
 
     // MARK: Cells

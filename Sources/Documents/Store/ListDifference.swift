@@ -26,10 +26,11 @@ enum EntryList {
     }
 }
 
-/// The difference of two ordered lists of documents.
-struct ListDifference {
+/// The difference of two ordered lists of documents. Its steps are found in several calls if the
+/// lists are long.
+struct ListDifference: Sendable {
     /// Entries that follow each other in the new list, and also in the old one if they were there.
-    private struct Item {
+    private struct Item: Sendable {
         let newStart: Int
         let count: Int
         /// -1: not in the old list.
@@ -44,14 +45,24 @@ struct ListDifference {
     private var items: [Item] = []
     /// What the old list had and the new one does not have, in order.
     private var gone: [(id: DocumentID, index: Int, fields: EJSONObject?)] = []
+    /// The rest of the new list, of which there are no items yet; nil if there is none.
+    private var rest: Rest?
+    private var search: UnmovedBlocks?
+    /// Whether each item is unmoved, and the position of the next unmoved entry after it, or -1;
+    /// nil until they are known.
+    private var places: (isUnmoved: [Bool], anchors: [Int])?
+    private var steps: [LiveStep] = []
+    /// How many of `gone`, and then of the items, have their steps.
+    private var done = 0
 
     /// Up to this product of changes, per entry of the list, unchanged entries form blocks.
     private static let blockWork = 32
 
     // MARK: Two windows
 
+    /// Costs time for both lists.
     /// - Parameter affected: the documents whose fields may have changed.
-    init(from old: [LiveEntry], to new: [LiveEntry], affected: [LiveQuery.Affected]) {
+    init(from old: [LiveEntry], to new: [LiveEntry], affected: [AffectedEntry]) {
         let changed = Set(affected.map { $0.id })
         var positions: [DocumentID: Int] = [:]
         for (index, entry) in old.enumerated() { positions[entry.id] = index }
@@ -73,64 +84,98 @@ struct ListDifference {
     /// - Parameters:
     ///   - affected: all documents that were taken from the list or put into it.
     ///   - count: how many entries it has now.
-    init(_ affected: [LiveQuery.Affected], count: Int) {
-        let old = ListDifference.listed(affected) { $0.oldIndex }
-        let new = ListDifference.listed(affected) { $0.newIndex }
-        for document in old where document.newIndex < 0 {
-            gone.append((document.id, document.oldIndex, document.old?.fields))
-        }
+    init(_ affected: [AffectedEntry], count: Int) {
+        self.init(
+            affected, old: ListDifference.order(affected) { $0.oldIndex },
+            new: ListDifference.order(affected) { $0.newIndex }, count: count)
+    }
+
+    /// - Parameters:
+    ///   - old: which of the affected documents the old list has, in its order.
+    ///   - new: the same of the new list.
+    init(_ affected: [AffectedEntry], old: [Int], new: [Int], count: Int) {
         let work = affected.count.multipliedReportingOverflow(by: affected.count)
-        let formsBlocks = !work.overflow && work.partialValue / ListDifference.blockWork <= count
-        var unchanged = UnchangedEntries(old: old, formsBlocks: formsBlocks)
-        var next = 0
-        for document in new {
-            unchanged.append(next..<document.newIndex, to: &items)
-            items.append(
-                Item(
-                    newStart: document.newIndex, count: 1, oldStart: document.oldIndex,
-                    before: document.old?.fields, isTouched: document.isTouched))
-            next = document.newIndex + 1
-        }
-        unchanged.append(next..<count, to: &items)
+        rest = Rest(
+            affected: affected, old: old, new: new, count: count,
+            formsBlocks: !work.overflow && work.partialValue / ListDifference.blockWork <= count)
     }
 
     /// Those that are in a list, in its order. Sorts positions, because documents are large.
-    private static func listed(
-        _ affected: [LiveQuery.Affected], by index: (LiveQuery.Affected) -> Int
-    ) -> [LiveQuery.Affected] {
-        let listed = affected.filter { index($0) >= 0 }
-        guard listed.count > 1 else { return listed }
-        let indexes = listed.map(index)
-        return indexes.indices.sorted { indexes[$0] < indexes[$1] }.map { listed[$0] }
+    static func order(
+        _ affected: [AffectedEntry], by index: (AffectedEntry) -> Int
+    ) -> [Int] {
+        let indexes = affected.map(index)
+        let listed = indexes.indices.filter { indexes[$0] >= 0 }
+        return listed.count > 1 ? listed.sorted { indexes[$0] < indexes[$1] } : listed
     }
 
-    /// Walks over the entries that did not change, in the order that they have in both lists.
-    private struct UnchangedEntries {
-        /// The others that the old list had, in order.
-        let old: [LiveQuery.Affected]
+    /// The part of the new list that has no items yet. Entries that did not change have the same
+    /// order in both lists.
+    private struct Rest: Sendable {
+        let affected: [AffectedEntry]
+        let old: [Int]
+        let new: [Int]
+        let count: Int
         let formsBlocks: Bool
-        /// The next entry's position in the old list, as far as `old` was passed.
+        /// How many of `new` were passed.
+        private var next = 0
+        /// Where the rest begins in the new list.
+        private var start = 0
+        /// The next unchanged entry's position in the old list, as far as `old` was passed.
         private var position = 0
         private var passed = 0
 
-        init(old: [LiveQuery.Affected], formsBlocks: Bool) {
+        init(
+            affected: [AffectedEntry], old: [Int], new: [Int], count: Int, formsBlocks: Bool
+        ) {
+            self.affected = affected
             self.old = old
+            self.new = new
+            self.count = count
             self.formsBlocks = formsBlocks
         }
 
-        /// - Parameter range: the next ones, by their positions in the new list.
-        mutating func append(_ range: Range<Int>, to items: inout [Item]) {
-            var start = range.lowerBound
-            while start < range.upperBound {
-                while passed < old.count, old[passed].oldIndex <= position {
-                    position += 1
-                    passed += 1
+        /// - Returns: whether there is none left.
+        mutating func list(_ items: inout [Item], _ budget: inout StepBudget) -> Bool {
+            while !budget.isSpent {
+                budget.spend()
+                let end = next < new.count ? affected[new[next]].newIndex : count
+                if start < end {
+                    items.append(unchanged(upTo: end))
+                } else if next < new.count {
+                    let document = affected[new[next]]
+                    items.append(
+                        Item(
+                            newStart: end, count: 1, oldStart: document.oldIndex,
+                            before: document.old?.fields, isTouched: document.isTouched))
+                    next += 1
+                    start = end + 1
+                } else {
+                    return true
                 }
-                var count = formsBlocks ? range.upperBound - start : 1
-                if passed < old.count { count = min(count, old[passed].oldIndex - position) }
-                items.append(Item(newStart: start, count: count, oldStart: position))
+            }
+            return false
+        }
+
+        /// - Parameter end: more than `start`.
+        private mutating func unchanged(upTo end: Int) -> Item {
+            while passed < old.count, affected[old[passed]].oldIndex <= position {
+                position += 1
+                passed += 1
+            }
+            var count = formsBlocks ? end - start : 1
+            if passed < old.count { count = min(count, affected[old[passed]].oldIndex - position) }
+            defer {
                 start += count
                 position += count
+            }
+            return Item(newStart: start, count: count, oldStart: position)
+        }
+
+        /// What the new list does not have.
+        var gone: [(id: DocumentID, index: Int, fields: EJSONObject?)] {
+            old.filter { affected[$0].newIndex < 0 }.map {
+                (affected[$0].id, affected[$0].oldIndex, affected[$0].old?.fields)
             }
         }
     }
@@ -140,55 +185,61 @@ struct ListDifference {
     /// - Parameters:
     ///   - new: the new list.
     ///   - projection: chooses the fields that are reported; nil for all.
-    func steps(_ new: EntryList, _ projection: Projection? = nil) -> [LiveStep] {
-        func shown(_ fields: EJSONObject) -> EJSONObject { projection?.apply(fields) ?? fields }
-        var steps = gone.map {
-            LiveStep(id: $0.id, oldIndex: $0.index, old: $0.fields.map { shown($0) })
-        }
-        let isUnmoved = unmoved
-        let anchors = anchors(isUnmoved)
-        for (number, item) in items.enumerated() {
-            let before = anchors[number] < 0 ? nil : new[anchors[number]].id
-            if item.oldStart < 0 {
-                let entry = new[item.newStart]
-                steps.append(
-                    LiveStep(
-                        id: entry.id, newIndex: item.newStart, new: shown(entry.fields),
-                        before: before))
-                continue
+    func allSteps(_ new: EntryList, _ projection: Projection? = nil) -> [LiveStep] {
+        var difference = self
+        var budget = StepBudget.unlimited
+        return difference.steps(new, projection, &budget) ?? []
+    }
+
+    /// - Returns: nil if another call must continue.
+    mutating func steps(
+        _ new: EntryList, _ projection: Projection?, _ budget: inout StepBudget
+    ) -> [LiveStep]? {
+        guard listItems(&budget), findPlaces(&budget), let places else { return nil }
+        while done < gone.count + items.count {
+            guard !budget.isSpent else { return nil }
+            if done < gone.count {
+                let document = gone[done]
+                let old = document.fields.map { projection.shown($0) }
+                steps.append(LiveStep(id: document.id, oldIndex: document.index, old: old))
+                budget.spend()
+            } else {
+                appendSteps(done - gone.count, places, new, projection, &budget)
             }
-            if let fields = item.before {
-                let entry = new[item.newStart]
-                var step = LiveStep(
-                    id: entry.id, oldIndex: item.oldStart, newIndex: item.newStart,
-                    isMoved: !isUnmoved[number])
-                if step.isMoved { step.before = before }
-                step.update(from: shown(fields), to: shown(entry.fields), item.isTouched)
-                if step.isMoved || step.isUpdated { steps.append(step) }
-                continue
-            }
-            guard !isUnmoved[number] else { continue }
-            for offset in 0..<item.count {
-                steps.append(
-                    LiveStep(
-                        id: new[item.newStart + offset].id, oldIndex: item.oldStart + offset,
-                        newIndex: item.newStart + offset, isMoved: true, before: before))
-            }
+            done += 1
         }
         return steps
     }
 
-    /// Whether each item is unmoved.
-    private var unmoved: [Bool] {
-        let known = items.indices.filter { items[$0].oldStart >= 0 }
-        let blocks = known.map {
-            UnmovedBlocks.Block(start: items[$0].oldStart, count: items[$0].count)
+    private mutating func listItems(_ budget: inout StepBudget) -> Bool {
+        guard rest != nil else { return true }
+        guard rest?.list(&items, &budget) == true else { return false }
+        gone = rest?.gone ?? []
+        rest = nil
+        return true
+    }
+
+    /// Finds which items are unmoved.
+    private mutating func findPlaces(_ budget: inout StepBudget) -> Bool {
+        guard places == nil else { return true }
+        if search == nil {
+            let known = items.filter { $0.oldStart >= 0 }
+            search = UnmovedBlocks(
+                known.map { UnmovedBlocks.Block(start: $0.oldStart, count: $0.count) })
         }
-        var result = Array(repeating: false, count: items.count)
-        for (number, isUnmoved) in zip(known, UnmovedBlocks.find(in: blocks)) {
-            result[number] = isUnmoved
+        guard search?.run(&budget) == true else { return false }
+        var unmoved = (search?.longestRun ?? [])[...]
+        search = nil
+        let isUnmoved = items.map { $0.oldStart >= 0 && unmoved.removeFirst() }
+        places = (isUnmoved, anchors(isUnmoved))
+        // Room for them all: growing would copy many large elements.
+        let changed = items.indices.reduce(gone.count) { count, number in
+            let item = items[number]
+            let isStill = item.oldStart >= 0 && item.before == nil && isUnmoved[number]
+            return isStill ? count : count + item.count
         }
-        return result
+        steps.reserveCapacity(changed)
+        return true
     }
 
     /// For each item the position of the next unmoved entry after it; -1 if there is none.
@@ -201,6 +252,51 @@ struct ListDifference {
         }
         return anchors
     }
+
+    private mutating func appendSteps(
+        _ number: Int, _ places: (isUnmoved: [Bool], anchors: [Int]), _ new: EntryList,
+        _ projection: Projection?, _ budget: inout StepBudget
+    ) {
+        let item = items[number]
+        budget.spend()
+        guard item.oldStart < 0 || item.before != nil || !places.isUnmoved[number] else { return }
+        let anchor = places.anchors[number]
+        let before = anchor < 0 ? nil : new[anchor].id
+        if item.oldStart < 0 {
+            let entry = new[item.newStart]
+            steps.append(
+                LiveStep(
+                    id: entry.id, newIndex: item.newStart, new: projection.shown(entry.fields),
+                    before: before))
+        } else if let fields = item.before {
+            let entry = new[item.newStart]
+            var step = LiveStep(
+                id: entry.id, oldIndex: item.oldStart, newIndex: item.newStart,
+                isMoved: !places.isUnmoved[number])
+            if step.isMoved { step.before = before }
+            step.update(
+                from: projection.shown(fields), to: projection.shown(entry.fields), item.isTouched)
+            if step.isMoved || step.isUpdated { steps.append(step) }
+            budget.spend((fields.count + entry.fields.count) / EJSONObject.fieldsOfStep)
+        } else {
+            for offset in 0..<item.count {
+                steps.append(
+                    LiveStep(
+                        id: new[item.newStart + offset].id, oldIndex: item.oldStart + offset,
+                        newIndex: item.newStart + offset, isMoved: true, before: before))
+            }
+            budget.spend(item.count)
+        }
+    }
+}
+
+extension EJSONObject {
+    /// Comparing or copying so many fields of a document counts as a step.
+    static var fieldsOfStep: Int { 8 }
+}
+
+extension Projection? {
+    fileprivate func shown(_ fields: EJSONObject) -> EJSONObject { self?.apply(fields) ?? fields }
 }
 
 extension LiveStep {

@@ -3,9 +3,18 @@ package import Wire
 /// What one transaction changed.
 package struct Notification: Sendable {
     /// The documents that differ, each once, in the order in which they were first changed.
-    package let changes: [DocumentChange]
+    package var changes: [DocumentChange]
     /// The live queries whose results differ, in the order in which they were made.
     package let live: [LiveChange]
+    /// The live queries that have ended: these changes were too much for them.
+    package var ended: [EndedQuery] = []
+}
+
+/// A live query that has ended by itself.
+package struct EndedQuery: Sendable, Equatable {
+    package let id: LiveQueryID
+    package let collection: String
+    package let error: RealtimeError
 }
 
 /// Names a live query of a store. Never used again.
@@ -28,6 +37,11 @@ extension LiveChange {
     package init(beginning query: LiveQueryID, _ found: [Found]) {
         self.query = query
         steps = found.enumerated().map { LiveStep(id: $1.id, newIndex: $0, new: $1.fields) }
+    }
+
+    /// A part of it, for a reader that takes documents one by one.
+    package func piece(_ range: Range<Int>) -> LiveChange {
+        LiveChange(query: query, steps: Array(steps[range]))
     }
 
     /// The changes in observe order: applied one after the other, they turn the old result into the

@@ -122,12 +122,12 @@ package struct LiveFeed: Sendable {
         // Leaves out what is as it was, and what has moved in vain.
         let affected = edit.entries.map { entry in
             let number = numbers[entry.id] ?? -1
-            return LiveQuery.Affected(
+            return AffectedEntry(
                 id: entry.id, old: number < 0 ? nil : LiveEntry(entry.id, old[number]),
                 oldIndex: entry.oldIndex ?? -1, newIndex: entry.newIndex ?? -1,
                 isTouched: entry.isTouched)
         }
-        return ListDifference(affected, count: result.count).steps(.found(result))
+        return ListDifference(affected, count: result.count).allSteps(.found(result))
     }
 }
 

@@ -11,6 +11,20 @@ struct LiveEntry: Sendable {
     let rank: Int64
 }
 
+/// A document that changed and was in the list of a live query, or is now.
+struct AffectedEntry: Sendable {
+    let id: DocumentID
+    /// nil: it was not in the list.
+    var old: LiveEntry?
+    /// nil: it is not in the list.
+    var new: LiveEntry?
+    /// Positions in the list as it was and as it is; -1 where it is not.
+    var oldIndex = -1
+    var newIndex = -1
+    /// It counts as changed even if its fields are the same.
+    var isTouched = false
+}
+
 /// The order of a live query: its sort, then the natural order. No two documents are equal in it.
 struct LiveOrder: Sendable {
     let sort: SortOrder?
@@ -36,6 +50,16 @@ struct LiveOrder: Sendable {
         }
         return left.pointee.rank < right.rank
     }
+
+    /// What it costs to compare these entries beside one step; nil if nothing.
+    func weights(of entries: [LiveEntry?]) -> [Int]? {
+        guard sort != nil else { return nil }
+        let weights = entries.map { ($0?.key?.storedBytes ?? 0) / LiveOrder.bytesOfStep }
+        return weights.contains { $0 > 0 } ? weights : nil
+    }
+
+    /// Comparing so many bytes counts as a step.
+    private static let bytesOfStep = 1024
 }
 
 /// The documents that match a live query, in its order. Finding, inserting and removing one costs
@@ -43,7 +67,7 @@ struct LiveOrder: Sendable {
 ///
 /// The list is a value: a copy costs time for the chunks, not for the entries.
 struct LiveList: Sendable {
-    private let order: LiveOrder
+    let order: LiveOrder
     private var chunks: [[LiveEntry]] = []
     private var counts = ChunkCounts()
     /// The prefixes of the chunks' last entries, together in memory, where they are searched; nil
@@ -53,13 +77,18 @@ struct LiveList: Sendable {
 
     /// A fuller chunk is divided.
     private static let maximumChunk = 256
-    /// Chunks of a new list are filled so far.
-    private static let newChunk = 192
 
     /// - Parameter entries: in any order.
     init(_ entries: [LiveEntry], order: LiveOrder) {
         self.order = order
-        fill(sorted(entries))
+        var builder = LiveListBuilder()
+        // Positions, because entries are large.
+        for position in entries.indices.sorted(by: {
+            order.precedes(entries[$0], entries[$1])
+        }) {
+            builder.append(entries[position])
+        }
+        fill(builder.takeChunks())
     }
 
     /// - Parameter index: less than `count`.
@@ -100,7 +129,7 @@ struct LiveList: Sendable {
     @discardableResult
     mutating func insert(_ entry: LiveEntry) -> Int {
         guard !chunks.isEmpty else {
-            fill([entry])
+            fill([[entry]])
             return 0
         }
         let (chunk, offset) = place(of: entry)
@@ -147,44 +176,17 @@ struct LiveList: Sendable {
         }
     }
 
-    /// Removes and inserts many entries at once, in time for the whole list.
-    /// - Parameters:
-    ///   - removed: positions, ascending.
-    ///   - inserted: in any order.
-    mutating func replace(_ removed: [Int], with inserted: [LiveEntry]) {
-        let inserted = sorted(inserted)
-        var merged: [LiveEntry] = []
-        merged.reserveCapacity(count - removed.count + inserted.count)
-        var next = 0
-        var nextRemoved = 0
-        for (index, entry) in entries(0..<count).enumerated() {
-            if nextRemoved < removed.count, removed[nextRemoved] == index {
-                nextRemoved += 1
-                continue
-            }
-            while next < inserted.count, order.precedes(inserted[next], entry) {
-                merged.append(inserted[next])
-                next += 1
-            }
-            merged.append(entry)
-        }
-        merged += inserted[next...]
-        fill(merged)
-    }
+    // MARK: All entries
 
-    /// Sorts positions, because entries are large.
-    private func sorted(_ entries: [LiveEntry]) -> [LiveEntry] {
-        entries.indices.sorted { order.precedes(entries[$0], entries[$1]) }.map { entries[$0] }
-    }
+    var chunkCount: Int { chunks.count }
 
-    private mutating func fill(_ entries: [LiveEntry]) {
-        chunks.removeAll()
-        var start = 0
-        while start < entries.count {
-            let end = min(start + LiveList.newChunk, entries.count)
-            chunks.append(Array(entries[start..<end]))
-            start = end
-        }
+    /// Takes the entries of a chunk out of the list, which cannot be used until it is filled anew.
+    mutating func takeChunk(_ chunk: Int) -> [LiveEntry] { exchange(&chunks[chunk], with: []) }
+
+    /// Replaces all entries.
+    /// - Parameter chunks: from a builder.
+    mutating func fill(_ chunks: [[LiveEntry]]) {
+        self.chunks = chunks
         ends = chunks.map { $0.last?.key?.prefix }
         counts = ChunkCounts(chunks.map { $0.count })
     }
@@ -231,5 +233,33 @@ struct LiveList: Sendable {
             if holds(middle) { end = middle } else { start = middle + 1 }
         }
         return start
+    }
+}
+
+/// Puts entries that come in order into the chunks of a list.
+struct LiveListBuilder: Sendable {
+    private var chunks: [[LiveEntry]] = []
+    private var chunk: [LiveEntry] = []
+    private(set) var count = 0
+
+    /// Chunks of a new list are filled so far.
+    private static let newChunk = 192
+
+    mutating func append(_ entry: LiveEntry) {
+        if chunk.count == LiveListBuilder.newChunk {
+            chunks.append(chunk)
+            chunk = []
+        }
+        // A short list takes no more memory than it needs.
+        if chunk.isEmpty, !chunks.isEmpty { chunk.reserveCapacity(LiveListBuilder.newChunk) }
+        chunk.append(entry)
+        count += 1
+    }
+
+    /// At the end.
+    mutating func takeChunks() -> [[LiveEntry]] {
+        if !chunk.isEmpty { chunks.append(chunk) }
+        chunk = []
+        return exchange(&chunks, with: [])
     }
 }

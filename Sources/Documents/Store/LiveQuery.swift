@@ -9,9 +9,6 @@ struct LiveQuery: Sendable {
     /// All documents that match.
     private var list: LiveList
 
-    /// More changes than the list's count divided by this are merged into it in one pass.
-    private static let manyChanges = 8
-
     /// - Parameter documents: those that may match.
     /// - Throws: `.invalidArgument` for a query that takes too long.
     init(
@@ -36,98 +33,90 @@ struct LiveQuery: Sendable {
         return list.entries(start..<start + count)
     }
 
-    /// A document that changed and was in the list, or is now.
-    struct Affected: Sendable {
-        let id: DocumentID
-        /// nil: it was not in the list.
-        var old: LiveEntry?
-        /// nil: it is not in the list.
-        var new: LiveEntry?
-        /// Positions in the list as it was and as it is; -1 where it is not.
-        var oldIndex = -1
-        var newIndex = -1
-        /// It counts as changed even if its fields are the same.
-        var isTouched = false
+    /// What is done with the changes of one transaction.
+    struct Work: Sendable {
+        fileprivate var search: SearchBudget
+        /// How many changes were looked at.
+        fileprivate var seen = 0
+        fileprivate var affected: [AffectedEntry] = []
+        fileprivate var oldShown: [LiveEntry] = []
+        fileprivate var update: LiveListUpdate?
+        fileprivate var difference: ListDifference?
+        /// The new result, if it is a part of the list.
+        fileprivate var newShown: [LiveEntry] = []
     }
 
-    /// - Returns: nil if the result stays as it was.
+    private static let manyChanges = 16_384
+
+    /// How applying changes went.
+    enum Outcome {
+        /// Another call must continue.
+        case unfinished
+        /// nil: the result stays as it was.
+        case finished(LiveChange?)
+    }
+
+    /// Begins to apply changes. Until `apply` has finished, the query is of no other use.
+    func begin(_ changes: [NetChange]) -> Work {
+        let steps = min(query.maximumSteps, SearchBudget.live(changes.count))
+        return Work(search: SearchBudget(steps: steps))
+    }
+
     /// - Throws: `.invalidArgument` if the query takes too long. Then it must be ended.
-    mutating func apply(_ changes: [NetChange]) throws(RealtimeError) -> LiveChange? {
-        var search = SearchBudget(steps: query.maximumSteps)
-        var affected = changes.compactMap { affect($0, &search) }
-        try search.check()
-        guard !affected.isEmpty else { return nil }
-        let oldShown = query.hasRange ? shown : []
-        update(&affected)
-        if query.hasRange {
-            let newShown = shown
-            let difference = ListDifference(from: oldShown, to: newShown, affected: affected)
-            return report(difference, .entries(newShown))
-        }
-        return report(ListDifference(affected, count: list.count), .live(list))
-    }
-
-    /// - Parameter new: the new list.
-    private func report(_ difference: ListDifference, _ new: EntryList) -> LiveChange? {
-        let steps = difference.steps(new, query.projection)
-        return steps.isEmpty ? nil : LiveChange(query: id, steps: steps)
-    }
-
-    private func affect(_ change: NetChange, _ search: inout SearchBudget) -> Affected? {
-        let old = query.entry(change.id, change.before, change.rankBefore, &search)
-        let new = query.entry(change.id, change.after, change.rankAfter, &search)
-        guard old != nil || new != nil else { return nil }
-        return Affected(id: change.id, old: old, new: new)
-    }
-
-    /// Changes the list, and finds the positions before and after.
-    private mutating func update(_ affected: inout [Affected]) {
-        if affected.count == 1 { return update(&affected[0]) }
-        let isMany = affected.count > list.count / LiveQuery.manyChanges
-        let numbers = isMany ? LiveQuery.numbers(of: affected) : [:]
-        if isMany {
-            for (index, entry) in list.entries(0..<list.count).enumerated() {
-                if let number = numbers[entry.id] { affected[number].oldIndex = index }
+    mutating func apply(
+        _ changes: [NetChange], _ work: inout Work, _ budget: inout StepBudget
+    ) throws(RealtimeError) -> Outcome {
+        if work.difference == nil {
+            if work.update == nil {
+                guard try findAffected(changes, &work, &budget) else { return .unfinished }
+                guard !work.affected.isEmpty else { return .finished(nil) }
+                if query.hasRange { work.oldShown = takeShown(&budget) }
+                work.update = LiveListUpdate(exchange(&work.affected, with: []), of: list)
             }
-        } else {
-            for number in affected.indices {
-                guard let old = affected[number].old else { continue }
-                affected[number].oldIndex = list.index(of: old) ?? -1
+            guard work.update?.run(&list, &budget) == true else { return .unfinished }
+            guard let update = exchange(&work.update, with: nil) else { return .unfinished }
+            if query.hasRange {
+                work.newShown = takeShown(&budget)
+                work.difference = ListDifference(
+                    from: work.oldShown, to: work.newShown, affected: update.affected)
+            } else {
+                work.difference = ListDifference(
+                    update.affected, old: update.old, new: update.new, count: list.count)
             }
         }
-        let removed = affected.map { $0.oldIndex }.filter { $0 >= 0 }.sorted()
-        let inserted = affected.compactMap { $0.new }
-        guard !isMany else {
-            list.replace(removed, with: inserted)
-            for (index, entry) in list.entries(0..<list.count).enumerated() {
-                if let number = numbers[entry.id] { affected[number].newIndex = index }
-            }
-            return
+        let new = query.hasRange ? EntryList.entries(work.newShown) : .live(list)
+        guard let steps = work.difference?.steps(new, query.projection, &budget) else {
+            return .unfinished
         }
-        for index in removed.reversed() { list.remove(at: index) }
-        for entry in inserted { list.insert(entry) }
-        for number in affected.indices {
-            guard let new = affected[number].new else { continue }
-            affected[number].newIndex = list.index(of: new) ?? -1
-        }
+        return .finished(steps.isEmpty ? nil : LiveChange(query: id, steps: steps))
     }
 
-    /// Changes the list by one document.
-    private mutating func update(_ affected: inout Affected) {
-        affected.oldIndex = affected.old.flatMap { list.index(of: $0) } ?? -1
-        switch affected.new {
-        case let new? where affected.oldIndex >= 0:
-            affected.newIndex = list.replace(at: affected.oldIndex, with: new)
-        case let new?: affected.newIndex = list.insert(new)
-        case nil: if affected.oldIndex >= 0 { list.remove(at: affected.oldIndex) }
-        }
+    private func takeShown(_ budget: inout StepBudget) -> [LiveEntry] {
+        let shown = shown
+        budget.spend(shown.count)
+        return shown
     }
 
-    private static func numbers(of affected: [Affected]) -> [DocumentID: Int] {
-        var numbers: [DocumentID: Int] = [:]
-        numbers.reserveCapacity(affected.count)
-        for (number, document) in affected.enumerated() { numbers[document.id] = number }
-        return numbers
+    /// - Returns: whether all changes were looked at.
+    private func findAffected(
+        _ changes: [NetChange], _ work: inout Work, _ budget: inout StepBudget
+    ) throws(RealtimeError) -> Bool {
+        // Growing would copy many large elements; room that is not used takes no memory.
+        if work.seen == 0, changes.count > LiveQuery.manyChanges {
+            work.affected.reserveCapacity(changes.count)
+        }
+        while work.seen < changes.count {
+            guard !budget.isSpent else { return false }
+            let change = changes[work.seen]
+            let old = query.entry(change.id, change.before, change.rankBefore, &work.search)
+            let new = query.entry(change.id, change.after, change.rankAfter, &work.search)
+            budget.spend(2 + work.search.takeUnits())
+            try work.search.check()
+            work.seen += 1
+            guard old != nil || new != nil else { continue }
+            work.affected.append(AffectedEntry(id: change.id, old: old, new: new))
+        }
+        return true
     }
 }
 

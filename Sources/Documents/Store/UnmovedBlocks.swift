@@ -3,10 +3,10 @@
 ///
 /// Entries that were next to each other and still are form one block, so that the cost depends on
 /// the number of changes and not on the length of the list.
-package struct UnmovedBlocks {
+package struct UnmovedBlocks: Sendable {
     /// Entries at the old positions `start..<start + count`, in the same order in the new list.
     /// Blocks do not overlap, and no other block has a position between those of one.
-    package struct Block {
+    package struct Block: Sendable {
         let start: Int
         let count: Int
 
@@ -18,11 +18,12 @@ package struct UnmovedBlocks {
 
     /// Consecutive lengths of runs: the entries of a block from `skipped` on are the ends of the
     /// best runs with these lengths.
-    private struct Piece {
+    private struct Piece: Sendable {
         let block: Int
         var skipped = 0
     }
 
+    /// In the order of the new list.
     private let blocks: [Block]
     private var pieces: [Piece] = []
     private var predecessors: [Int] = []
@@ -35,14 +36,27 @@ package struct UnmovedBlocks {
     /// list, and replaces the end of the runs that are one longer. The result is the run that ends
     /// at the last such end. So does Meteor.
     package static func find(in blocks: [Block]) -> [Bool] {
-        var search = UnmovedBlocks(blocks: blocks)
-        for block in blocks.indices { search.place(block) }
+        var search = UnmovedBlocks(blocks)
+        var budget = StepBudget.unlimited
+        _ = search.run(&budget)
         return search.longestRun
     }
 
-    private init(blocks: [Block]) {
+    init(_ blocks: [Block]) {
         self.blocks = blocks
         predecessors.reserveCapacity(blocks.count)
+    }
+
+    /// Looks at the blocks, in several calls if they are many.
+    /// - Returns: whether all are done, so that `longestRun` is the result.
+    mutating func run(_ budget: inout StepBudget) -> Bool {
+        // Each block that was placed has a predecessor.
+        while predecessors.count < blocks.count {
+            guard !budget.isSpent else { return false }
+            place(predecessors.count)
+            budget.spend()
+        }
+        return true
     }
 
     /// The entries of a block follow each other, so they become the ends of runs with consecutive
@@ -85,7 +99,8 @@ package struct UnmovedBlocks {
         return low
     }
 
-    private var longestRun: [Bool] {
+    /// For each block, whether its entries are unmoved.
+    var longestRun: [Bool] {
         var isUnmoved = Array(repeating: false, count: blocks.count)
         var block = pieces.last?.block ?? -1
         while block >= 0 {

@@ -45,6 +45,9 @@ package class ClientDriver<
     /// - Returns: false if there is none.
     func performNext() -> Bool { false }
 
+    /// Whether `performNext` has returned false although there is more to do: in the next turn.
+    var mustContinue: Bool { false }
+
     /// Called before the first action of `act`, and after each.
     func acted() { publishState() }
 
@@ -155,7 +158,9 @@ package class ClientDriver<
         acted()
         while mayAct, performNext() { acted() }
         isActing = false
-        if mayAct { updateTimer() }
+        guard mayAct else { return }
+        updateTimer()
+        if mustContinue { schedule() }
     }
 
     /// Performs all remaining actions, even inside an action.

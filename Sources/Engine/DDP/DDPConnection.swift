@@ -24,6 +24,13 @@ package final class DDPConnection:
     @exclusivity(unchecked) var reader = DDPReader()
     /// Live queries that have not reported all changes by positions.
     @exclusivity(unchecked) var indexFeeds: [DDPIndexFeed] = []
+    /// The notification that is being passed on.
+    @exclusivity(unchecked) private var delivery: DDPDelivery?
+    @exclusivity(unchecked) private var budget = TurnBudget()
+    /// Documents, or reports of them, wait for the next turn: nothing is received meanwhile.
+    @exclusivity(unchecked) private(set) var isBehind = false
+    /// Everything must be done in this turn.
+    @exclusivity(unchecked) var isUrgent = false
     @exclusivity(unchecked) var cookies: CookieJar
     @exclusivity(unchecked) var choice = DDPTransportChoice(mayFallBack: true)
     /// The server has confirmed the connection of the socket.
@@ -61,14 +68,25 @@ package final class DDPConnection:
     override func willReachTime() { noteSentBytes() }
 
     override func performNext() -> Bool {
-        let next = shared.locked {
-            shared.session.nextAction().map { ($0, shared.session.isForNewHandlers) }
+        guard delivery == nil else { return inTurn { deliver() } }
+        // To report changes by positions takes long, too.
+        guard indexFeeds.isEmpty || mayContinue() else { return false }
+        let (next, isFlushing) = shared.locked {
+            let action = shared.session.nextAction()
+            return (
+                action.map { ($0, shared.session.isForNewHandlers) }, shared.session.isFlushing
+            )
         }
-        guard let (action, isForNewHandlers) = next else { return reportIndexes() }
+        guard let (action, isForNewHandlers) = next else {
+            if isFlushing { return inTurn { continueFlush() } }
+            setBehind(false)
+            return reportIndexes()
+        }
         if isForNewHandlers { handlersChanged() }
         switch action {
         case .command(let command): perform(command)
-        case .report(.changed(let notification)): report(notification)
+        case .report(.changed(let notification)):
+            delivery = DDPDelivery(notification, handlers)
         case .report(let report):
             reportIndexes()
             // A handler may have closed the client, which must not lose a new token.
@@ -76,6 +94,43 @@ package final class DDPConnection:
         }
         return true
     }
+
+    // MARK: Long work
+
+    override var mustContinue: Bool { isBehind }
+
+    /// Whether some work may be done now. If this turn's time is over, it follows in the next one.
+    private func mayContinue() -> Bool {
+        guard !isUrgent, budget.isSpent(on: loop) else { return true }
+        setBehind(true)
+        return false
+    }
+
+    private func inTurn(_ work: () -> Void) -> Bool {
+        guard mayContinue() else { return false }
+        work()
+        return true
+    }
+
+    private func deliver() {
+        // Taken out, because a handler may close the client.
+        guard var current = exchange(&delivery, with: nil) else { return }
+        current.deliver(to: self)
+        if !isClosed, !current.isOver { delivery = current }
+    }
+
+    private func continueFlush() {
+        shared.locked { shared.session.continueFlush(Loop.now()) }
+    }
+
+    private func setBehind(_ isBehind: Bool) {
+        guard isBehind != self.isBehind else { return }
+        self.isBehind = isBehind
+        pauseChanged()
+    }
+
+    /// Receiving is paused by the program, or until earlier documents are passed on.
+    var isHeld: Bool { isPaused || isBehind }
 
     /// The calling thread may cause something next that the loop reports before it hears of them.
     override func handlersSet() { shared.locked { shared.session.handlersSet() } }
@@ -106,10 +161,10 @@ package final class DDPConnection:
     override func pauseChanged() {
         let isConnected = shared.locked {
             guard shared.session.status == .connected else { return false }
-            shared.session.setPaused(isPaused)
+            shared.session.setPaused(isHeld)
             return true
         }
-        if isConnected { socket?.setPaused(isPaused) }
+        if isConnected { socket?.setPaused(isHeld) }
     }
 
     /// The end.
@@ -119,7 +174,7 @@ package final class DDPConnection:
         // So that the server does not keep the session.
         dropSocket(saying: shared.locked { shared.session.hasGreeted } ? DDPWriter.disconnect : nil)
         shared.removeAll(DDPSession(configuration.session))
-        indexFeeds = []
+        (indexFeeds, delivery) = ([], nil)
         shared.tellChangeObservers(nil)
         let oldStubs = shared.locked { DDPSendable(exchange(&stubs, with: [:])) }
         withExtendedLifetime(oldStubs) {}

@@ -82,8 +82,10 @@ extension DDPConnection: DDPSocketOwner {
     /// Lets the application make the calls that go before all others.
     private func callOpenHandler() {
         guard handlers.open != nil else { return }
-        // What the loss of the last connection caused is reported before.
+        // What the loss of the last connection caused is reported before, however long it takes.
+        isUrgent = true
         act()
+        isUrgent = false
         // A handler may have closed the client, ended the connection, or removed this one.
         guard !isClosed, let handler = handlers.open else { return }
         let isOpening = shared.locked {
@@ -111,6 +113,8 @@ extension DDPConnection: DDPSocketOwner {
                 frame, bytes: text.count, on: socketNumber, now: Loop.now())
         }
         act()
+        // The socket may be a new one.
+        if isBehind { pauseChanged() }
     }
 
     @inline(never)
@@ -136,7 +140,8 @@ extension DDPConnection: DDPSocketOwner {
     func report(_ report: DDPSession.Report) {
         switch report {
         case .status(let change): self.report(change)
-        case .changed(let notification): self.report(notification)
+        // Delivered in pieces.
+        case .changed: break
         case .streamed(let collection, let event):
             shared.locked { DDPSendable(shared.streams[ByteText(collection)]) }.value?(event)
         case .result(let id, let result):
@@ -190,7 +195,7 @@ extension DDPConnection: DDPSocketOwner {
         if change.status == .connected {
             isConfirmed = true
             choice.connected()
-            if gate.isPaused { pauseChanged() }
+            if isHeld { pauseChanged() }
         } else if change.status != .connecting, let error = change.error, !isConfirmed {
             choice.failed(error, now: Loop.now())
         }
@@ -202,20 +207,6 @@ extension DDPConnection: DDPSocketOwner {
             change.error == nil ? .info : .warning,
             "\(name): the Meteor client is \(change.status.name)\(retry)\(why)")
         handlers.status?(change)
-    }
-
-    func report(_ notification: Notification) {
-        if !notification.changes.isEmpty { shared.tellChangeObservers(notification.changes) }
-        guard !isClosed else { return }
-        let count = handlers.changedCount
-        handlers.changed?(notification) {
-            !isClosed && sharedHandlers.current.value.changedCount == count
-        }
-        for change in notification.live {
-            // A handler may end a query whose change follows, or free the client.
-            guard !isClosed else { return }
-            report(change)
-        }
     }
 
     // MARK: The end

@@ -9,6 +9,8 @@ package final class DDPFeed: Sendable {
     package enum Taken {
         case batch(LiveBatch)
         case nothing, ended
+        /// The query has ended by itself.
+        case failed(RealtimeError)
     }
 
     package let client: DDPConnection
@@ -54,7 +56,11 @@ package final class DDPFeed: Sendable {
         // Released after `begin`, because its end takes the source's lock.
         defer { withExtendedLifetime(end) {} }
         return try source.begin { () throws(RealtimeError) in
-            try client.observe(query, in: collection) { change, _ in end.source.report(change) }
+            try client.observe(query, in: collection) { change, _ in
+                end.source.report(change)
+            } ended: { error in
+                end.source.fail(error)
+            }
         }
     }
 
@@ -73,7 +79,8 @@ package final class DDPFeed: Sendable {
 
     /// Takes all that has changed since the last call, and blocks until something has.
     /// - Parameter timeout: nil for no limit. Without a wait, callbacks and stubs may call this.
-    /// - Throws: `.timeout`; `.closed` if the client, its loop or the feed was freed.
+    /// - Throws: `.timeout`; `.closed` if the client, its loop or the feed was freed; the error of
+    ///   a query that has ended by itself.
     package func take(timeout: Duration?) throws(RealtimeError) -> LiveBatch {
         try client.loop.checkNotForked()
         let due = timeout.map { Loop.now() + $0 }
@@ -82,6 +89,7 @@ package final class DDPFeed: Sendable {
             switch takeNow() {
             case .batch(let batch): return batch
             case .ended: throw ended
+            case .failed(let error): throw error
             case .nothing: break
             }
             let left = due.map { $0 - Loop.now() }
@@ -161,6 +169,8 @@ private final class DDPFeedSource: Sendable {
     private struct State {
         var feed = LiveFeed()
         var isOver = false
+        /// Why the query has ended by itself; nil if it has not.
+        var failure: RealtimeError?
         /// Called when something can be taken, and could not before.
         var handler = DDPSendable<(() -> Void)?>(nil)
         /// It was called, and nothing was taken since.
@@ -173,7 +183,9 @@ private final class DDPFeedSource: Sendable {
 
         /// The handler, if it must be called now.
         mutating func announce() -> DDPSendable<(() -> Void)?> {
-            guard feed.isFilled, !isAnnounced, handler.value != nil else { return DDPSendable(nil) }
+            guard feed.isFilled || failure != nil, !isAnnounced, handler.value != nil else {
+                return DDPSendable(nil)
+            }
             isAnnounced = true
             return handler
         }
@@ -205,11 +217,22 @@ private final class DDPFeedSource: Sendable {
     /// Some documents count as updated, because what belongs to them has changed.
     func touch(_ ids: [DocumentID]) { add { $0.touch(ids) } }
 
+    /// The query has ended by itself. What waits can still be taken.
+    func fail(_ error: RealtimeError) {
+        change { state in
+            state.failure = error
+            return true
+        }
+    }
+
     /// - Parameter body: returns whether it has added something.
-    private func add(_ body: (inout LiveFeed) -> Bool) {
+    private func add(_ body: (inout LiveFeed) -> Bool) { change { body(&$0.feed) } }
+
+    /// - Parameter body: returns whether there is something new to take.
+    private func change(_ body: (inout State) -> Bool) {
         let news: (waiting: [UInt64: Answer<Bool>], handler: DDPSendable<(() -> Void)?>)?
         news = state.withLock { state in
-            guard body(&state.feed) else { return nil }
+            guard body(&state) else { return nil }
             return (exchange(&state.waiting, with: [:]), state.announce())
         }
         guard let news else { return }
@@ -226,12 +249,13 @@ private final class DDPFeedSource: Sendable {
     // MARK: Any thread
 
     var isFilled: Bool { state.withLock { $0.feed.isFilled } }
-    var hasNews: Bool { state.withLock { $0.feed.isFilled || $0.isOver } }
+    var hasNews: Bool { state.withLock { $0.feed.isFilled || $0.isOver || $0.failure != nil } }
 
     func take() -> DDPFeed.Taken {
         state.withLock { state in
             state.isAnnounced = false
             if let batch = state.feed.take() { return .batch(batch) }
+            if let error = state.failure { return .failed(error) }
             return state.isOver ? .ended : .nothing
         }
     }
@@ -240,7 +264,7 @@ private final class DDPFeedSource: Sendable {
     func awaitNews(_ waiter: Waiter<Bool>) -> UInt64? {
         let answer = Answer(waiter)
         return state.withLock { state in
-            guard !state.feed.isFilled, !state.isOver else { return nil }
+            guard !state.feed.isFilled, !state.isOver, state.failure == nil else { return nil }
             if state.isInterrupted { answer.interrupt() }
             state.isInterrupted = false
             state.lastWait += 1

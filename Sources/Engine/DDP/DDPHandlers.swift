@@ -14,13 +14,15 @@ package struct DDPHandlers: EndpointHandlers, @unchecked Sendable {
     package var account: ((DDPAccountEvent) -> Void)?
     /// Documents have changed. Between its parts, the handler asks whether it is still wanted: its
     /// caller may have removed it, or closed the client.
-    package var changed: ((Notification, _ isWanted: () -> Bool) -> Void)? {
+    package var changed: ((DDPChangePiece, _ isWanted: () -> Bool) -> Void)? {
         didSet { changedCount &+= 1 }
     }
     /// How often `changed` was set.
     private(set) var changedCount = 0
     /// The documents of an earlier run are replaced by those of the server.
     package var current: (() -> Void)?
+    /// A live query has ended by itself.
+    package var queryEnded: ((EndedQuery) -> Void)?
     /// The server did not understand a message, which is a JSON text if the server repeats it.
     package var refused: ((_ reason: String, _ offending: [UInt8]?) -> Void)?
     /// A line for what is out of the ordinary, such as a message that is ignored.
@@ -31,6 +33,13 @@ package struct DDPHandlers: EndpointHandlers, @unchecked Sendable {
     package var loadToken: (() -> DDPLoginToken?)?
 
     package init() {}
+}
+
+/// Changes that were made together, or a part of them.
+package struct DDPChangePiece {
+    package let changes: ArraySlice<DocumentChange>
+    package let isFirst: Bool
+    package let isLast: Bool
 }
 
 /// What a call reports; see `DDPHandlers` for its threads.
@@ -66,6 +75,9 @@ package struct DDPSubscriptionHandlers: @unchecked Sendable {
 /// `isWanted`.
 package typealias DDPLiveHandler = (LiveChange, _ isWanted: () -> Bool) -> Void
 
+/// Called on the loop's thread when a live query has ended by itself.
+package typealias DDPQueryEndHandler = (RealtimeError) -> Void
+
 /// Called with what each transaction has changed; see `DDPObjects`.
 typealias DDPChangeObserver = @Sendable ([DocumentChange]?) -> Void
 
@@ -82,6 +94,11 @@ package typealias DDPStartedLiveHandler = (
     _ change: LiveChange, _ isInitial: Bool, _ isWanted: () -> Bool
 ) -> Void
 
+/// The same for changes that may come in pieces.
+package typealias DDPLivePieceHandler = (
+    _ piece: LiveChange, _ isInitial: Bool, _ isLast: Bool, _ isWanted: () -> Bool
+) -> Void
+
 /// Called on the loop's thread with the changes of a live query's result by positions.
 package typealias DDPIndexHandler = (
     _ query: LiveQueryID, _ changes: IndexChanges, _ isInitial: Bool
@@ -91,19 +108,22 @@ package typealias DDPIndexHandler = (
 struct DDPLiveObserver {
     /// nil if the present result is not reported.
     var start: DDPLiveStart?
-    let changed: DDPLiveHandler
+    /// Whether changes may come in pieces.
+    var takesPieces = false
+    let changed: (LiveChange, _ isLast: Bool, _ isWanted: () -> Bool) -> Void
+    let ended: DDPQueryEndHandler
 }
 
 /// The present result of a live query, until it is reported. Unchecked because after its creation
 /// it is only used on the loop's thread.
 final class DDPLiveStart: @unchecked Sendable {
     var beginning: LiveChange?
-    let changed: DDPStartedLiveHandler
+    let changed: DDPLivePieceHandler
     /// nil if changes are reported as they come.
     let indexes: DDPIndexFeed?
 
     init(
-        _ beginning: LiveChange, _ changed: @escaping DDPStartedLiveHandler,
+        _ beginning: LiveChange, _ changed: @escaping DDPLivePieceHandler,
         _ indexes: DDPIndexFeed?
     ) {
         self.beginning = beginning

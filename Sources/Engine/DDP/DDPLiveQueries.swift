@@ -20,15 +20,19 @@ extension DDPConnection {
     }
 
     /// Keeps the result of a query up to date.
+    /// - Parameter ended: called if the query ends by itself, after its last change.
     /// - Returns: the query's name and its present result; each change from it is reported.
     package func observe(
-        _ query: Query, in collection: String, _ changed: @escaping DDPLiveHandler
+        _ query: Query, in collection: String, _ changed: @escaping DDPLiveHandler,
+        ended: @escaping DDPQueryEndHandler
     ) throws(RealtimeError) -> (id: LiveQueryID, found: [Found]) {
         try checkOpen()
-        let handler = DDPSendable(changed)
+        let handlers = DDPSendable((changed, ended))
         return try read { (shared) throws(RealtimeError) in
             let live = try shared.session.store.observe(query, in: collection)
-            shared.queries[live.id.number] = DDPLiveObserver(changed: handler.value)
+            let (changed, ended) = handlers.value
+            shared.queries[live.id.number] = DDPLiveObserver(
+                changed: { change, _, isWanted in changed(change, isWanted) }, ended: ended)
             return live
         }
     }
@@ -44,9 +48,21 @@ extension DDPConnection {
     /// Like `observe`, but its present result is reported too: first of all, as the change from an
     /// empty one.
     package func observeFromStart(
-        _ query: Query, in collection: String, _ changed: @escaping DDPStartedLiveHandler
+        _ query: Query, in collection: String, _ changed: @escaping DDPStartedLiveHandler,
+        ended: @escaping DDPQueryEndHandler = { _ in }
     ) throws(RealtimeError) -> LiveQueryID {
-        try observeFromStart(query, collection, changed, nil)
+        try observeFromStart(
+            query, collection,
+            { change, isInitial, _, isWanted in
+                changed(change, isInitial, isWanted)
+            }, ended)
+    }
+
+    /// Like `observeFromStart`; a long change may come in pieces.
+    package func observeInPieces(
+        _ query: Query, in collection: String, _ changed: @escaping DDPLivePieceHandler
+    ) throws(RealtimeError) -> LiveQueryID {
+        try observeFromStart(query, collection, changed, takesPieces: true)
     }
 
     /// Like `observeFromStart`, by positions. Changes that follow each other are reported as one,
@@ -56,22 +72,23 @@ extension DDPConnection {
     ) throws(RealtimeError) -> LiveQueryID {
         let indexes = DDPIndexFeed(changed)
         return try observeFromStart(
-            query, collection, { change, _, _ in indexes.add(change) }, indexes)
+            query, collection, { change, _, _, _ in indexes.add(change) }, indexes: indexes)
     }
 
     private func observeFromStart(
-        _ query: Query, _ collection: String, _ changed: @escaping DDPStartedLiveHandler,
-        _ indexes: DDPIndexFeed?
+        _ query: Query, _ collection: String, _ changed: @escaping DDPLivePieceHandler,
+        _ ended: @escaping DDPQueryEndHandler = { _ in }, indexes: DDPIndexFeed? = nil,
+        takesPieces: Bool = false
     ) throws(RealtimeError) -> LiveQueryID {
         try checkOpen()
-        let handler = DDPSendable(changed)
+        let handlers = DDPSendable((changed, ended))
         let (id, start) = try read { (shared) throws(RealtimeError) in
             let live = try shared.session.store.observe(query, in: collection)
-            let start = DDPLiveStart(
-                LiveChange(beginning: live.id, live.found), handler.value, indexes)
-            shared.queries[live.id.number] = DDPLiveObserver(start: start) {
-                start.changed($0, false, $1)
-            }
+            let (changed, ended) = handlers.value
+            let start = DDPLiveStart(LiveChange(beginning: live.id, live.found), changed, indexes)
+            shared.queries[live.id.number] = DDPLiveObserver(
+                start: start, takesPieces: takesPieces,
+                changed: { start.changed($0, false, $1, $2) }, ended: ended)
             return (live.id, start)
         }
         loop.enqueue { [self] in
@@ -81,15 +98,38 @@ extension DDPConnection {
         return id
     }
 
-    /// Reports a change of the result. It is on the loop's thread.
-    func report(_ change: LiveChange) {
+    /// Whether the changes of a live query may be reported in pieces.
+    func takesPieces(_ query: LiveQueryID) -> Bool {
+        shared.locked { shared.queries[query.number]?.takesPieces ?? false }
+    }
+
+    /// Reports that a live query has ended by itself. It is on the loop's thread.
+    func report(_ ended: EndedQuery) {
+        let start = shared.locked { DDPSendable(shared.queries[ended.id.number]?.start) }
+        // First what it has found until then.
+        if let start = start.value { begin(start) }
+        if !isClosed { reportIndexes() }
+        guard !isClosed else { return }
+        let observer = shared.locked {
+            shared.queries.removeValue(forKey: ended.id.number).map { DDPSendable($0) }
+        }
+        guard let observer else { return }
+        Log.write(
+            .warning,
+            "a live query over \(ended.collection.quoted()) has ended: \(ended.error.message)")
+        observer.value.ended(ended.error)
+        if !isClosed { handlers.queryEnded?(ended) }
+    }
+
+    /// Reports a change of the result, or a piece of it. It is on the loop's thread.
+    func report(_ change: LiveChange, isLast: Bool) {
         let observer = shared.locked { shared.queries[change.query.number].map { DDPSendable($0) } }
         if let start = observer?.value.start {
             begin(start)
             guard isObserving(change.query) else { return }
             note(start.indexes)
         }
-        observer?.value.changed(change) { isObserving(change.query) }
+        observer?.value.changed(change, isLast) { isObserving(change.query) }
     }
 
     private func note(_ indexes: DDPIndexFeed?) {
@@ -112,7 +152,7 @@ extension DDPConnection {
         guard let beginning = exchange(&start.beginning, with: nil) else { return }
         guard isObserving(beginning.query) else { return }
         note(start.indexes)
-        start.changed(beginning, true) { isObserving(beginning.query) }
+        start.changed(beginning, true, true) { isObserving(beginning.query) }
     }
 
     private func isObserving(_ id: LiveQueryID) -> Bool {

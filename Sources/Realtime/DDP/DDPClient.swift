@@ -201,12 +201,30 @@ public final class DDPClient: Sendable {
         let handler = Handler(handler)
         set { [dispatcher] in
             $0.changed = handler.map { handler in
-                { notification, _ in
-                    let changes = notification.changes
-                    guard !changes.isEmpty else { return }
-                    let count = changes.reduce(0) { $0 + $1.storedBytes }
+                let gathered = GatheredChanges()
+                return { piece, _ in
+                    guard let (changes, count) = gathered.add(piece) else { return }
                     dispatcher.run(on: handler.isolation, count: count) {
                         handler.call(changes.map { DDPChange($0) })
+                    }
+                }
+            }
+        }
+    }
+
+    /// Called with the collection of a live query that has ended by itself, because its regular
+    /// expressions need too many steps for documents that have changed. The query has reported all
+    /// changes before; its iterations throw the error, and `DDPLiveQuery.error` has it.
+    public func onQueryEnd(
+        @_inheritActorContext _ handler:
+            (@Sendable @isolated(any) (_ collection: String, _ error: RealtimeError) -> Void)?
+    ) {
+        let handler = Handler(handler)
+        set { [dispatcher] in
+            $0.queryEnded = handler.map { handler in
+                { ended in
+                    dispatcher.run(on: handler.isolation) {
+                        handler.call(ended.collection, ended.error)
                     }
                 }
             }

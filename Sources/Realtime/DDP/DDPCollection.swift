@@ -1,6 +1,7 @@
 internal import Documents
 internal import Engine
 internal import Session
+import Synchronization
 public import Wire
 
 /// A collection of local documents, from `DDPClient.collection`.
@@ -83,14 +84,19 @@ public struct DDPCollection: Sendable {
     ) throws(RealtimeError) -> DDPLiveQuery {
         let query = try Query(selector: selector, options: .object(options))
         let (handler, gate) = (Handler(escaping: handler), CallGate())
+        let failure = QueryFailure()
         let id = try client.engine.observeFromStart(query, in: name) {
             [name, dispatcher = client.dispatcher] change, isInitial, _ in
             let changes = change.changes
             dispatcher.run(on: handler.isolation, count: changes.storedBytes, gate: gate) {
                 handler.call(changes.map { DDPChange($0, in: name, isInitial: isInitial) })
             }
+        } ended: {
+            failure.set($0)
         }
-        return DDPLiveQuery(client, gate) { [engine = client.engine] in engine.stopObserving(id) }
+        return DDPLiveQuery(client, gate, failure) { [engine = client.engine] in
+            engine.stopObserving(id)
+        }
     }
 }
 
@@ -100,11 +106,16 @@ public final class DDPLiveQuery: Sendable {
     /// Retained, because a client closes with its last reference.
     private let client: DDPClient
     private let gate: CallGate
+    private let failure: QueryFailure
     private let end: @Sendable () -> Void
 
-    init(_ client: DDPClient, _ gate: CallGate, end: @escaping @Sendable () -> Void) {
+    init(
+        _ client: DDPClient, _ gate: CallGate, _ failure: QueryFailure,
+        end: @escaping @Sendable () -> Void
+    ) {
         self.client = client
         self.gate = gate
+        self.failure = failure
         self.end = end
     }
 
@@ -115,13 +126,24 @@ public final class DDPLiveQuery: Sendable {
         _ client: DDPClient, _ feed: DDPFeed, _ isolation: (any Actor)?,
         _ handle: @escaping @Sendable (LiveBatch) -> Void
     ) throws(RealtimeError) {
-        let gate = CallGate()
+        let (gate, failure) = (CallGate(), QueryFailure())
         try feed.setHandler { [dispatcher = client.dispatcher] in
-            guard case .batch(let batch) = feed.takeNow() else { return }
-            dispatcher.run(on: isolation, count: batch.storedBytes, gate: gate) { handle(batch) }
+            while true {
+                switch feed.takeNow() {
+                case .batch(let batch):
+                    dispatcher.run(on: isolation, count: batch.storedBytes, gate: gate) {
+                        handle(batch)
+                    }
+                case .failed(let error): return failure.set(error)
+                case .nothing, .ended: return
+                }
+            }
         }
-        self.init(client, gate) { feed.close() }
+        self.init(client, gate, failure) { feed.close() }
     }
+
+    /// Why the query has ended by itself; nil if it has not. See `DDPClient.onQueryEnd`.
+    public var error: RealtimeError? { failure.error }
 
     deinit { stop() }
 
@@ -130,6 +152,15 @@ public final class DDPLiveQuery: Sendable {
         gate.close()
         end()
     }
+}
+
+/// Why a live query has ended by itself.
+final class QueryFailure: Sendable {
+    private let state = Mutex<RealtimeError?>(nil)
+
+    var error: RealtimeError? { state.withLock { $0 } }
+
+    func set(_ error: RealtimeError) { state.withLock { $0 = error } }
 }
 
 /// Ends a stream when the handler that fills it is released.

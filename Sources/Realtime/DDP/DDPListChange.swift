@@ -5,7 +5,7 @@ public import Wire
 /// screen wants to know it.
 ///
 ///     var todos: [Todo] = []
-///     for await change in try models.changes(Todo.self) {
+///     for try await change in try models.changes(Todo.self) {
 ///         todos.apply(change)
 ///     }
 ///

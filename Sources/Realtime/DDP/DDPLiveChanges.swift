@@ -9,9 +9,10 @@ public import Wire
 /// the element before has led to, and the present one. What changed several times in between is in
 /// it once. So what waits never takes more memory than the two results. One task iterates it; the
 /// query ends with the last reference to the sequence and its iterator, and the iteration when the
-/// client is closed.
+/// client is closed. It throws if the query has ended by itself, see `DDPClient.onQueryEnd`.
 public struct DDPLiveChanges: AsyncSequence, Sendable {
     public typealias Element = DDPListChange<DDPDocument>
+    public typealias Failure = RealtimeError
 
     let query: LiveChangesQuery
 
@@ -21,12 +22,12 @@ public struct DDPLiveChanges: AsyncSequence, Sendable {
         /// - Returns: nil when the client is closed, or the task is cancelled.
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
-        ) async -> DDPListChange<DDPDocument>? {
-            await query.next().map { DDPListChange($0) }
+        ) async throws(RealtimeError) -> DDPListChange<DDPDocument>? {
+            try await query.next().map { DDPListChange($0) }
         }
 
-        public mutating func next() async -> DDPListChange<DDPDocument>? {
-            await next(isolation: #isolation)
+        public mutating func next() async throws(RealtimeError) -> DDPListChange<DDPDocument>? {
+            try await next(isolation: #isolation)
         }
     }
 
@@ -88,11 +89,13 @@ final class LiveChangesQuery: Sendable {
 
     /// Waits for the next change.
     /// - Returns: nil at the end, and if the task is cancelled.
-    func next() async -> LiveBatch? {
+    /// - Throws: the error of a query that has ended by itself.
+    func next() async throws(RealtimeError) -> LiveBatch? {
         while !Task.isCancelled {
             switch feed.takeNow() {
             case .batch(let batch): return batch
             case .ended: return nil
+            case .failed(let error): throw error
             case .nothing: break
             }
             let isWoken: Void? = try? await waiters.wait { feed.hasNews ? .success(()) : nil }

@@ -8,10 +8,11 @@ public import Wire
 ///
 /// Any number of tasks iterate, each with an iteration of its own. One that is slow leaves out the
 /// results that it was too slow for. The query ends with the last reference to the sequence and its
-/// iterators, and the iterations when the client is closed.
+/// iterators, and the iterations when the client is closed. They throw if the query has ended by
+/// itself, see `DDPClient.onQueryEnd`.
 public struct DDPResults: AsyncSequence, Sendable {
     public typealias Element = [DDPDocument]
-    public typealias Failure = Never
+    public typealias Failure = RealtimeError
 
     fileprivate let query: LatestResultQuery
 
@@ -25,11 +26,13 @@ public struct DDPResults: AsyncSequence, Sendable {
         /// - Returns: nil when the client is closed, or the task is cancelled.
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
-        ) async throws(Never) -> [DDPDocument]? {
-            await query.result.next(after: &version)?.map { DDPDocument($0) }
+        ) async throws(RealtimeError) -> [DDPDocument]? {
+            try await query.result.next(after: &version)?.map { DDPDocument($0) }
         }
 
-        public mutating func next() async -> [DDPDocument]? { await next(isolation: #isolation) }
+        public mutating func next() async throws(RealtimeError) -> [DDPDocument]? {
+            try await next(isolation: #isolation)
+        }
     }
 
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(query) }
@@ -39,7 +42,7 @@ extension DDPCollection {
     /// The result of a query, and its result after each change, as soon as the iteration asks for
     /// it: results that it was too slow for are left out.
     ///
-    ///     for await open in try client.collection("tasks").results(["done": false]) { … }
+    ///     for try await open in try client.collection("tasks").results(["done": false]) { … }
     ///
     /// - Throws: `.invalidArgument` for a query with a fault; `.closed`.
     public func results(
@@ -61,6 +64,8 @@ private final class LatestResultQuery: Sendable {
         let end = DDPStreamEnd { [result] in result.finish() }
         id = try client.engine.observeFromStart(query, in: collection) { [result] change, _, _ in
             withExtendedLifetime(end) { result.report(change) }
+        } ended: { [result] error in
+            result.finish(error)
         }
     }
 
@@ -74,6 +79,7 @@ private final class LatestResult: Sendable {
         /// How many changes there were; 0 before the first result.
         var version = 0
         var isOver = false
+        var error: RealtimeError?
     }
 
     private let state = Mutex(State())
@@ -87,21 +93,29 @@ private final class LatestResult: Sendable {
         waiters.resumeAll(.success(()))
     }
 
-    func finish() {
-        state.withLock { $0.isOver = true }
+    /// - Parameter error: why the query has ended by itself.
+    func finish(_ error: RealtimeError? = nil) {
+        state.withLock { state in
+            if !state.isOver { state.error = error }
+            state.isOver = true
+        }
         waiters.resumeAll(.success(()))
     }
 
     /// - Parameter version: of the result that the reader has; becomes that of the new one.
     /// - Returns: nil at the end, and if the task is cancelled.
-    func next(after version: inout Int) async -> [Found]? {
+    func next(after version: inout Int) async throws(RealtimeError) -> [Found]? {
         while !Task.isCancelled {
             let known = version
-            let (found, newest, isOver) = state.withLock { state in
-                (state.version > known ? state.result : nil, state.version, state.isOver)
+            let (found, newest, isOver, error) = state.withLock { state in
+                (
+                    state.version > known ? state.result : nil, state.version, state.isOver,
+                    state.error
+                )
             }
             version = newest
             if let found { return found }
+            if let error { throw error }
             if isOver { return nil }
             let isWoken: Void? = try? await waiters.wait {
                 state.withLock { $0.isOver || $0.version > newest ? .success(()) : nil }

@@ -35,7 +35,7 @@ extension DDPModels {
     /// The changes of a query's result by positions, beginning with the present result.
     ///
     ///     var todos: [Todo] = []
-    ///     for await change in try models.changes(Todo.self, ["done": false]) {
+    ///     for try await change in try models.changes(Todo.self, ["done": false]) {
     ///         todos.apply(change)
     ///     }
     ///
@@ -117,6 +117,7 @@ final class ModelReader<Model: DDPModel>: Sendable {
 /// `DDPLiveChanges` for slow iterations.
 public struct DDPModelLiveChanges<Model: DDPModel>: AsyncSequence, Sendable {
     public typealias Element = DDPListChange<Model>
+    public typealias Failure = RealtimeError
 
     let query: LiveChangesQuery
     let reader: ModelReader<Model>
@@ -128,15 +129,15 @@ public struct DDPModelLiveChanges<Model: DDPModel>: AsyncSequence, Sendable {
         /// - Returns: nil when the client is closed, or the task is cancelled.
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
-        ) async -> DDPListChange<Model>? {
-            while let batch = await query.next() {
+        ) async throws(RealtimeError) -> DDPListChange<Model>? {
+            while let batch = try await query.next() {
                 if let change = reader.read(batch) { return change }
             }
             return nil
         }
 
-        public mutating func next() async -> DDPListChange<Model>? {
-            await next(isolation: #isolation)
+        public mutating func next() async throws(RealtimeError) -> DDPListChange<Model>? {
+            try await next(isolation: #isolation)
         }
     }
 

@@ -40,6 +40,19 @@ public func rt_ddp_on_change(
     return ddpHandlers(ddp) { $0.onChange(box) }
 }
 
+/// Sets the callback for live queries that have ended by themselves, those of feeds, too: their
+/// regular expressions need too many steps for documents that have changed. Such a query has
+/// reported all changes before, and reports no more. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
+@_cdecl("rt_ddp_on_query_end")
+public func rt_ddp_on_query_end(
+    _ ddp: rt_ddp?, _ fn: rt_ddp_query_end_fn?,
+    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return ddpHandlers(ddp) { $0.onQueryEnd(box) }
+}
+
 /// Sets the callback that runs when the documents of an earlier run
 /// (`rt_ddp_set_document_file`) have been replaced by those of the server. It does not run if
 /// there were none. Since 0.1.

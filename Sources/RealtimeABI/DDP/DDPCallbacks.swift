@@ -25,6 +25,12 @@ public typealias rt_ddp_change_fn =
         _ change: UnsafePointer<rt_ddp_change>?, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
+/// Receives a live query that has ended by itself. Since 0.1.
+public typealias rt_ddp_query_end_fn =
+    @convention(c) (
+        _ end: UnsafePointer<rt_ddp_query_end>?, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
 /// Receives a change of the account. Since 0.1.
 public typealias rt_ddp_account_fn =
     @convention(c) (
@@ -66,8 +72,15 @@ extension DDPHandlers {
     /// Live queries are reported after them. Since 0.1.
     mutating func onChange(_ box: CallbackBox<rt_ddp_change_fn>) {
         changed = box.function.map { function in
-            { show($0.changes, to: function, box.user, while: $1) }
+            { show($0, to: function, box.user, while: $1) }
         }
+    }
+
+    /// Sets the callback for live queries that have ended by themselves, those of feeds, too: their
+    /// regular expressions need too many steps for documents that have changed. Such a query has
+    /// reported all changes before, and reports no more. Since 0.1.
+    mutating func onQueryEnd(_ box: CallbackBox<rt_ddp_query_end_fn>) {
+        queryEnded = box.function.map { function in { $0.show(to: function, box.user) } }
     }
 
     /// Sets the callback that runs when the documents of an earlier run

@@ -121,7 +121,8 @@ public func rt_ddp_find(
 }
 
 /// Reports the result of a query, and then each change of it, document by document: applied one
-/// after the other, the changes turn the old result into the new one. Any thread. Since 0.1.
+/// after the other, the changes turn the old result into the new one. A query can end by itself,
+/// see `rt_ddp_on_query_end`. Any thread. Since 0.1.
 /// - Parameter selector: and the following, as in `rt_ddp_find`.
 /// - Parameter fn: called on the loop's thread, never inside this call. First it receives the
 ///   present result as documents that are added, with the field `initial`.
@@ -139,12 +140,13 @@ public func rt_ddp_observe(
         let out = try required(out, "out")
         let collection = try text(collection, "collection")
         let query = try ddpQuery(selector, options)
-        let id = try client.observeFromStart(query, in: collection) { change, isInitial, isWanted in
+        let id = try client.observeInPieces(query, in: collection) {
+            change, isInitial, isLast, isWanted in
             let steps = change.changes
             for (index, step) in steps.enumerated() {
                 DDPChangeView(
                     query: UInt64(change.query.number), isInitial: isInitial,
-                    isLast: index == steps.count - 1, collection: collection
+                    isLast: isLast && index == steps.count - 1, collection: collection
                 ).show(step, to: function, box.user)
                 guard isWanted() else { return }
             }

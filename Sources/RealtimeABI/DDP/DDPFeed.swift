@@ -72,8 +72,9 @@ public func rt_ddp_feed_new(
 /// - Parameter out: receives the batch; free it with `rt_ddp_batch_free`. Unchanged on failure.
 /// - Returns: RT_OK; RT_ERROR_TIMEOUT if nothing has changed in time; RT_ERROR_CLOSED if the
 ///   client, its loop or the feed was freed; RT_ERROR_CANCELLED after `rt_ddp_feed_interrupt`;
-///   RT_ERROR_REENTRANT if it would wait in a callback of
-///   the loop or in a stub; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
+///   RT_ERROR_REENTRANT if it would wait in a callback of the loop or in a stub;
+///   RT_ERROR_INVALID_ARGUMENT, also once the query has ended by itself, see
+///   `rt_ddp_on_query_end`; RT_ERROR_FORKED.
 @_cdecl("rt_ddp_feed_receive")
 public func rt_ddp_feed_receive(
     _ feed: rt_ddp_feed?, _ timeout_ms: Int64,
@@ -89,9 +90,9 @@ public func rt_ddp_feed_receive(
 
 /// - Callbacks: ddp_feed, ddpFeedCall
 extension DDPFeed {
-    /// Sets the callback that runs when there is something to take, which may be now. It is not
-    /// called again before `rt_ddp_feed_receive` has been called. NULL removes it. Any thread.
-    /// Since 0.1.
+    /// Sets the callback that runs when there is something to take, which may be now, and when the
+    /// query has ended by itself. It is not called again before `rt_ddp_feed_receive` has been
+    /// called. NULL removes it. Any thread. Since 0.1.
     /// - Parameter fn: called on the loop's thread, never inside this call. It may take the batch.
     /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_CLOSED if the client was
     ///   freed; RT_ERROR_FORKED.

@@ -269,13 +269,30 @@ struct DDPChangeView {
 /// Shows changes that were made together.
 /// - Parameter isWanted: whether to show the next one.
 func show(
-    _ changes: [DocumentChange], to function: rt_ddp_change_fn, _ user: UnsafeMutableRawPointer?,
+    _ piece: DDPChangePiece, to function: rt_ddp_change_fn, _ user: UnsafeMutableRawPointer?,
     while isWanted: () -> Bool
 ) {
-    for (index, change) in changes.enumerated() {
-        DDPChangeView(isLast: index == changes.count - 1, collection: change.key.collection)
+    let last = piece.isLast ? piece.changes.endIndex - 1 : piece.changes.endIndex
+    for index in piece.changes.indices {
+        let change = piece.changes[index]
+        DDPChangeView(isLast: index == last, collection: change.key.collection)
             .show(change, to: function, user)
         guard isWanted() else { return }
+    }
+}
+
+extension EndedQuery {
+    /// Calls `function` with a view of this.
+    func show(to function: rt_ddp_query_end_fn, _ user: UnsafeMutableRawPointer?) {
+        var texts = ViewTexts()
+        let (name, message) = (texts.add(collection), texts.add(error.message))
+        texts.read { text in
+            var view = rt_ddp_query_end(
+                struct_bytes: MemoryLayout<rt_ddp_query_end>.size, query: UInt64(id.number),
+                collection: text(name), collection_length: name.count,
+                status: error.code.rawValue, reserved: 0, message: text(message))
+            function(&view, user)
+        }
     }
 }
 

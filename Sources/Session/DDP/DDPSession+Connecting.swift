@@ -12,7 +12,7 @@ extension DDPSession {
         wasWanted = true
         switch stage {
         case .connected, .failed: return
-        case .dialing(let number), .greeting(let number): abandon(number)
+        case .dialing(let number), .greeting(let number): abandon(number, now)
         case .offline: attempts.forgetFailures()
         case .waiting: break
         }
@@ -22,11 +22,12 @@ extension DDPSession {
     /// Connects again, also if the connection is fine; without a network as soon as there is one.
     package mutating func reconnect(now: Instant) {
         guard let connection else { return connect(now: now) }
-        abandon(connection)
+        abandon(connection, now)
         dialOnline(now)
     }
 
-    private mutating func abandon(_ number: UInt64) {
+    private mutating func abandon(_ number: UInt64, _ now: Instant) {
+        settle(now)
         act(.drop(number))
         disconnected()
     }
@@ -42,6 +43,7 @@ extension DDPSession {
 
     /// Ends the connection properly, so that the server does not keep the session.
     private mutating func endSocket(_ now: Instant) {
+        settle(now)
         if let socket {
             // Also while the server has not confirmed the connection: it has been asked to.
             send(DDPWriter.disconnect, now)
@@ -209,6 +211,7 @@ extension DDPSession {
 
     /// The socket is gone. Decides what follows.
     mutating func lose(_ error: RealtimeError, _ now: Instant) {
+        settle(now)
         disconnected()
         backgroundDue = nil
         guard configuration.mayReconnect else { return fail(error.message, error, now) }

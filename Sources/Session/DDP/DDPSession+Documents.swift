@@ -11,17 +11,14 @@ extension DDPSession {
                 log("too many messages are held back; they are applied early")
                 quiescence.giveUp()
             }
-            guard !quiescence.isWaiting else { return }
-            processHeld()
-        } else {
-            process(message)
+            if !quiescence.isWaiting { flush(now) }
+            return
         }
+        process(message)
         failAtLimit(now)
-        guard isBuffered(message), configuration.bufferInterval > .zero else {
-            return flushInTurn(now)
-        }
-        if store.bufferedWork >= DDPConfiguration.unappliedLimit { return flushInTurn(now) }
-        if let flushBy, flushBy < now { return flushInTurn(now) }
+        guard isBuffered(message), configuration.bufferInterval > .zero else { return flush(now) }
+        if store.bufferedWork >= DDPConfiguration.unappliedLimit { return flush(now) }
+        if let flushBy, flushBy < now { return flush(now) }
         if flushBy == nil { flushBy = now + configuration.bufferMaxAge }
         flushDue = now + configuration.bufferInterval
     }
@@ -41,24 +38,11 @@ extension DDPSession {
         return false
     }
 
-    /// Applies what was received, and fails if that takes too long.
-    private mutating func flushInTurn(_ now: Instant) {
-        flush(now)
-        failAtLimit(now)
-    }
-
-    private mutating func processHeld() {
-        quiescence.due = nil
-        for message in quiescence.takeHeld() { process(message) }
-    }
-
     /// The wait for the server takes too long.
     mutating func endQuiescence(_ now: Instant) {
         guard let due = quiescence.due, due <= now else { return }
         log("the server took too long to send everything again")
         quiescence.giveUp()
-        processHeld()
-        failAtLimit(now)
         flush(now)
     }
 
@@ -71,7 +55,7 @@ extension DDPSession {
         if quiescence.due == nil { quiescence.due = now + configuration.quiescenceLimit }
     }
 
-    private mutating func process(_ message: DDPMessage) {
+    mutating func process(_ message: DDPMessage) {
         switch message {
         case .document(let message): process(message)
         case .ready(let ids): for id in ids { subscriptionReady(id) }
@@ -151,58 +135,18 @@ extension DDPSession {
     }
 
     /// Fails if the store has refused a document, because it cannot be what the server means any
-    /// more, or has ended a live query.
+    /// more.
     mutating func failAtLimit(_ now: Instant) {
         // After each message.
-        guard isFull || store.hasEndedQuery else { return }
-        guard let number = socket, let error = exceededLimit else { return }
+        guard isFull, let number = socket else { return }
+        let bytes = store.maximumBytes
+        let limit = bytes >= 1 << 20 ? "\(bytes >> 20) MiB" : "\(bytes) bytes"
+        let error = RealtimeError(
+            .bufferFull,
+            "the documents of the server take more than \(limit)"
+                + OptionOwner.ddp.mention(.maxDocumentBytes))
         act(.drop(number))
         fail(error.message, error, now)
-    }
-
-    private var exceededLimit: RealtimeError? {
-        if isFull {
-            let bytes = store.maximumBytes
-            let limit = bytes >= 1 << 20 ? "\(bytes >> 20) MiB" : "\(bytes) bytes"
-            return RealtimeError(
-                .bufferFull,
-                "the documents of the server take more than \(limit)"
-                    + OptionOwner.ddp.mention(.maxDocumentBytes))
-        }
-        return store.collectionOfEndedQuery.map {
-            RealtimeError(
-                .invalidArgument,
-                "the regular expressions of a live query over \($0) take too many steps for the "
-                    + "documents that have changed")
-        }
-    }
-
-    /// Applies what the server has sent, in one transaction, and does what waited for that.
-    mutating func flush(_ now: Instant) {
-        flushDue = nil
-        flushBy = nil
-        // The old documents stay until all of the new ones are there.
-        guard !quiescence.isResetting || !quiescence.isWaiting else { return }
-        // The login of a lost connection may have been the last that was waited for.
-        if !quiescence.isWaiting { processHeld() }
-        let becomesCurrent = stale != nil && removeStaleDocuments()
-        if quiescence.isResetting || store.isBuffering {
-            keeping.changed(now)
-            let notification = store.flush(
-                emptying: quiescence.isResetting, except: own.kept)
-            quiescence.isResetting = false
-            if let notification { report(.changed(notification)) }
-        }
-        if becomesCurrent { report(.current) }
-        let visible = afterFlush
-        afterFlush = []
-        for event in visible {
-            switch event {
-            case .method(let id): methodVisible(id, now)
-            case .subscription(let id): subscriptionVisible(id, now)
-            }
-        }
-        measureStandstill(now)
     }
 
     /// Something waits until everything that was sent is in the store.
@@ -241,10 +185,7 @@ extension DDPSession {
 
     /// The server has kept the session, and sends what it queued.
     private mutating func sessionResumed(_ now: Instant) {
-        if finishAbandoned() {
-            if !quiescence.isWaiting { processHeld() }
-            flush(now)
-        }
+        if finishAbandoned() { flush(now) }
         // An `unsub` may have been lost with its connection; but its answer may be on the way.
         if !subscriptions.unanswered.isEmpty {
             subscriptions.unansweredDue = now + DDPConfiguration.answerTimeout

@@ -92,7 +92,7 @@ extension DDPSession {
     }
 
     /// The documents as the server has sent them: without what stubs have done.
-    package func keptDocuments() -> DDPKeptDocuments {
+    package mutating func keptDocuments() -> DDPKeptDocuments {
         var ready: [EJSON] = []
         for subscription in subscriptions.inOrder where subscription.isReady {
             ready.append(.array([.string(subscription.name)] + subscription.params))
@@ -179,7 +179,7 @@ extension DDPSession {
         if keeping.isOn { keeping.due = Instant(nanoseconds: 0) }
         guard stale != nil else { return }
         stale?.isOver = true
-        flush(now)
+        flushAtOnce(now)
     }
 
     /// Removes the documents that the server did not send again, if it has sent everything.

@@ -17,6 +17,7 @@ extension DDPSession {
     package mutating func received(
         _ frame: DDPFrame, bytes: Int, on number: UInt64, now: Instant
     ) {
+        settle(now)
         guard socket == number else { return }
         heartbeat.heard()
         if frame.counts { receivedCount += 1 }
@@ -50,19 +51,35 @@ extension DDPSession {
         case .document(let event) where streams.contains(ByteText(event.collection)):
             report(.streamed(event.collection, event.asEvent))
         case .document, .ready, .updated: receivedData(message, bytes, now)
-        case .nosub(let id, let error):
+        case .nosub:
             receivedData(message, bytes, now)
-            let ended = subscriptions[id]
-            subscriptionEnded(id, error?.redacted(by: secrets))
-            if let ended { staleSubscriptionEnded(ended, now) }
-        case .result(let id, let result):
-            receivedResult(id, result.mapError { $0.redacted(by: secrets) }, now)
+            takeEffectAfterFlush(message, now)
+        case .result:
+            if store.isBuffering { flush(now) }
+            takeEffectAfterFlush(message, now)
         case .error(let reason, let offending):
             let reason = secrets.redacted(reason)
             let offending = offending.map { secrets.redacted($0) }
             log("the server did not understand a message: \(reason)")
             report(.refused(reason: reason, offending: offending))
         }
+    }
+
+    /// What a message does once all documents before it are there.
+    mutating func takeEffect(_ message: DDPMessage, _ now: Instant) {
+        switch message {
+        case .nosub(let id, let error):
+            let ended = subscriptions[id]
+            subscriptionEnded(id, error?.redacted(by: secrets))
+            if let ended { staleSubscriptionEnded(ended, now) }
+        case .result(let id, let result):
+            receivedResult(id, result.mapError { $0.redacted(by: secrets) }, now)
+        case .connected, .failed, .ping, .pong, .document, .ready, .updated, .error: break
+        }
+    }
+
+    private mutating func takeEffectAfterFlush(_ message: DDPMessage, _ now: Instant) {
+        if isFlushing { flushing?.cause = message } else { takeEffect(message, now) }
     }
 
     /// Whether the documents of a collection are events (Rocket.Chat's servers send `changed` for

@@ -22,7 +22,7 @@ extension DDPSession {
     package mutating func call(
         _ request: DDPRequest, drawing source: inout some DDPRandomSource, now: Instant
     ) throws(DDPError) -> DDPCall {
-        guard let write = DDPWrite(request, store) else {
+        guard let write = write(request) else {
             return try enqueue(request, nil, seed: nil, now: now)
         }
         beginStub(now: now)
@@ -103,7 +103,6 @@ extension DDPSession {
     mutating func receivedResult(
         _ text: String, _ result: Result<EJSON, DDPError>, _ now: Instant
     ) {
-        if store.isBuffering { flush(now) }
         guard let id = DDPSession.callID(text), let method = methods.byID[id], method.isSent,
             method.result == nil
         else { return log("the result of a call that nobody waits for") }
@@ -205,7 +204,7 @@ extension DDPSession {
     mutating func failCalls(_ error: DDPError, _ now: Instant) {
         let calls = methods.sortedIDs
         for id in calls { releaseStub(id) }
-        flush(now)
+        flushAtOnce(now)
         for id in calls {
             guard let method = methods.remove(id) else { continue }
             if method.result == nil, !method.isReported { report(.result(id, .failure(error))) }

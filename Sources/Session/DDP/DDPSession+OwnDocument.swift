@@ -21,8 +21,10 @@ struct DDPOwnDocument: Sendable {
 extension DDPSession {
     /// The document of the user who is logged in; nil if nobody is, or it is not there.
     package var userDocument: Found? {
-        guard let key = ownKey, let fields = store.document(key) else { return nil }
-        return Found(id: key.id, fields: fields)
+        mutating get {
+            guard let key = ownKey, let fields = store.document(key) else { return nil }
+            return Found(id: key.id, fields: fields)
+        }
     }
 
     private var ownKey: DocumentKey? {
@@ -106,6 +108,6 @@ extension DDPSession {
         guard let key = own.kept else { return }
         own = DDPOwnDocument()
         removeAsServer(key)
-        flush(now)
+        flushAtOnce(now)
     }
 }

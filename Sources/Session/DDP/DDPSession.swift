@@ -27,8 +27,26 @@ package struct DDPSession: ActionMachine, Sendable {
     package var wantsLog = false
     /// Milliseconds since 1970. The driver sets it before it passes an event.
     package var wallClock: Int64 = 0
-    /// The documents. The driver may read them, and observe queries.
-    package var store: DocumentStore
+    /// The documents. The driver may read them, and observe queries. Nobody sees a part of a flush:
+    /// if one is in progress, its documents are finished first.
+    package var store: DocumentStore {
+        mutating _read {
+            if isUnsettled { finishDocuments() }
+            yield documents
+        }
+        _modify {
+            if isUnsettled { finishDocuments() }
+            yield &documents
+        }
+    }
+    /// Everything but this property's accessors uses `store`.
+    private var documents: DocumentStore
+    /// Documents are applied in part.
+    var isUnsettled = false
+    /// The flush that is in progress.
+    var flushing: DDPFlush?
+    /// How much of a flush is done at once, see `StepBudget`: a few milliseconds.
+    package var flushSteps = 16_384
 
     /// Changed by `enter`, which reports it.
     var stage = Stage.offline
@@ -99,7 +117,7 @@ package struct DDPSession: ActionMachine, Sendable {
         jitter: UInt64 = 0, token: DDPLoginToken? = nil
     ) {
         self.configuration = configuration
-        self.store = store
+        documents = store
         self.jitter = DDPJitter(state: jitter)
         attempts = Attempts(configuration.delays)
         attempts.repeats = configuration.mayReconnect
@@ -180,13 +198,17 @@ package struct DDPSession: ActionMachine, Sendable {
     package func isCurrent(_ number: UInt64) -> Bool { anySocket == number }
 
     /// Nothing that a stub has written waits for the server any more.
-    package var isSettled: Bool { stubs.isEmpty && methods.byID.isEmpty && afterFlush.isEmpty }
+    package var isSettled: Bool {
+        stubs.isEmpty && methods.byID.isEmpty && afterFlush.isEmpty && flushing == nil
+    }
 
     // MARK: Time
 
     package var wakeUp: Instant? {
         // Mutating, so that the driver, which asks after each message, does not copy the session.
         mutating get {
+            // What else is due waits for its end.
+            if isFlushing { return connection == nil ? nil : heartbeat.due }
             var time = flushDue
             func consider(_ other: Instant?) {
                 if let other { time = time.map { min($0, other) } ?? other }
@@ -198,8 +220,6 @@ package struct DDPSession: ActionMachine, Sendable {
             consider(keeping.due)
             if let stale { consider(stale.isOver ? Instant(nanoseconds: 0) : stale.due) }
             consider(own.due)
-            // A write of the program may have ended it.
-            if store.hasEndedQuery, socket != nil { consider(Instant(nanoseconds: 0)) }
             switch stage {
             case .offline, .dialing, .greeting, .failed: break
             case .waiting: if !isInBackground { consider(attempts.wakeUp) }
@@ -216,6 +236,7 @@ package struct DDPSession: ActionMachine, Sendable {
 
     package mutating func timeReached(_ now: Instant) {
         if let due = flushDue, due <= now { flush(now) }
+        guard !isFlushing else { return beat(now) }
         if let due = backgroundDue, due <= now { leaveForBackground(now) }
         if let due = stageDue, due <= now { attemptTimedOut(now) }
         expireCalls(now)
@@ -227,6 +248,7 @@ package struct DDPSession: ActionMachine, Sendable {
         case .connected:
             beat(now)
             endQuiescence(now)
+            guard !isFlushing else { return }
             endStandstill(now)
             repeatResume(now)
             repeatUnsubs(now)

@@ -19,13 +19,13 @@ enum DDPWrite: Sendable {
     case remove(String, selector: EJSON)
 
     /// - Returns: nil if the method is not one of a collection that was declared.
-    init?(_ request: DDPRequest, _ store: DocumentStore) {
+    init?(_ request: DDPRequest, isDeclared: (String) -> Bool) {
         var name = Substring(request.name).utf8[...]
         guard name.popFirst() == UInt8(ascii: "/"),
             let slash = name.lastIndex(of: UInt8(ascii: "/"))
         else { return nil }
         let collection = String(Substring(name[..<slash]))
-        guard store.isDeclared(collection) else { return nil }
+        guard isDeclared(collection) else { return nil }
         func parameter(_ index: Int) -> EJSON {
             index < request.params.count ? request.params[index] : .null
         }
@@ -89,7 +89,7 @@ extension DDPSession {
     package mutating func callInStub(
         _ request: DDPRequest, drawing source: inout some DDPRandomSource
     ) -> DDPStubOutcome {
-        guard let write = DDPWrite(request, store) else { return .success(.null) }
+        guard let write = write(request) else { return .success(.null) }
         enterStub(request.name)
         defer { leaveStub() }
         return performWrite(write, drawing: &source)
@@ -102,6 +102,11 @@ extension DDPSession {
     ) -> Value? {
         guard !scopes.isEmpty else { return nil }
         return scopes[scopes.count - 1].random.withStream(stream, drawing: &source, body)
+    }
+
+    /// The write that a call is, if its collection is declared.
+    mutating func write(_ request: DDPRequest) -> DDPWrite? {
+        DDPWrite(request) { store.isDeclared($0) }
     }
 
     mutating func takeStub() -> (originals: [OriginalDocument], seed: String?) {
@@ -217,7 +222,7 @@ extension DDPSession {
         }
     }
 
-    private func found(
+    private mutating func found(
         _ collection: String, _ selector: EJSON, limit: Int?
     ) throws(RealtimeError) -> [DocumentID] {
         if let id = DocumentID(selector), selector != .null { return [id] }
@@ -241,7 +246,8 @@ extension DDPSession {
     /// began to wait must not come after what is written now: a removed document would return when
     /// the server has answered the call.
     private mutating func applyReceived(_ now: Instant) {
-        if !quiescence.isWaiting || store.isBuffering { flush(now) }
+        settle(now)
+        if !quiescence.isWaiting || store.isBuffering { flushAtOnce(now) }
     }
 
     package mutating func endBatch() { publishBatch() }

@@ -33,6 +33,16 @@ extension DocumentStore {
         return flush()
     }
 
+    /// Flushes in parts of so many steps.
+    mutating func flush(emptying: Bool = false, inPartsOf steps: Int) -> Notification? {
+        beginFlush(emptying: emptying)
+        while isFlushing {
+            var budget = StepBudget(steps)
+            if let notification = continueFlush(&budget) { return notification }
+        }
+        return nil
+    }
+
     /// The ids of a collection in natural order.
     func ids(_ collection: String) -> [String] { documents(in: collection).map { $0.id.wire } }
 }

@@ -23,9 +23,9 @@ struct LiveFeedTests {
         let entries = entries(new)
         let difference = ListDifference(
             from: LiveFeedTests.entries(old), to: entries,
-            affected: new.map { LiveQuery.Affected(id: $0.id) })
+            affected: new.map { AffectedEntry(id: $0.id) })
         return LiveChange(
-            query: LiveQueryID(number: 1), steps: difference.steps(.entries(entries)))
+            query: LiveQueryID(number: 1), steps: difference.allSteps(.entries(entries)))
     }
 
     /// A feed that has been given these results, one after the other. Its reader knows the first.

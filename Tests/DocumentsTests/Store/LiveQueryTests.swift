@@ -46,20 +46,37 @@ struct LiveQueryTests {
         // Each text alone is cheap enough.
         let long = EJSON.string(String(repeating: "a", count: 40))
         update("b", .added(["text": "b"]))
-        var live = store.flush()?.live.map { $0.query } ?? []
+        let live = store.flush()?.live.map { $0.query } ?? []
         #expect(live == [ended.id, other.id])
         for id in ["c", "d", "e"] {
             update(id, .added(["text": long]))
         }
-        #expect(store.collectionOfEndedQuery == nil)
         // The other query has all changes; this one reports nothing any more.
-        live = store.flush()?.live.map { $0.query } ?? []
-        #expect(live == [other.id])
-        #expect(store.collectionOfEndedQuery == "p")
+        let last = store.flush()
+        #expect(last?.live.map { $0.query } == [other.id])
+        #expect(last?.ended.map { $0.id } == [ended.id])
+        #expect(last?.ended.first?.collection == "p")
+        #expect(last?.ended.first?.error.code == .invalidArgument)
         update("a", .removed)
-        live = store.flush()?.live.map { $0.query } ?? []
-        #expect(live == [other.id])
+        let next = store.flush()
+        #expect(next?.live.map { $0.query } == [other.id])
+        #expect(next?.ended == [])
         store.stopObserving(ended.id)
+    }
+
+    /// Nobody waits for a live query, so it may take far less than a search.
+    @Test func aLiveQueryMayTakeLessThanASearch() throws {
+        var store = DocumentStore()
+        let expensive = try query(#"{"text":{"$regex":"(x+x+)+y"}}"#)
+        let live = try store.observe(expensive, in: "p")
+        let text = EJSON.string(String(repeating: "x", count: 100_000))
+        for number in 0..<20 {
+            _ = store.buffer(.added(["text": text]), for: key("\(number)"))
+        }
+        let notification = store.flush()
+        #expect(notification?.changes.count == 20)
+        #expect(notification?.ended.map { $0.id } == [live.id])
+        #expect(try store.find(expensive, in: "p").isEmpty)
     }
 
     // MARK: Observe order
@@ -249,7 +266,12 @@ struct LiveQueryTests {
                 let update = try update(documents, &random)
                 _ = store.buffer(update.1, for: update.0)
             }
-            let notification = store.flush(emptying: round % 13 == 12)
+            let isEmptying = round % 13 == 12
+            let notification =
+                round % 3 == 0
+                ? store.flush(
+                    emptying: isEmptying, inPartsOf: Int.random(in: 1..<90, using: &random))
+                : store.flush(emptying: isEmptying)
             for index in live.indices {
                 let found = try store.find(live[index].query, in: "p")
                 let report = notification?.live.first { $0.query == live[index].id }

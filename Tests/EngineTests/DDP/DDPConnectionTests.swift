@@ -15,6 +15,7 @@ struct DDPConnectionTests {
         let live = try meteor.client.observe(Query(selector: .object(EJSONObject())), in: "players")
         { change, _ in
             changes += change.changes
+        } ended: { _ in
         }
         #expect(live.found.isEmpty)
         try meteor.connect()
@@ -208,6 +209,7 @@ struct DDPConnectionTests {
         _ = try meteor.client.observe(Query(selector: .object(EJSONObject())), in: "players") {
             change, _ in
             changes += change.changes
+        } ended: { _ in
         }
         try meteor.server.control("end", ["how": "reset"])
         try meteor.run { meteor.client.status != .connected }

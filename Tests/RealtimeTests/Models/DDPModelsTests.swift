@@ -120,16 +120,16 @@ import Testing
             Todo.self, ["done": ["$ne": true]], options: ["sort": ["text": 1]]
         ).makeAsyncIterator()
         var todos: [Todo] = []
-        todos.apply(try #require(await changes.next()))
+        todos.apply(try #require(try await changes.next()))
         #expect(todos.map { $0.text } == ["eggs", "milk"])
         try await app.control(
             "update",
             ["collection": "todos", "id": "t2", "modifier": ["$set": ["text": "oats"]]])
-        todos.apply(try #require(await changes.next()))
+        todos.apply(try #require(try await changes.next()))
         #expect(todos.map { $0.text } == ["milk", "oats"])
         // Done here first: the server's answer changes nothing more.
         try await models.update(todos[0]) { $0.done = true }.completed()
-        todos.apply(try #require(await changes.next()))
+        todos.apply(try #require(try await changes.next()))
         #expect(todos.map { $0.text } == ["oats"])
     }
 

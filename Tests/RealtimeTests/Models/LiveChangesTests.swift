@@ -50,7 +50,7 @@ import Testing
         var changes = try players.changes(["score": ["$lt": 30]], options: sorted)
             .makeAsyncIterator()
         var result = Follower<DDPDocument>()
-        let first = try #require(await changes.next())
+        let first = try #require(try await changes.next())
         #expect(first.isInitial)
         result.follow(first)
         #expect(
@@ -58,36 +58,36 @@ import Testing
         #expect(result.elements[0]["name"] == nil)
 
         try box.update("players", "shannon", ["score": 22])
-        result.follow(try #require(await changes.next()))
+        result.follow(try #require(try await changes.next()))
         #expect(
             LiveChangesTests.line(result.elements) == "gauss=5 turing=20 shannon=22 lovelace=25")
         #expect(result.text == "1>2 *2" || result.text == "2>1 *2")
         try players.remove("gauss")
-        result.follow(try #require(await changes.next()))
+        result.follow(try #require(try await changes.next()))
         try box.update("players", "lovelace", ["score": 40])
-        result.follow(try #require(await changes.next()))
+        result.follow(try #require(try await changes.next()))
         #expect(result.text == "-2")
         try players.insert(["_id": "crick", "score": 1])
-        let insertion = try #require(await changes.next())
+        let insertion = try #require(try await changes.next())
         #expect(!insertion.isInitial)
         result.follow(insertion)
         #expect(LiveChangesTests.line(result.elements) == "crick=1 turing=20 shannon=22")
         // A field that the query leaves out does not count.
         try box.update("players", "crick", ["name": "Crick"])
         try box.update("players", "crick", ["score": 2])
-        result.follow(try #require(await changes.next()))
+        result.follow(try #require(try await changes.next()))
         #expect(result.text == "*0")
         box.client.close()
-        #expect(await changes.next() == nil)
+        #expect(try await changes.next() == nil)
     }
 
     @Test(.timeLimit(.minutes(5))) func anEmptyResultIsReportedFirst() async throws {
         let box = try ModelBox()
         var changes = try box.models.changes(Player.self).makeAsyncIterator()
-        let first = try #require(await changes.next())
+        let first = try #require(try await changes.next())
         #expect(first.isInitial && first.count == 0 && first.inserted.isEmpty)
         try box.models.insert(Player(id: "a"))
-        #expect(await changes.next()?.inserted.map { $0.element.id } == ["a"])
+        #expect(try await changes.next()?.inserted.map { $0.element.id } == ["a"])
     }
 
     /// What a slow reader takes is one change, from the result that it knows to the present one.
@@ -99,7 +99,7 @@ import Testing
         let players = try box.client.collection("players")
         var changes = sequence.makeAsyncIterator()
         var result = Follower<Player>()
-        result.follow(try #require(await changes.next()))
+        result.follow(try #require(try await changes.next()))
         for round in 0..<3 {
             for step in 0..<count {
                 let number = round * count + step
@@ -112,7 +112,7 @@ import Testing
             }
             try box.update("players", "gauss", ["name": .string("round \(round)")])
             try await LiveChangesTests.settle(box.client)
-            if let change = await changes.next() { result.follow(change) }
+            if let change = try await changes.next() { result.follow(change) }
             let expected = try box.models.find(Player.self, options: sorted)
             #expect(result.elements == expected)
         }
@@ -149,17 +149,17 @@ import Testing
         let box = try ModelBox([("writers", ["_id": "ada"]), ("writers", ["_id": "bob"])])
         var changes = try box.models.changes(Author.self).makeAsyncIterator()
         var result = Follower<Author>()
-        result.follow(try #require(await changes.next()))
+        result.follow(try #require(try await changes.next()))
         try box.models.insert(
             Book(id: .of("1"), author: Author.Reference(id: "bob")))
-        result.follow(try #require(await changes.next()))
+        result.follow(try #require(try await changes.next()))
         #expect(result.text == "*1")
         #expect(result.elements.map { $0.books.map { $0.id } } == [[], [.of("1")]])
         // A change of the result itself comes later.
         try box.models.delete(Author(id: "ada"))
-        result.follow(try #require(await changes.next()))
+        result.follow(try #require(try await changes.next()))
         try box.models.delete(Book(id: .of("1")))
-        result.follow(try #require(await changes.next()))
+        result.follow(try #require(try await changes.next()))
         #expect(result.text == "*0" && result.elements == [Author(id: "bob")])
 
         let (stream, continuation) = AsyncStream.makeStream(of: [Int].self)
@@ -180,7 +180,7 @@ import Testing
         let byName: EJSONObject = ["sort": ["name": 1]]
         var changes = try box.models.changes(Player.self, options: byName).makeAsyncIterator()
         var result = Follower<Player>()
-        result.follow(try #require(await changes.next()))
+        result.follow(try #require(try await changes.next()))
         let whole = LiveChangesTests.line(result.elements)
         let place = try #require(result.elements.firstIndex { $0.id == "gauss" })
         let (stream, continuation) = AsyncStream.makeStream(of: DDPListChange<Player>.self)
@@ -190,7 +190,7 @@ import Testing
         same.follow(try #require(await observed.next()))
 
         try box.update("players", "gauss", ["score": "five"])
-        result.follow(try #require(await changes.next()))
+        result.follow(try #require(try await changes.next()))
         #expect(result.text == "-\(place)")
         same.follow(try #require(await observed.next()))
         #expect(same.text == "-\(place)")
@@ -205,12 +205,12 @@ import Testing
                 .map { $0.id } == ["turing"])
         // Others keep their positions, and it comes back.
         try box.update("players", "turing", ["score": 77])
-        result.follow(try #require(await changes.next()))
+        result.follow(try #require(try await changes.next()))
         #expect(result.elements.contains { $0.id == "turing" && $0.score == 77 })
         try box.update("players", "turing", ["score": 20])
         try box.update("players", "gauss", ["score": 5])
         while LiveChangesTests.line(result.elements) != whole {
-            result.follow(try #require(await changes.next()))
+            result.follow(try #require(try await changes.next()))
         }
         while LiveChangesTests.line(same.elements) != whole {
             same.follow(try #require(await observed.next()))
@@ -218,7 +218,7 @@ import Testing
         // A first result without any document that fits.
         try box.update("players", "gauss", ["score": "six", "name": "Z"])
         var last = try box.models.changes(Player.self, ["name": "Z"]).makeAsyncIterator()
-        let first = try #require(await last.next())
+        let first = try #require(try await last.next())
         #expect(first.isInitial && first.inserted.isEmpty && first.count == 0)
         query.stop()
     }
@@ -228,11 +228,11 @@ import Testing
         let sequence = try box.client.collection("players").changes()
         let task = Task {
             var count = 0
-            for await _ in sequence { count += 1 }
+            for try await _ in sequence { count += 1 }
             return count
         }
         try await LiveChangesTests.settle(box.client)
         task.cancel()
-        #expect(await task.value <= 1)
+        #expect(try await task.value <= 1)
     }
 }

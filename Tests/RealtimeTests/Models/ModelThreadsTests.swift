@@ -126,7 +126,7 @@ import Testing
             try loader.add("all")
             try loader.whenReady { _ in }
             var changes = try box.models.changes(Player.self).makeAsyncIterator()
-            #expect(await changes.next()?.count == 4)
+            #expect(try await changes.next()?.count == 4)
             #expect(client != nil && models != nil)
             withExtendedLifetime((query, list, observation, objects, loader)) {}
         }

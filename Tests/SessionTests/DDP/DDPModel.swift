@@ -117,6 +117,11 @@ final class DDPModel {
         now = end
     }
 
+    /// Does what a driver does in the turns that follow.
+    func finishFlush() {
+        while session.isFlushing { session.continueFlush(now) }
+    }
+
     // MARK: The user
 
     @discardableResult
@@ -217,7 +222,7 @@ final class DDPModel {
         case .changed(let notification):
             notification.changes.map { change in
                 "\(change.key.id.wire) \(change.after.map { EJSON.object($0).text } ?? "gone")"
-            }
+            } + notification.ended.map { "end of a query over \($0.collection)" }
         case .streamed(let collection, let event): ["\(collection): \(text(event))"]
         case .result(let id, let result): ["result \(id) \(text(result))"]
         case .completed(let id, let result): ["done \(id) \(text(result))"]

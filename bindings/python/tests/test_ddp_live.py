@@ -11,7 +11,7 @@ import pickle
 import threading
 
 import pytest
-from meteor import FACES, NOWHERE, do, offline, opened
+from meteor import FACES, NOWHERE, Heard, do, offline, opened
 
 import librealtime
 from librealtime import DDPChange, DDPIndexChanges, sync
@@ -241,3 +241,30 @@ def test_blocking_iterations_take_a_timeout():
         with pytest.raises(librealtime.InvalidArgument):
             players.find({"name": {"$no": 1}})
         assert not [one for one in client._pending if hasattr(one, "stop")]
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_a_query_that_takes_too_long_ends(run, face):
+    async def main():
+        ends = Heard()
+        async with offline(face, on_query_end=lambda *end: ends(end)) as client:
+            players = client.collection("players")
+            selector = {"name": {"$regex": "(x+x+)+y"}}
+            changes, results = players.changes(selector), players.results(selector)
+            take, take_result = step(changes), step(results)
+            assert await take_result() == []
+            query = players.observe(lambda change: None, selector)
+            other = players.observe(lambda change: None)
+            with client.batch() as batch:
+                for _ in range(8):
+                    batch.insert(players, {"name": "x" * 300_000})
+            for one in (take, take_result):
+                with pytest.raises(librealtime.InvalidArgument, match="steps"):
+                    await one()
+            told = [await ends.next() for _ in range(3)]
+            assert {name for name, _ in told} == {"players"}
+            assert isinstance(query.error, librealtime.InvalidArgument) and other.error is None
+            # The client lives on.
+            assert len(players) == 8 and client.status == "offline"
+
+    run(main())

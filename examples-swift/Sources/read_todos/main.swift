@@ -10,7 +10,7 @@ let client = try DDPClient(words[1])
 try client.connect()
 let subscription = try client.subscribe("todos", [.string(words[2])])
 try await subscription.ready()
-for await todos in try client.collection("todos").results(options: ["sort": ["text": 1]]) {
+for try await todos in try client.collection("todos").results(options: ["sort": ["text": 1]]) {
     print("The list:")
     for todo in todos { print(EJSON.object(todo.fields).text) }
 }

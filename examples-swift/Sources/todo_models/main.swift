@@ -44,7 +44,7 @@ try models.save { changes in
 
 var open: [Todo] = []
 let byText: EJSONObject = ["sort": ["text": 1]]
-for await change in try models.changes(Todo.self, ["done": false], options: byText) {
+for try await change in try models.changes(Todo.self, ["done": false], options: byText) {
     open.apply(change)
     print("\(list.name): \(open.map { $0.text }.joined(separator: ", "))")
     guard let next = open.first else { break }

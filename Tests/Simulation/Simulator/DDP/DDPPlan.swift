@@ -114,6 +114,8 @@ struct DDPPlan {
     let hasty: Int
     /// New connections for which the user's handler makes calls.
     let greeting: Int
+    /// How many steps of a flush are done at once; 0 for the usual number.
+    let flushSteps: Int
 
     init(_ random: inout Random) {
         isGentle = random.chance(25)
@@ -149,6 +151,7 @@ struct DDPPlan {
         first = DDPPlan.publications(&random, random.within(0...3))
         deeds = DDPPlan.deeds(&random, isGentle: isGentle, until: peaceAt)
         greeting = [0, 0, 40, 100][deeds.count % 4]
+        flushSteps = [0, 0, 1, 8, 30][deeds.count % 5]
     }
 
     /// The versions that the client offers.

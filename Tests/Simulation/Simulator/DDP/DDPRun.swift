@@ -36,7 +36,7 @@ final class DDPRun {
     let accounts: DDPAccountLedger
     var session: DDPSession
     var ids: DDPSimulatedIDs
-    private var reader = DDPReader()
+    var reader = DDPReader()
     private let keepsDocuments: Bool
     /// The host looks after the token before each connection, as drivers do.
     private let keepsTokens: Bool
@@ -47,6 +47,12 @@ final class DDPRun {
     private var isOnline = true
     var isPeaceful = false
     var greetings: Random
+    /// How flushes are divided.
+    var parts: Random
+    /// The driver will continue a flush.
+    var willContinue = false
+    /// What the server has sent while the driver receives nothing, because a flush is in progress.
+    var unread: [() -> Void] = []
     /// The user's handler for new connections runs.
     private var isInHandler = false
     /// The user's handler for new connections makes a call.
@@ -56,9 +62,9 @@ final class DDPRun {
     /// The user, or the host, has last acted.
     private var actedAt: Instant?
     /// Pings of the server that must be answered in this turn.
-    private var owed: [String?] = []
+    var owed: [String?] = []
     private var hasChanged = false
-    private var isReceiving = false
+    var isReceiving = false
     var isInBackground = false
     /// When a connection ends because the application is in the background.
     var graceEndsAt: Instant?
@@ -90,10 +96,12 @@ final class DDPRun {
         keepsTokens = plan.deeds.count % 2 == 0
         // A copy: the other draws stay the same.
         greetings = random
+        parts = random
+        if plan.flushSteps > 0 { session.flushSteps = plan.flushSteps }
         if plan.isGentle { world.count("gentle") }
         world.trace("plan", "\(plan.versions), resumes \(plan.resumes), gentle \(plan.isGentle)")
-        server.deliver = { [self] text, link in receive(text, link) }
-        server.deliverEnd = { [self] code, link in end(code, link) }
+        server.deliver = { [self] text, link in read { [self] in receive(text, link) } }
+        server.deliverEnd = { [self] code, link in read { [self] in end(code, link) } }
         if keepsDocuments { restart(with: token?.userID) }
     }
 
@@ -123,6 +131,7 @@ final class DDPRun {
     func release() {
         alarm = nil
         link = nil
+        unread = []
         server.release()
     }
 
@@ -138,12 +147,13 @@ final class DDPRun {
         if !isInHandler { act() }
     }
 
-    private func setClock() { session.wallClock = server.wallClock() }
+    func setClock() { session.wallClock = server.wallClock() }
 
     func act() {
         guard turn.run({ session.nextAction() }, perform) else { return }
         arm()
         check()
+        continueLater()
     }
 
     private func arm() {
@@ -405,41 +415,5 @@ final class DDPRun {
         }
         reading.sent()
         link.up(bytes.count) { [self] in server.receive(bytes, link) }
-    }
-
-    private func receive(_ text: String, _ link: DDPLink) {
-        guard !link.isDropped, world.violation == nil else { return }
-        world.trace("server", text)
-        let json = try? JSONValue(parsing: text)
-        let kind = json?["msg"]?.stringValue ?? ""
-        reading.heard()
-        if let json { read(kind, json, link) }
-        let isFirst = kind == "connected" && !link.isConfirmed
-        if isFirst, let id = json?["session"]?.stringValue {
-            if id != documents.sessionID { accounts.sessionIsNew() }
-            let sent = Set(calls.inFlight.union(calls.expired).map { "\($0)" })
-            documents.connected(id, ready: subscriptions.ready, calls: sent)
-        }
-        isReceiving = true
-        setClock()
-        defer { isReceiving = false }
-        Array(text.utf8).withUnsafeBytes { bytes in
-            let frame = reader.read(bytes)
-            session.received(frame, bytes: bytes.count, on: link.number, now: world.now)
-        }
-        act()
-    }
-
-    private func read(_ kind: String, _ json: JSONValue, _ link: DDPLink) {
-        let id = json["id"]?.stringValue
-        switch kind {
-        case "ping": owed.append(id)
-        case "failed": link.isRefusal = true
-        case "ready":
-            subscriptions.receivedReady((json["subs"]?.arrayValue ?? []).compactMap(\.stringValue))
-        case "nosub": subscriptions.receivedEnd(id ?? "")
-        default: break
-        }
-        documents.received(kind, json)
     }
 }

@@ -21,6 +21,7 @@ package enum DDPScenario: Scenario {
             "token refused", "converged", "greeted", "called while greeting",
             "slow uplink", "answered a slow ping",
             "wrote during a reset", "wrote a former document", "kept the user's document",
+            "flushed in parts",
         ]
     }
 

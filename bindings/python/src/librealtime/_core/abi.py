@@ -1260,6 +1260,31 @@ class rt_ddp_change(ctypes.Structure):  # noqa: N801
 rt_ddp_change_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
+class rt_ddp_query_end(ctypes.Structure):  # noqa: N801
+    """A live query that has ended by itself."""
+
+    struct_bytes: int
+    query: int
+    collection: int
+    collection_length: int
+    status: int
+    reserved: int
+    message: bytes
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("query", ctypes.c_uint64),
+        ("collection", ctypes.c_void_p),
+        ("collection_length", ctypes.c_size_t),
+        ("status", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("message", ctypes.c_char_p),
+    ]
+
+
+# (end, user)
+rt_ddp_query_end_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
 class rt_ddp_account_event(ctypes.Structure):  # noqa: N801
     """A change of the user who is logged in."""
 
@@ -3243,6 +3268,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_ddp_change_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
+    "rt_ddp_on_query_end": (
+        (ctypes.c_void_p, rt_ddp_query_end_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
     "rt_ddp_on_current": (
         (ctypes.c_void_p, rt_ddp_current_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
@@ -4943,6 +4972,8 @@ class Library:
     rt_ddp_on_open: Callable[[Any, Any, Any, Any], int]
     # (ddp, fn, user, destroy)
     rt_ddp_on_change: Callable[[Any, Any, Any, Any], int]
+    # (ddp, fn, user, destroy)
+    rt_ddp_on_query_end: Callable[[Any, Any, Any, Any], int]
     # (ddp, fn, user, destroy)
     rt_ddp_on_current: Callable[[Any, Any, Any, Any], int]
     # (ddp, fn, user, destroy)

@@ -148,12 +148,20 @@ def _refused(target: Any, reason: int, length: int, offending: int, size: int) -
     target._tell("on_refused", shown_at(reason, length), text_at(offending, size) or None)
 
 
+def _query_ended(target: Any, address: int) -> None:
+    view = abi.rt_ddp_query_end.from_address(address)
+    collection = text_at(view.collection, view.collection_length)
+    message = view.message.decode("utf-8", "replace")
+    target._query_ended(view.query, collection, from_status(view.status, message))
+
+
 ALWAYS = (
     callback("status", abi.rt_ddp_status_fn, _status),
     callback("open", abi.rt_ddp_open_fn, lambda target: target._connection_opened()),
     callback("current", abi.rt_ddp_current_fn, lambda target: target._tell("on_current")),
     callback("account", abi.rt_ddp_account_fn, _account),
     callback("refused", abi.rt_ddp_refused_fn, _refused),
+    callback("query_end", abi.rt_ddp_query_end_fn, _query_ended),
 )
 ON_CHANGE = callback(
     "change",

@@ -25,6 +25,7 @@ from .callbacks import ALWAYS, DDP, ON_CHANGE, ON_DEBUG, ON_LOAD_TOKEN, STATUSES
 from .calls import BaseCall, BaseLoader, BaseSubscription, call_options, publication
 from .checking import check
 from .errors import DDPError, closed
+from .live import DDPLiveQuery
 from .model_coding import parameter
 from .objects import DDPChange, DDPStatusChange, Status
 from .options import (
@@ -35,6 +36,7 @@ from .options import (
     OnCurrent,
     OnDebug,
     OnOpen,
+    OnQueryEnd,
     OnRefused,
     OnResumeFailed,
     OnStatus,
@@ -171,6 +173,7 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
     on_change: Handler[OnChange] = Handler()
     on_user: Handler[OnUser] = Handler()
     on_resume_failed: Handler[OnResumeFailed] = Handler()
+    on_query_end: Handler[OnQueryEnd] = Handler()
     on_refused: Handler[OnRefused] = Handler()
     on_debug: Handler[OnDebug] = Handler()
 
@@ -216,6 +219,12 @@ class BaseDDPClient(Accounts, Streams, Stubs, Configured):
 
     def _documents_changed(self, change: DDPChange) -> None:
         self._tell("on_change", change)
+
+    def _query_ended(self, number: int, collection: str, error: RealtimeError) -> None:
+        for one in tuple(self._pending):
+            if isinstance(one, DDPLiveQuery) and one._number == number:
+                one._fail(error)
+        self._tell("on_query_end", collection, error)
 
     def _account_changed(
         self, event: int, user_id: str | None, logging_in: bool, token: str, error: DDPError | None

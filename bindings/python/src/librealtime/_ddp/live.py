@@ -19,8 +19,12 @@ T = TypeVar("T")
 
 
 class DDPLiveQuery(Awaited):
-    """A live query, from ``DDPCollection.observe``; ``stop`` ends it."""
+    """A live query, from ``DDPCollection.observe``; ``stop`` ends it.
 
+    :ivar error: why it has ended by itself; None if it has not. See the client's ``on_query_end``.
+    """
+
+    error: RealtimeError | None = None
     _number: int | None = None
 
     def __init__(
@@ -46,6 +50,10 @@ class DDPLiveQuery(Awaited):
         self._finish()
         if handle is not None and number is not None:
             check(DDP.stop_observing(handle, number))
+
+    def _fail(self, error: RealtimeError) -> None:
+        self.error = error
+        self._finish()
 
     def _missed(self) -> None:
         # The changes that follow do not fit what is known.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Optional
 
 from .._core.backoff import Backoff
+from .._core.errors import RealtimeError
 from .._core.headers import HeadersLike
 from .._core.option_tables import DDP_OPTIONS, DDPClientKeywords
 from .._core.parameters import Given, Options, Setup
@@ -28,6 +29,7 @@ OnCurrent = Optional[Callable[[], object]]
 OnChange = Optional[Callable[[DDPChange], object]]
 OnUser = Optional[Callable[[Optional[str]], object]]
 OnResumeFailed = Optional[Callable[[DDPError], object]]
+OnQueryEnd = Optional[Callable[[str, RealtimeError], object]]
 OnRefused = Optional[Callable[[str, Optional[str]], object]]
 OnDebug = Optional[Callable[[str], object]]
 LoadToken = Optional[Callable[[], Optional[str]]]
@@ -65,6 +67,9 @@ class Keywords(CredentialKeywords, RedirectKeywords, RouteKeywords, DDPClientKey
         None.
     :param on_resume_failed: called with a ``DDPError`` if the server refuses to log the user in
         again.
+    :param on_query_end: called with the name of a collection and an exception when a live query
+        over it has ended by itself: its regular expressions need too many steps for documents that
+        have changed. Iterations over its changes raise the exception.
     :param on_refused: called with the reason, if the server did not understand a message, and with
         the message or None.
     :param on_debug: called with a line for what is out of the ordinary.
@@ -82,6 +87,7 @@ class Keywords(CredentialKeywords, RedirectKeywords, RouteKeywords, DDPClientKey
     on_change: OnChange
     on_user: OnUser
     on_resume_failed: OnResumeFailed
+    on_query_end: OnQueryEnd
     on_refused: OnRefused
     on_debug: OnDebug
 
