@@ -15,6 +15,20 @@ PYTHON |= {
     "ddp-nested": (),
     "ddp-nested-deep": DDP,
     "ddp-pings": (),
+    "ddp-expensive-texts": DDP,
+    "ddp-reconnect": (),
+    "ddp-late-ready": (),
+    "ddp-new-fields": (),
+    "ddp-cleared-fields": (),
+    "ddp-wide-document": (),
+    "ddp-large-value": (),
+    "ddp-added-before": (),
+    "ddp-moved-before": (),
+    "ddp-removed": (),
+    "ddp-many-changed": (),
+    "ddp-few-changed": (),
+    "ddp-sorted": (),
+    "ddp-sorted-objects": (),
     "ddp-large-documents": DDP,
     "ddp-drops": DDP,
     "ddp-versions": DDP,
@@ -50,7 +64,18 @@ def documents() -> None:
     # First the connection is lost, as the server wants it.
     held = {**few, "status": LOST}
     each(DDP, "ddp-before-ready", **held, seconds=4)
-    each(DDP, "ddp-late-ready", messages=100_000, cpu="all", seconds=3)
+    each(DDP, "ddp-late-ready", messages=200_000, cpu="none", seconds=3)
+    # The first outcome is the loss of the first connection.
+    again: dict[str, object] = {"status": LOST, "outcomes": 2, "cpu": "none", "seconds": 3}
+    again["kept_mib"] = 41
+    each(DDP, "ddp-reconnect", **again)
+    each(DDP, "ddp-reconnect", options={"indexes": 1}, **again)
+
+
+def lives_on(result: Result) -> list[str]:
+    """A live query that takes too long ends, but not its client."""
+    kinds = [one["kind"] for one in result["outcomes"]]
+    return [] if kinds == ["last", "query"] else [f"the outcomes are {kinds}"]
 
 
 def work() -> None:
@@ -69,6 +94,11 @@ def work() -> None:
     for attack in ("sorted", "sorted-objects", "many-changed"):
         each(DDP, f"ddp-{attack}", options=by_n, **done)
     each(DDP, "ddp-moved-before", options={"indexes": 1}, **done)
+    each(DDP, "ddp-added-before", options={"indexes": 1}, kept_mib=20, **done)
+    each(DDP, "ddp-removed", options={"indexes": 1}, kept_mib=41, **done)
+    find = {"find": '{"n":{"$regex":"(x+x+)+y"}}'}
+    ended: dict[str, object] = {"status": ("RT_OK",), "outcomes": 2, "cpu": "none"}
+    each(DDP, "ddp-expensive-texts", options=find, also=lives_on, **ended)
     each(DDP, "ddp-sorted", options={"inserts": 8000, "indexes": 1}, **done)
     floods = ("empty-texts", "numbers", "short-unknown", "ready-flood", "nosub-flood")
     floods += ("result-flood", "updated-flood", "error-flood")

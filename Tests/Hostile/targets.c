@@ -368,6 +368,10 @@ static void on_ddp_change(const rt_ddp_change *change, void *user) {
   if (!strcmp(change->collection, "last")) report(victim, "last", RT_OK, 0, false, "");
 }
 
+static void on_query_end(const rt_ddp_query_end *end, void *user) {
+  report(user, "query", end->status, 0, false, end->message);
+}
+
 static void on_indexes(const rt_ddp_index_changes *changes, void *user) {
   (void)changes;
   (void)user;
@@ -405,6 +409,7 @@ static void attack_ddp(struct victim *victim, const char *url) {
     check(rt_ddp_set_buffer_interval_ms(ddp, number(victim, "interval", 0)), "buffer_interval");
   check(rt_ddp_on_status(ddp, on_ddp_status, victim, NULL), "on_status");
   check(rt_ddp_on_change(ddp, on_ddp_change, victim, NULL), "on_change");
+  check(rt_ddp_on_query_end(ddp, on_query_end, victim, NULL), "on_query_end");
   uint64_t subscription = 0;
   check(rt_ddp_subscribe(ddp, "attack", NULL, -1, NULL, NULL, NULL, &subscription, NULL),
         "subscribe");

@@ -167,6 +167,16 @@ class Victim:
             if is_final:
                 over.set()
 
+        def took(change: librealtime.DDPChange) -> None:
+            self.took(len(change.fields))
+            if change.collection == "last":
+                self.report("last", "RT_OK", 0, False, "")
+
+        def ended(collection: str, error: librealtime.RealtimeError) -> None:
+            self.report("query", error.name, 0, False, str(error))
+
+        plain = {"interval": "buffer_interval"}
+        given = {ours: self.options[name] for name, ours in plain.items() if name in self.options}
         client = librealtime.DDPClient(
             self.url,
             network=self.network,
@@ -174,9 +184,18 @@ class Victim:
             sockjs_fallback=self.options.get("sockjs") == "1",
             max_document_bytes=int(self.options.get("documents", 1 << 30)),
             on_status=changed,
-            on_change=lambda change: self.took(len(change.fields)),
+            on_change=took,
+            on_query_end=ended,
+            **{name: int(value) / 1000 for name, value in given.items()},
         )
         with contextlib.closing(client):
+            documents = client.collection("c")
+            selector = json.loads(self.options.get("find", "{}"))
+            sort = json.loads(self.options.get("with", "{}"))
+            if "find" in self.options or "with" in self.options:
+                documents.observe(took, selector, **sort)
+            if "indexes" in self.options:
+                documents.observe_indexes(lambda changes: None, **sort)
             await client.subscribe("attack", wait=False)
             client.send("attack")
             await client.connect(wait=False)

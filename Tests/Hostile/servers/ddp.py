@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from servers.http1 import CHUNKED, answer, chunk, head
@@ -152,9 +152,12 @@ def ddp_large_documents(peer: Peer) -> None:
         peer.send(message(one % number))
 
 
-def held_back(peer: Peer) -> bytes:
+def held_back(peer: Peer, first: Iterable[bytes] = ()) -> bytes:
     """Makes the client hold documents back: it was connected before, and waits until its
-    subscription is ready again and its call is done. Returns the messages that end this."""
+    subscription is ready again and its call is done. Returns the messages that end this.
+
+    :param first: what the first connection brings.
+    """
     handshake(peer)
     session = CONNECTED if peer.number == 1 else CONNECTED.replace(b'"s"', b'"t"')
     peer.send(message(session))
@@ -162,6 +165,7 @@ def held_back(peer: Peer) -> bytes:
     number = next(one["id"] for one in messages if one["msg"] == "sub")
     ready = message(b'{"msg":"ready","subs":["%s"]}' % number.encode())
     if peer.number == 1:
+        send_all(peer, iter(first))
         # The answer shows that the client has read this.
         peer.send(ready + message(b'{"msg":"ping"}'))
         next(one for one in messages if one["msg"] == "pong")
@@ -180,10 +184,19 @@ def ddp_before_ready(peer: Peer) -> None:
 
 @attack
 def ddp_late_ready(peer: Peer) -> None:
-    """100,000 small documents, which the client holds back, and then applies."""
+    """200,000 small documents, which the client holds back, and then applies."""
     ready = held_back(peer)
-    send_all(peer, map(small, range(100_000)))
+    send_all(peer, map(small, range(200_000)))
     peer.send(ready)
+    peer.hold()
+
+
+@attack
+def ddp_reconnect(peer: Peer) -> None:
+    """200,000 small documents, and as many others on the next connection."""
+    ready = held_back(peer, map(small, range(200_000)))
+    send_all(peer, map(small, range(100_000, 300_000)))
+    peer.send(message(b'{"msg":"added","collection":"last","id":"last"}') + ready)
     peer.hold()
 
 

@@ -196,6 +196,13 @@ def ddp_sorted_objects(peer: Peer) -> None:
     serve(peer, documents(50_000, b'{"n":{"a":{"b":%d}}}'))
 
 
+@attack
+def ddp_expensive_texts(peer: Peer) -> None:
+    """Documents with texts for which a live query's expression needs many steps."""
+    fields = b'{"n":"' + b"x" * 100_000 + b'"}'
+    serve(peer, (added(number, fields) for number in range(100)))
+
+
 # Messages that mean nothing.
 
 
