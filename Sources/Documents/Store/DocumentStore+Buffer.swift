@@ -8,6 +8,8 @@ struct UpdateBuffer: Sendable {
         var update: DocumentUpdate
         /// Their estimated size.
         let bytes: Int
+        /// What applying it costs.
+        let steps: Int
     }
 
     var entries: [Entry] = []
@@ -17,8 +19,8 @@ struct UpdateBuffer: Sendable {
     var placing: Set<Int> = []
     /// How many documents these had.
     var placingCost = 0
-    /// What they cost beside one step each.
-    var extraWork = 0
+    /// What applying them costs.
+    var steps = 0
 }
 
 /// What a flush has still to do.
@@ -39,12 +41,11 @@ extension DocumentStore {
     /// Whether updates wait for the next flush.
     package var isBuffering: Bool { !buffer.entries.isEmpty }
 
-    /// The work that waits, in updates of usual documents.
-    package var bufferedWork: Int { buffer.entries.count + buffer.extraWork }
+    /// What applying the updates that wait costs, in steps of a `StepBudget`.
+    package var bufferedSteps: Int { buffer.steps }
 
-    /// To remove a field takes time for the fields that follow it: for so many as much as for
-    /// another update.
-    private static let fieldsOfWork = 256
+    /// To remove a field takes time for the fields that follow it: for so many a step.
+    private static let followingFieldsOfStep = 256
 
     /// The documents whose order the next flush looks at, because it places some before others.
     package var placingCost: Int { buffer.placingCost }
@@ -62,12 +63,15 @@ extension DocumentStore {
         if update.places, buffer.placing.insert(collection).inserted {
             buffer.placingCost += collections[collection].table.slots.count
         }
+        var steps = update.steps
         if update.clears {
             let fields = collections[collection].table.fields(of: key.id)?.count ?? 0
-            buffer.extraWork += fields / DocumentStore.fieldsOfWork
+            steps += fields / DocumentStore.followingFieldsOfStep
         }
+        buffer.steps += steps
         buffer.entries.append(
-            UpdateBuffer.Entry(collection: collection, id: key.id, update: update, bytes: size))
+            UpdateBuffer.Entry(
+                collection: collection, id: key.id, update: update, bytes: size, steps: steps))
         return true
     }
 
@@ -148,7 +152,7 @@ extension DocumentStore {
             guard !budget.isSpent else { return false }
             var update = DocumentUpdate.removed
             swap(&update, &work.entries[work.next].update)
-            budget.spend(update.steps)
+            budget.spend(work.entries[work.next].steps)
             apply(
                 update, work.entries[work.next].collection, work.entries[work.next].id,
                 work.entries[work.next].bytes)

@@ -82,14 +82,16 @@ package struct DDPConfiguration: Sendable {
     /// - Option: background_grace, delay
     package var backgroundGrace = Duration.seconds(180)
 
-    /// So many changes are applied without waiting for more: more of them would only take memory,
-    /// no longer fit into the processor's cache, and take too much of a turn.
-    package static let unappliedLimit = 4096
+    /// So many changes are applied without waiting for more, in steps of a `StepBudget`: a call that
+    /// needs the documents applies all of them at once, and must not wait long.
+    package static let unappliedLimit = 262_144
     /// How many ends of subscriptions that the server has not confirmed are remembered, to be sent
     /// again if their connection is lost.
     package static let unansweredLimit = 65_536
     /// How many documents each message allows to be put in order again at once.
     package static let placingCredit = 1_000
+    /// The most that messages may have allowed.
+    package static let placingCreditLimit = 4_096_000
     /// How many stubs may run inside each other.
     package static let deepestStub = 50
     /// How many bytes of messages may be held back before they are applied early.

@@ -17,7 +17,7 @@ extension DDPSession {
         process(message)
         failAtLimit(now)
         guard isBuffered(message), configuration.bufferInterval > .zero else { return flush(now) }
-        if store.bufferedWork >= DDPConfiguration.unappliedLimit { return flush(now) }
+        if store.bufferedSteps >= DDPConfiguration.unappliedLimit { return flush(now) }
         if let flushBy, flushBy < now { return flush(now) }
         if flushBy == nil { flushBy = now + configuration.bufferMaxAge }
         flushDue = now + configuration.bufferInterval
@@ -29,8 +29,7 @@ extension DDPSession {
     private mutating func isBuffered(_ message: DDPMessage) -> Bool {
         if case .document = message { return true }
         placingCredit = min(
-            placingCredit + DDPConfiguration.placingCredit,
-            DDPConfiguration.placingCredit * DDPConfiguration.unappliedLimit)
+            placingCredit + DDPConfiguration.placingCredit, DDPConfiguration.placingCreditLimit)
         let cost = store.placingCost
         if case .nosub(let id, _) = message, subscriptions[id] != nil { return false }
         if cost > placingCredit, afterFlush.isEmpty, !quiescence.isResetting { return true }
