@@ -250,7 +250,7 @@ def test_a_query_that_takes_too_long_ends(run, face):
         async with offline(face, on_query_end=lambda *end: ends(end)) as client:
             players = client.collection("players")
             selector = {"name": {"$regex": "(x+x+)+y"}}
-            changes, results = players.changes(selector), players.results(selector)
+            changes, results = players.find(selector).observe(), players.results(selector)
             take, take_result = step(changes), step(results)
             assert await take_result() == []
             query = players.observe(lambda change: None, selector)
