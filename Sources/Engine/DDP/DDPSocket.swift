@@ -40,8 +40,8 @@ extension DDPSocketOwner {
 
 /// Receives what a socket reports: `opened` at most once, then messages, then `ended` once.
 protocol DDPSocketOwner: AnyObject {
-    /// What was received is still being worked on. A socket that is paused meanwhile keeps messages
-    /// that it has read already.
+    /// The owner still works on earlier messages. It has paused the socket, which also keeps the
+    /// messages that it has read already.
     var isBehind: Bool { get }
     /// Cookies of the server, which all its sockets send and set: a load balancer leads a client to
     /// the same server by them.
