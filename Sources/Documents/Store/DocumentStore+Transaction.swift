@@ -233,9 +233,14 @@ extension DocumentStore {
     private mutating func notifyQuery(
         _ index: Int, _ group: Int, _ end: inout TransactionEnd, _ budget: inout StepBudget
     ) -> Bool {
-        // Taken out, so that nothing is copied.
-        var work = end.unfinished.popLast() ?? queries[index].begin(end.groups[group])
         do throws(RealtimeError) {
+            if end.groups[group].count == 1 {
+                let change = try queries[index].apply(end.groups[group][0])
+                if let change { end.live.append(change) }
+                return true
+            }
+            // Taken out, so that nothing is copied.
+            var work = end.unfinished.popLast() ?? queries[index].begin(end.groups[group])
             let outcome = try queries[index].apply(end.groups[group], &work, &budget)
             guard case .finished(let change) = outcome else {
                 end.unfinished.append(work)

@@ -176,6 +176,17 @@ struct LiveList: Sendable {
         }
     }
 
+    /// Changes the list by one document, and notes its positions.
+    mutating func update(_ affected: inout AffectedEntry) {
+        affected.oldIndex = affected.old.flatMap { index(of: $0) } ?? -1
+        switch affected.new {
+        case let new? where affected.oldIndex >= 0:
+            affected.newIndex = replace(at: affected.oldIndex, with: new)
+        case let new?: affected.newIndex = insert(new)
+        case nil: if affected.oldIndex >= 0 { remove(at: affected.oldIndex) }
+        }
+    }
+
     // MARK: All entries
 
     var chunkCount: Int { chunks.count }

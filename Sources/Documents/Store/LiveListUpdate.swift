@@ -32,11 +32,6 @@ struct LiveListUpdate: Sendable {
 
     /// - Returns: whether it is done.
     mutating func run(_ list: inout LiveList, _ budget: inout StepBudget) -> Bool {
-        if affected.count == 1 {
-            budget.spend(LiveListUpdate.searchSteps)
-            updateOne(&list)
-            return true
-        }
         guard !isMany else {
             return merge.run(&affected, &old, &new, &list, &budget)
         }
@@ -45,20 +40,6 @@ struct LiveListUpdate: Sendable {
             done = 0
         }
         return true
-    }
-
-    /// Changes the list by one document.
-    private mutating func updateOne(_ list: inout LiveList) {
-        affected[0].oldIndex = affected[0].old.flatMap { list.index(of: $0) } ?? -1
-        let old = affected[0].oldIndex
-        switch affected[0].new {
-        case let entry? where old >= 0:
-            affected[0].newIndex = list.replace(at: old, with: entry)
-        case let entry?: affected[0].newIndex = list.insert(entry)
-        case nil: if old >= 0 { list.remove(at: old) }
-        }
-        if old >= 0 { self.old = [0] }
-        if affected[0].newIndex >= 0 { new = [0] }
     }
 
     // MARK: Few changes in a long list

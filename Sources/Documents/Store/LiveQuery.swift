@@ -48,6 +48,32 @@ struct LiveQuery: Sendable {
 
     private static let manyChanges = 16_384
 
+    /// Applies a change that is the only one of its transaction, as most are.
+    /// - Returns: nil if the result stays as it was.
+    /// - Throws: as the other.
+    mutating func apply(_ change: NetChange) throws(RealtimeError) -> LiveChange? {
+        var search = SearchBudget(steps: min(query.maximumSteps, SearchBudget.live(1)))
+        let old = query.entry(change.id, change.before, change.rankBefore, &search)
+        let new = query.entry(change.id, change.after, change.rankAfter, &search)
+        try search.check()
+        guard old != nil || new != nil else { return nil }
+        var affected = AffectedEntry(id: change.id, old: old, new: new)
+        let oldShown = query.hasRange ? shown : []
+        list.update(&affected)
+        let steps: [LiveStep]
+        if query.hasRange {
+            let newShown = shown
+            steps = ListDifference(from: oldShown, to: newShown, affected: [affected])
+                .allSteps(.entries(newShown), query.projection)
+        } else {
+            let difference = ListDifference(
+                [affected], old: affected.oldIndex < 0 ? [] : [0],
+                new: affected.newIndex < 0 ? [] : [0], count: list.count)
+            steps = difference.allSteps(.live(list), query.projection)
+        }
+        return steps.isEmpty ? nil : LiveChange(query: id, steps: steps)
+    }
+
     /// How applying changes went.
     enum Outcome {
         /// Another call must continue.

@@ -85,8 +85,7 @@ package final class DDPConnection:
         if isForNewHandlers { handlersChanged() }
         switch action {
         case .command(let command): perform(command)
-        case .report(.changed(let notification)):
-            delivery = DDPDelivery(notification, handlers)
+        case .report(.changed(let notification)): pass(DDPDelivery(notification, handlers))
         case .report(let report):
             reportIndexes()
             // A handler may have closed the client, which must not lose a new token.
@@ -110,6 +109,12 @@ package final class DDPConnection:
         guard mayContinue() else { return false }
         work()
         return true
+    }
+
+    /// Passes a notification on: at once, as almost all, or in pieces.
+    private func pass(_ delivery: consuming DDPDelivery) {
+        guard delivery.isShort else { return self.delivery = delivery }
+        while !isClosed, !delivery.isOver { delivery.deliver(to: self) }
     }
 
     private func deliver() {

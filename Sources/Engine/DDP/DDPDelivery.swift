@@ -6,7 +6,8 @@ import Session
 /// on; once it is replaced, the rest is not wanted.
 struct DDPDelivery {
     private var notification: Notification
-    private let handlers: DDPHandlers
+    private let changed: ((DDPChangePiece, _ isWanted: () -> Bool) -> Void)?
+    private let changedCount: Int
     /// How many elements of the notification are passed on: observers of all changes first, then
     /// changes, then live queries, then those that have ended.
     private var stage = Stage.observers
@@ -23,7 +24,13 @@ struct DDPDelivery {
 
     init(_ notification: Notification, _ handlers: DDPHandlers) {
         self.notification = notification
-        self.handlers = handlers
+        (changed, changedCount) = (handlers.changed, handlers.changedCount)
+    }
+
+    /// Whether it need not be divided.
+    var isShort: Bool {
+        notification.changes.count <= DDPDelivery.piece
+            && notification.live.allSatisfy { $0.steps.count <= DDPDelivery.piece }
     }
 
     var isOver: Bool { stage == .over }
@@ -54,11 +61,11 @@ struct DDPDelivery {
         let all = notification.changes.count
         let end = min(next + DDPDelivery.piece, all)
         // The first piece may be for a handler that another thread has just replaced.
-        let isWanted = next == 0 ? !client.isClosed : client.isWanted(handlers)
-        if next < end, let changed = handlers.changed, isWanted {
+        let isWanted = next == 0 ? !client.isClosed : client.isWanted(changedCount)
+        if next < end, let changed, isWanted {
             let piece = DDPChangePiece(
                 changes: notification.changes[next..<end], isFirst: next == 0, isLast: end == all)
-            changed(piece) { client.isWanted(handlers) }
+            changed(piece) { client.isWanted(changedCount) }
         }
         // To free many documents at once would take long.
         if all > DDPDelivery.piece {
@@ -86,7 +93,7 @@ struct DDPDelivery {
 
 extension DDPConnection {
     /// Whether a handler of changes was neither replaced nor removed, and the client not closed.
-    fileprivate func isWanted(_ handlers: DDPHandlers) -> Bool {
-        !isClosed && sharedHandlers.current.value.changedCount == handlers.changedCount
+    fileprivate func isWanted(_ changedCount: Int) -> Bool {
+        !isClosed && sharedHandlers.current.value.changedCount == changedCount
     }
 }
