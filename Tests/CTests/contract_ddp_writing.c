@@ -50,7 +50,8 @@ static void calls_that_have_not_ended_are_limited(rt_loop *loop, const char *ser
   heard h;
   uint64_t count;
   rt_ddp *ddp = new_ddp(&h, loop, server);
-  for (int i = 0; i < MOST - 1; i++) CHECK_OK(rt_ddp_call(ddp, "m", NULL, NULL, NULL, NULL, NULL, NULL));
+  for (int i = 0; i < MOST - 1; i++)
+    CHECK_OK(rt_ddp_call(ddp, "m", NULL, NULL, NULL, NULL, NULL, NULL));
   CHECK_STATUS(rt_ddp_write(ddp,
                             "[{\"insert\":\"players\",\"document\":{}},"
                             "{\"insert\":\"players\",\"document\":{}}]",

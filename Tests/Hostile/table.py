@@ -445,9 +445,5 @@ def bots() -> None:
 
 for group in (heads, lengths, chunks, redirects, storms, kept, streams, codings, http2, websockets):
     group()
-key_updates()
-groups()
-below_http()
-bots()
-memory()
-crowds()
+for group in (key_updates, groups, below_http, bots, memory, crowds):
+    group()

@@ -57,8 +57,8 @@ extension DDPClient {
     /// Calls a method, and waits until it is done and the documents that it wrote are there. Its
     /// stub runs before the wait. Without a connection the call waits for one. In a stub, call
     /// methods with the stub's context.
-    /// - Throws: `DDPError`; `RealtimeError` for options that cannot be used, `.queueFull` if 65,536
-    ///   calls have not ended, `.closed`; `CancellationError`, which does not end the call.
+    /// - Throws: `DDPError`; `RealtimeError` for options that cannot be used, `.queueFull` if
+    ///   65,536 calls have not ended, `.closed`; `CancellationError`, which does not end the call.
     @discardableResult
     public func call(
         _ method: String, _ params: [EJSON] = [], options: DDPCallOptions = DDPCallOptions()

@@ -82,8 +82,8 @@ package struct DDPConfiguration: Sendable {
     /// - Option: background_grace, delay
     package var backgroundGrace = Duration.seconds(180)
 
-    /// So many changes are applied without waiting for more, in steps of a `StepBudget`: a call that
-    /// needs the documents applies all of them at once, and must not wait long.
+    /// So many changes are applied without waiting for more, in steps of a `StepBudget`: a call
+    /// that needs the documents applies all of them at once, and must not wait long.
     package static let unappliedLimit = 262_144
     /// How many ends of subscriptions that the server has not confirmed are remembered, to be sent
     /// again if their connection is lost.

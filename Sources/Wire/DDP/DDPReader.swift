@@ -74,7 +74,7 @@ package struct DDPReader: ~Copyable {
         }
     }
 
-    /// The failure of the call or subscription that a message answers; nil if it is no answer.
+    /// The failure of the call or subscription that a message answers; nil if it is not an answer.
     /// - Parameter error: why it cannot be read.
     private static func answer(
         _ kind: Kind?, _ id: String?, _ error: RealtimeError

@@ -27,6 +27,13 @@ package struct MessageLimits: Sendable, Equatable {
             "message of \(bytes) bytes or more, for which this process has no memory")
     }
 
+    /// - Parameter count: bytes that are to be appended to the assembled ones.
+    func checkMemory(
+        of assembly: borrowing ByteBuffer, adding count: Int
+    ) throws(ProtocolFailure) {
+        guard assembly.hasMemory(for: count) else { throw noMemory(for: assembly.count + count) }
+    }
+
     func grewTooMuch(_ owner: OptionOwner) -> ProtocolFailure {
         ProtocolFailure(
             .messageTooBig,

@@ -326,20 +326,19 @@ package struct MessageReader: ~Copyable {
                 return try took(kind, from: before, false) ?? .allowanceSpent
             }
         } else {
-            try checkMemory(piece.count)
+            try limits.checkMemory(of: assembly, adding: piece.count)
             assembly.append(piece)
         }
         return try took(kind, from: before, endsMessage)
     }
 
     /// Space into which the rest of a large frame can be read directly, at most what is missing;
-    /// nil if an ordinary read is better. Report the bytes read with `direct`.
+    /// nil if an ordinary read is better, or must fail. Report the bytes read with `direct`.
     package mutating func directSpace() -> UnsafeMutableRawBufferPointer? {
         guard case .inMessage(_, isCompressed: false) = state, !streams, let current,
             !current.opcode.isControl, frames.missingPayload >= MessageReader.directBytes
         else { return nil }
         let missing = min(frames.missingPayload, MessageReader.directPiece)
-        // Otherwise the ordinary read fails.
         guard assembly.hasMemory(for: missing) else { return nil }
         return UnsafeMutableRawBufferPointer(rebasing: assembly.reserve(missing)[..<missing])
     }
@@ -447,13 +446,6 @@ package struct MessageReader: ~Copyable {
         let limit = streams ? 0 : limits.messageBytes
         if limit > 0, frame > limit - (assembly.count - messageStart) {
             throw limits.tooLarge(owner)
-        }
-    }
-
-    /// - Parameter count: bytes that are to be appended to the assembly.
-    private func checkMemory(_ count: Int) throws(ProtocolFailure) {
-        guard assembly.hasMemory(for: count) else {
-            throw limits.noMemory(for: assembly.count - messageStart + count)
         }
     }
 }
