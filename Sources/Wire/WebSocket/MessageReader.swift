@@ -321,8 +321,7 @@ package struct MessageReader: ~Copyable {
             if left > 0 {
                 offset -= left
                 frames.unread(left)
-                // If a piece is returned, the next call of `next` finds that the allowance is
-                // spent.
+                // After a piece, the next call of `next` finds the allowance spent.
                 return try took(kind, from: before, false) ?? .allowanceSpent
             }
         } else {
