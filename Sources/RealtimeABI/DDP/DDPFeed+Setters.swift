@@ -3,8 +3,8 @@
 import Wire
 
 /// Sets the callback that runs when there is something to take, which may be now, and when the
-/// query has ended by itself. It is not called again before `rt_ddp_feed_receive` has been called. NULL removes it. Any thread.
-/// Since 0.1.
+/// query has ended by itself. It is not called again before `rt_ddp_feed_receive` has been
+/// called. NULL removes it. Any thread. Since 0.1.
 /// - Parameter fn: called on the loop's thread, never inside this call. It may take the batch.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_CLOSED if the client was
 ///   freed; RT_ERROR_FORKED.
