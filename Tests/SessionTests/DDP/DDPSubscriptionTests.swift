@@ -109,6 +109,7 @@ struct DDPSubscriptionTests {
 
     @Test func manyNewDocumentsAreAppliedEarly() {
         let model = DDPModel.connected { $0.bufferInterval = .milliseconds(5) }
+        model.session.flushSteps = .max
         let limit = DDPConfiguration.unappliedLimit
         for number in 2..<limit { model.added("d\(number)") }
         model.server(#"{"msg":"changed","collection":"c","id":"d2","fields":{"n":1}}"#)
@@ -136,6 +137,7 @@ struct DDPSubscriptionTests {
     /// To clear a field of a wide document takes time for all that follow it.
     @Test func fewFieldsOfAWideDocumentAreClearedAtOnce() {
         let model = DDPModel.connected { $0.bufferInterval = .milliseconds(5) }
+        model.session.flushSteps = .max
         let fields = (0..<4096).map { "\"f\($0)\":1" }.joined(separator: ",")
         model.added("wide", "{\(fields)}")
         model.pass(.milliseconds(5))
