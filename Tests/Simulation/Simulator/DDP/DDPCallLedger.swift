@@ -15,6 +15,7 @@ final class DDPCallLedger {
     }
 
     private let world: World
+    private let putOff: DDPPutOff
     private let server: DDPServer
     private(set) var calls: [UInt64: Call] = [:]
     /// Sent on this connection, and not completed.
@@ -32,7 +33,8 @@ final class DDPCallLedger {
     /// Calls that the machine has made by itself: logins with a token.
     private var own: Set<UInt64> = []
 
-    init(_ world: World, _ server: DDPServer) {
+    init(_ world: World, _ server: DDPServer, _ putOff: DDPPutOff) {
+        self.putOff = putOff
         self.world = world
         self.server = server
     }
@@ -207,7 +209,7 @@ final class DDPCallLedger {
         case .timeout:
             world.count("call timed out")
             world.require(
-                call.plan.timeout > .zero && world.now == call.madeAt + call.plan.timeout,
+                call.plan.timeout > .zero && putOff.isTime(call.madeAt + call.plan.timeout),
                 "call \(id) has time")
         case .disconnected:
             world.count("call disconnected")

@@ -4,6 +4,7 @@ import Wire
 /// A second reading of the rules about attempts and signs of life: what may happen, and when.
 final class DDPReading {
     private let world: World
+    private let putOff: DDPPutOff
     private let configuration: DDPConfiguration
 
     // Attempts.
@@ -26,7 +27,8 @@ final class DDPReading {
     /// When some of the bytes before it arrived last.
     private var progressAt: Instant?
 
-    init(_ world: World, _ configuration: DDPConfiguration) {
+    init(_ world: World, _ configuration: DDPConfiguration, _ putOff: DDPPutOff) {
+        self.putOff = putOff
         self.world = world
         self.configuration = configuration
         heardAt = world.now
@@ -48,10 +50,10 @@ final class DDPReading {
     }
 
     func dials() {
+        let isDue = dialAt.map { putOff.isTime($0) } ?? false
         world.require(
-            mayDialAt == world.now || dialAt == world.now,
-            "an attempt that nothing has started")
-        if dialAt == world.now { world.count("reconnects") }
+            mayDialAt == world.now || isDue, "an attempt that nothing has started")
+        if isDue { world.count("reconnects") }
         dialAt = nil
     }
 

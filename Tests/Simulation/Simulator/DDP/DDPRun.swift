@@ -28,6 +28,7 @@ final class DDPRun {
     var random: Random
     let plan: DDPPlan
     let server: DDPServer
+    let putOff: DDPPutOff
     let reading: DDPReading
     let calls: DDPCallLedger
     let subscriptions: DDPSubscriptionLedger
@@ -78,8 +79,9 @@ final class DDPRun {
         random = world.random.split()
         plan = DDPPlan(&random)
         server = DDPServer(world, plan)
-        reading = DDPReading(world, plan.configuration)
-        calls = DDPCallLedger(world, server)
+        putOff = DDPPutOff(world)
+        reading = DDPReading(world, plan.configuration, putOff)
+        calls = DDPCallLedger(world, server, putOff)
         subscriptions = DDPSubscriptionLedger(world)
         documents = DDPDocumentLedger(world, limit: plan.configuration.quiescenceLimit)
         views = DDPViewLedger(world)
@@ -150,6 +152,7 @@ final class DDPRun {
     func setClock() { session.wallClock = server.wallClock() }
 
     func act() {
+        putOff.observe(isFlushing: session.isFlushing)
         guard turn.run({ session.nextAction() }, perform) else { return }
         arm()
         check()
