@@ -69,7 +69,6 @@ def documents() -> None:
     again: dict[str, object] = {"status": LOST, "outcomes": 2, "cpu": "none", "seconds": 3}
     again["kept_mib"] = 41
     each(DDP, "ddp-reconnect", **again)
-    each(DDP, "ddp-reconnect", options={"indexes": 1}, **again)
 
 
 def lives_on(result: Result) -> list[str]:

@@ -84,7 +84,7 @@ package struct DDPConfiguration: Sendable {
 
     /// So many changes are applied without waiting for more, in steps of a `StepBudget`: a call
     /// that needs the documents applies all of them at once, and must not wait long.
-    package static let unappliedLimit = 262_144
+    package static let unappliedLimit = 65_536
     /// How many ends of subscriptions that the server has not confirmed are remembered, to be sent
     /// again if their connection is lost.
     package static let unansweredLimit = 65_536

@@ -20,6 +20,9 @@ final class DDPPutOff {
         }
     }
 
+    /// Whether timers may have been put off, and not have run yet.
+    var isLate: Bool { began != nil || last?.ended == world.now }
+
     /// Whether what is due then may happen now.
     func isTime(_ due: Instant) -> Bool {
         if due == world.now { return true }

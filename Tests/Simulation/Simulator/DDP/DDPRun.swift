@@ -182,7 +182,7 @@ final class DDPRun {
             views.compare(session.store)
         }
         let isOpen = link.map { $0.isOpen && !$0.isRefused } ?? false
-        subscriptions.check(isOpen: isOpen) { session.isReady($0) }
+        subscriptions.check(isOpen: isOpen && !putOff.isLate) { session.isReady($0) }
         reading.check()
         accounts.check(session)
         if session.isSettled { documents.settled() }
