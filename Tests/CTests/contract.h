@@ -35,6 +35,17 @@ static inline void check_status(
   }
 }
 
+/* For threads that wait for a call until its object is freed, or until the wait is ended. */
+static inline void *wait_until_closed(void *call) {
+  CHECK_STATUS(rt_call_wait(call, -1), RT_ERROR_CLOSED);
+  return NULL;
+}
+
+static inline void *wait_until_cancelled(void *call) {
+  CHECK_STATUS(rt_call_wait(call, -1), RT_ERROR_CANCELLED);
+  return NULL;
+}
+
 /* Milliseconds of the monotonic clock. */
 static inline int64_t now_ms(void) {
   struct timespec now;

@@ -125,16 +125,6 @@ static void callbacks_keep_responses(rt_loop *loop, const char *server) {
   rt_rest_free(rest);
 }
 
-static void *wait_until_closed(void *waited) {
-  CHECK_STATUS(rt_call_wait(waited, -1), RT_ERROR_CLOSED);
-  return NULL;
-}
-
-static void *wait_until_cancelled(void *waited) {
-  CHECK_STATUS(rt_call_wait(waited, -1), RT_ERROR_CANCELLED);
-  return NULL;
-}
-
 static void ends_end_waits(const char *server) {
   pthread_t thread;
   rt_loop *loop = new_loop();

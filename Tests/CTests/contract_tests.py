@@ -24,12 +24,7 @@ KEEPS_MEMORY = {"contract_eventsource_exit", "contract_exit", "contract_fork"}
 ALONE = {"contract_decoding", "contract_fairness", "contract_inflate", "contract_rest_turns"}
 
 #: These do so, too, or have an allocator or signals of their own.
-NOT_UNDER_VALGRIND = ALONE | {
-    "contract_allocations",
-    "contract_signals",
-    # Its sign-ins end with a timeout there; why is not known yet.
-    "contract_pusher_sign_in",
-}
+NOT_UNDER_VALGRIND = ALONE | {"contract_allocations", "contract_signals"}
 
 
 SOURCES = {source.stem: source for source in sorted(HERE.glob("contract_*.c"))}

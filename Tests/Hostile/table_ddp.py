@@ -106,7 +106,7 @@ def work() -> None:
 
 
 def memory() -> None:
-    # A message below every limit, for which there is no memory.
+    # A message below every limit needs more memory than the process can have.
     few: dict[str, object] = {"options": {"memory": 24}, "cpu": "none"}
     each(DDP, "ddp-large-value", status=TOO_LARGE, text="no memory", **few)
 

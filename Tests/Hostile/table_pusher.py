@@ -24,7 +24,7 @@ def messages() -> None:
 
 
 def memory() -> None:
-    # A message below every limit, for which there is no memory.
+    # A message below every limit needs more memory than the process can have.
     few = {"options": {"channel": "open", "memory": 24}, "cpu": "none"}
     each(PUSHER, "pusher-large-data", status=("RT_ERROR_TOO_LARGE",), text="no memory", **few)
 

@@ -132,8 +132,12 @@ extension DocumentStore {
                 work.emptied = nil
                 break
             }
-            let kept = work.kept?.collection == collections[collection].name ? work.kept?.id : nil
-            let keptSlot = kept.flatMap { collections[collection].table.position(of: $0) }
+            var keptSlot: Int?
+            if let kept = work.kept,
+                kept.collection.hasSameBytes(as: collections[collection].name)
+            {
+                keptSlot = collections[collection].table.position(of: kept.id)
+            }
             while work.next < collections[collection].table.slots.count {
                 guard !budget.isSpent else { return false }
                 budget.spend()

@@ -45,7 +45,7 @@ struct ListDifference: Sendable {
     private var items: [Item] = []
     /// What the old list had and the new one does not have, in order.
     private var gone: [(id: DocumentID, index: Int, fields: EJSONObject?)] = []
-    /// The rest of the new list, of which there are no items yet; nil if there is none.
+    /// The part of the new list that has no items yet; nil at the end.
     private var rest: Rest?
     private var search: UnmovedBlocks?
     /// Whether each item is unmoved, and the position of the next unmoved entry after it, or -1;

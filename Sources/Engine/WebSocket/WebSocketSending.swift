@@ -113,8 +113,9 @@ extension WebSocketConnection {
         postedBytes.subtract(WebSocketConnection.cost(of: count), ordering: .relaxed)
     }
 
-    /// Throws if `sendLimit` would be exceeded, or there is no memory for a copy. A single message
-    /// may be larger than the limit, because it could never be sent otherwise.
+    /// Throws if the message would exceed `sendLimit`, or if the process can have no memory for a
+    /// copy. A single message may be larger than the limit, because it could never be sent
+    /// otherwise.
     private func checkRoom(_ count: Int, besides buffered: Int) throws(RealtimeError) {
         guard Memory.has(count) else { throw Memory.exceeded("a message", count) }
         let limit = sendLimits.bytes

@@ -43,8 +43,7 @@ struct DDPFlushTests {
         #expect(model.session.store.count(of: "c") == DDPFlushTests.count)
     }
 
-    @Test func areNotWokenUp() {
-        // By timers: those that are due wait for the end.
+    @Test func timersWaitForTheEnd() {
         let model = flushing { $0.heartbeatInterval = .zero }
         model.call("unknown") { $0.timeout = .seconds(1) }
         _ = model.done()

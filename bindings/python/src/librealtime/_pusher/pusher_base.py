@@ -294,7 +294,6 @@ class BasePusher(Reception[C], Listening, Configured):
                 arguments += [text(auth, "auth"), data]
             subscribe = PUSHER.subscribe if auth is None else PUSHER.subscribe_with
             made = new(subscribe, CHANNEL.free, *arguments)
-            number = CHANNEL.get_number(made)
             # If C has the name already, this is the number that it had.
             number = CHANNEL.get_number(made)
             known = self._channels.get(number)
