@@ -10,14 +10,14 @@ struct LiveListUpdate: Sendable {
     private(set) var new: [Int] = []
     /// All of the list is walked over, because so much changes.
     private let isMany: Bool
-    private var phase = Phase.first
+    private var phase = Phase.find
     /// How many elements the phase has done.
     private var done = 0
     private var merge = LiveListMerge()
 
     /// If few change, the phases are these; if many do, they are those of the merge.
     private enum Phase {
-        case first, find, remove, insert, findAgain, last
+        case find, remove, insert, findAgain, last
     }
 
     /// More changes than the list's count divided by this are merged into it in one pass.
@@ -46,9 +46,6 @@ struct LiveListUpdate: Sendable {
 
     private mutating func runPhase(_ list: inout LiveList, _ budget: inout StepBudget) -> Bool {
         switch phase {
-        case .first:
-            phase = .find
-            return true
         case .find:
             while let number = next(before: affected.count, &budget) {
                 guard let entry = affected[number].old else { continue }

@@ -28,7 +28,7 @@ package final class DDPConnection:
     @exclusivity(unchecked) private var delivery: DDPDelivery?
     @exclusivity(unchecked) private var budget = TurnBudget()
     /// Documents, or reports of them, wait for the next turn: nothing is received meanwhile.
-    @exclusivity(unchecked) private(set) var isBehind = false
+    @exclusivity(unchecked) private(set) var isBusy = false
     /// Everything must be done in this turn.
     @exclusivity(unchecked) var isUrgent = false
     @exclusivity(unchecked) var cookies: CookieJar
@@ -79,7 +79,7 @@ package final class DDPConnection:
         }
         guard let (action, isForNewHandlers) = next else {
             if isFlushing { return inTurn { continueFlush() } }
-            setBehind(false)
+            setBusy(false)
             return reportIndexes()
         }
         if isForNewHandlers { handlersChanged() }
@@ -96,12 +96,12 @@ package final class DDPConnection:
 
     // MARK: Long work
 
-    override var mustContinue: Bool { isBehind }
+    override var mustContinue: Bool { isBusy }
 
     /// Whether some work may be done now. If this turn's time is over, it follows in the next one.
     private func mayContinue() -> Bool {
         guard !isUrgent, budget.isSpent(on: loop) else { return true }
-        setBehind(true)
+        setBusy(true)
         return false
     }
 
@@ -128,14 +128,14 @@ package final class DDPConnection:
         shared.locked { shared.session.continueFlush(Loop.now()) }
     }
 
-    private func setBehind(_ isBehind: Bool) {
-        guard isBehind != self.isBehind else { return }
-        self.isBehind = isBehind
+    private func setBusy(_ isBusy: Bool) {
+        guard isBusy != self.isBusy else { return }
+        self.isBusy = isBusy
         pauseChanged()
     }
 
     /// Receiving is paused by the program, or until earlier documents are passed on.
-    var isHeld: Bool { isPaused || isBehind }
+    var isHeld: Bool { isPaused || isBusy }
 
     /// The calling thread may cause something next that the loop reports before it hears of them.
     override func handlersSet() { shared.locked { shared.session.handlersSet() } }

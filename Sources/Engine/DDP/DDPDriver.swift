@@ -114,7 +114,7 @@ extension DDPConnection: DDPSocketOwner {
         }
         act()
         // The socket may be a new one.
-        if isBehind { pauseChanged() }
+        if isBusy { pauseChanged() }
     }
 
     @inline(never)

@@ -42,7 +42,7 @@ extension DDPSocketOwner {
 protocol DDPSocketOwner: AnyObject {
     /// The owner still works on earlier messages. It has paused the socket, which also keeps the
     /// messages that it has read already.
-    var isBehind: Bool { get }
+    var isBusy: Bool { get }
     /// Cookies of the server, which all its sockets send and set: a load balancer leads a client to
     /// the same server by them.
     var cookies: CookieJar { get set }

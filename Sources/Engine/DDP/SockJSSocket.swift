@@ -105,7 +105,7 @@ final class SockJSSocket: DDPSocket, LoopSource, LoopResident, TimerTarget {
         while !undelivered.isEmpty {
             // The owner may drop the socket.
             guard let owner else { return undelivered.removeAll() }
-            if owner.isBehind { return schedule() }
+            if owner.isBusy { return schedule() }
             let message = undelivered.removeFirst()
             message.withUnsafeBytes { owner.received($0, by: self) }
             if budget.isSpent(on: loop), !undelivered.isEmpty { return schedule() }

@@ -60,7 +60,7 @@ extension DDPSession {
     /// Does the next part of the flush that is in progress.
     package mutating func continueFlush(_ now: Instant) {
         var budget = StepBudget(flushSteps)
-        if applyHeld(&budget) { endFlush(now) }
+        if advanceFlush(&budget) { endFlush(now) }
     }
 
     /// Finishes the flush that is in progress.
@@ -74,11 +74,11 @@ extension DDPSession {
     /// its end.
     mutating func finishDocuments() {
         var budget = StepBudget.unlimited
-        _ = applyHeld(&budget)
+        _ = advanceFlush(&budget)
     }
 
     /// - Returns: whether the documents are there.
-    private mutating func applyHeld(_ budget: inout StepBudget) -> Bool {
+    private mutating func advanceFlush(_ budget: inout StepBudget) -> Bool {
         // Taken out, so that nothing is copied. Meanwhile the documents are ours.
         guard var flush = exchange(&flushing, with: nil) else { return true }
         isUnsettled = false

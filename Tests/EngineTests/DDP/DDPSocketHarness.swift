@@ -6,7 +6,7 @@ import Wire
 
 /// A socket to an app of its own on Tests/Support/ddp_server. The test drives the loop.
 final class DDPSocketHarness: DDPSocketOwner {
-    let isBehind = false
+    let isBusy = false
     let loop: Loop
     private let rest: RESTClient
     private let app: String
